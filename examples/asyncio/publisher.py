@@ -3,8 +3,7 @@
 import asyncio
 import sys
 
-from amqp_sansio.adapters.asyncio import connect
-from amqp_sansio.conversation.errors import MessageReturned
+from amqp_sansio.adapters.asyncio import MessageReturned, connect
 
 
 async def main(url: str, count: int) -> None:

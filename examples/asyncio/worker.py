@@ -3,8 +3,7 @@
 import asyncio
 import sys
 
-from amqp_sansio.adapters.asyncio import connect
-from amqp_sansio.conversation.message import Message
+from amqp_sansio.adapters.asyncio import Message, connect
 
 
 def work(message: Message) -> None:

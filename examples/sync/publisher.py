@@ -2,8 +2,7 @@
 
 import sys
 
-from amqp_sansio.adapters.sync import connect
-from amqp_sansio.conversation.errors import MessageReturned
+from amqp_sansio.adapters.sync import MessageReturned, connect
 
 
 def main(url: str, count: int) -> None:

@@ -2,8 +2,7 @@
 
 import sys
 
-from amqp_sansio.adapters.sync import connect
-from amqp_sansio.conversation.message import Message
+from amqp_sansio.adapters.sync import Message, connect
 
 
 def work(message: Message) -> None:

@@ -4,8 +4,7 @@ import sys
 
 import trio
 
-from amqp_sansio.adapters.trio import connect
-from amqp_sansio.conversation.errors import MessageReturned
+from amqp_sansio.adapters.trio import MessageReturned, connect
 
 
 async def main(url: str, count: int) -> None:

@@ -4,8 +4,7 @@ import sys
 
 import trio
 
-from amqp_sansio.adapters.trio import connect
-from amqp_sansio.conversation.message import Message
+from amqp_sansio.adapters.trio import Message, connect
 
 
 def work(message: Message) -> None:

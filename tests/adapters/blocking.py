@@ -13,9 +13,9 @@ from tests.adapters.conditions import PATIENCE
 
 from amqp_sansio.adapters.sync import Pending, connect
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.errors import SubscriptionClosed
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import SubscriptionClosed
 
 Result = TypeVar("Result")
 CALLS = frozenset([

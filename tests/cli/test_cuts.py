@@ -18,8 +18,8 @@ from tests.cli.serving import SOAK, Serving, browse
 
 from amqp_sansio.adapters import asyncio as awaiting
 from amqp_sansio.adapters import sync as blocking
-from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.errors import SessionLost
 
 OPENING = 1500
 """Octets of either speaker within which both sessions are attached and their timeouts granted; from then on they are kept."""

@@ -12,7 +12,7 @@ from tests.adapters import strangers
 from amqp_sansio.cli import dialing
 from amqp_sansio.cli.dialing import NothingDone, split_url, told
 from amqp_sansio.cli.main import main
-from amqp_sansio.conversation.errors import ConnectFailed, SessionFailed
+from amqp_sansio.errors import ConnectFailed, SessionFailed
 
 
 def test_the_url_is_the_first_word_or_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.adapters.verifiers import Verifier, write, write_groups
 from amqp_sansio.cli.main import main
 from amqp_sansio.cli.rules import Asked, RequestError, check
-from amqp_sansio.conversation.errors import SessionFailed
+from amqp_sansio.errors import SessionFailed
 
 RULES = """\
 default = "deny"

@@ -28,7 +28,7 @@ from amqp_sansio.broker import Broker, BrokerConfig, encode_entry
 from amqp_sansio.cli import serve as verb
 from amqp_sansio.cli.serve import ServeError, Wishes, configuration, context, resolve, restore, serve
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, SessionFailed, SessionLost
+from amqp_sansio.errors import ConnectFailed, ConnectionLost, SessionFailed, SessionLost
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits, ServerLimits
 from amqp_sansio.spec import message
 from amqp_sansio.spec.values import Map

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.address import HEARTBEAT, Address, AddressError, Endpoint, known_hosts, without_password
+from amqp_sansio.conversation.address import HEARTBEAT, Address, Endpoint, known_hosts, without_password
+from amqp_sansio.errors import AddressError
 
 
 def test_all_parts_of_an_address() -> None:

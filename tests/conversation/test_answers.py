@@ -8,7 +8,7 @@ import pytest
 from tests.steps import assert_linear, steps
 
 from amqp_sansio.conversation.answers import IN_FLIGHT, Answers
-from amqp_sansio.conversation.errors import NoResult
+from amqp_sansio.errors import NoResult
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.queue import QueueQueryResult
 

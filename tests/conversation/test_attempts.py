@@ -9,10 +9,10 @@ from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import REDIRECTS, Attempt, Attempts
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
 from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.errors import ConnectFailed, ConnectionLost
 from amqp_sansio.events import OpenRequested
 from amqp_sansio.limits import Limits
 

@@ -7,9 +7,8 @@ from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.config import ClientConfig, SaslError, ServerConfig
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
 from amqp_sansio.conversation.retry import NEVER
-from amqp_sansio.errors import ConnectionClosedError, LimitError, LocalProtocolError
+from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, LimitError, LocalProtocolError, SessionLost
 from amqp_sansio.events import ConnectionClosed, Origin
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue

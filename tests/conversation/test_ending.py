@@ -8,7 +8,7 @@ from tests.conversation.stage import staged
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.errors import SessionLost
+from amqp_sansio.errors import SessionLost
 from amqp_sansio.spec import queue
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.conversation.errors import SessionFailed, SessionLost, SessionReopened, SharedSessionFailed
 from amqp_sansio.conversation.failure import Failure
 from amqp_sansio.conversation.ticket import seen
+from amqp_sansio.errors import SessionFailed, SessionLost, SessionReopened, SharedSessionFailed
 from amqp_sansio.events import Origin, SessionDetached
 from amqp_sansio.kernel.serials import EMPTY
 from amqp_sansio.spec import queue

@@ -11,12 +11,12 @@ from tests.conversation.stage import AT_ONCE, Stage, refuse, staged
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.engine.xid import xid
+from amqp_sansio.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.queue import QueueQueryResult

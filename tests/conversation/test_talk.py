@@ -10,8 +10,16 @@ import pytest
 from tests.conversation.stage import Stage, refuse, staged
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.conversation.errors import (
+from amqp_sansio.conversation.headers import HEADERS
+from amqp_sansio.conversation.properties import SessionProperties
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.talk import CONTENT
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import (
     ConnectionLost,
+    EncodeError,
+    LimitError,
+    LocalProtocolError,
     MessageReturned,
     NoResult,
     SessionFailed,
@@ -20,12 +28,6 @@ from amqp_sansio.conversation.errors import (
     SharedSessionFailed,
     TransactionFailed,
 )
-from amqp_sansio.conversation.headers import HEADERS
-from amqp_sansio.conversation.properties import SessionProperties
-from amqp_sansio.conversation.retry import NEVER, RetryPolicy
-from amqp_sansio.conversation.talk import CONTENT
-from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.conversation.test_session import World, run
 
-from amqp_sansio.conversation.errors import SessionFailed
 from amqp_sansio.conversation.topology import Topology
+from amqp_sansio.errors import SessionFailed
 from amqp_sansio.spec import exchange, queue
 from amqp_sansio.spec.base import Command
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.serving import Serving
 
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.conversation.errors import SessionFailed
+from amqp_sansio.errors import SessionFailed
 from amqp_sansio.spec import queue
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,10 +22,10 @@ from tests.examples.test_examples import ADAPTERS, PRINTED, run
 from amqp_sansio import ClientConfig, ClientConnection
 from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.captures.witnesses import observers
-from amqp_sansio.conversation.errors import ConnectFailed, MessageReturned, SessionFailed, SessionLost
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.engine.xid import xid
+from amqp_sansio.errors import ConnectFailed, MessageReturned, SessionFailed, SessionLost
 from amqp_sansio.events import ConnectionOpened, Event
 from amqp_sansio.spec import exchange, queue
 from amqp_sansio.spec.codes import XaStatus

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.errors import SessionLost, TransactionFailed
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import SessionLost, TransactionFailed
 from amqp_sansio.spec import queue
 
 WORDS = ["publish", "publish", "publish", "run", "cut", "half", "connect"]

@@ -209,9 +209,9 @@ API: Final = {
     ),
     "errors": Api(
         "Errors",
-        "All of them are `AmqpError`. The core raises those of `amqp_sansio.errors`; the clients of the three adapters add\n"
-        "theirs.",
-        ("amqp_sansio.errors", "amqp_sansio.conversation.errors"),
+        "All of them are `AmqpError`. `amqp_sansio.errors` and each of the three adapters export them. Each says what caused\n"
+        "it, what to do, and what was in doubt: what may have been executed or not.",
+        ("amqp_sansio.errors",),
     ),
     "config": Api("Settings", "What a connection is given when it is made.", ("amqp_sansio.config",)),
     "sync": Api("Blocking client", "`amqp_sansio.adapters.sync`", ("amqp_sansio.adapters.sync",)),

@@ -11,8 +11,7 @@ from typing import Final
 
 from amqp_sansio.adapters.sync import Connection, Session, connect
 from amqp_sansio.cli.output import complain
-from amqp_sansio.conversation.errors import ConnectFailed, MessageReturned
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, ConnectFailed, MessageReturned
 
 URL: Final = "amqp://127.0.0.1"
 VARIABLE: Final = "AMQP_URL"

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import attrs
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AddressError
 
 PORT: Final = 5672
 TLS_PORT: Final = 5671
@@ -26,18 +26,6 @@ _OPTIONS: Final = {  # with what they may be
     "insecure_plain": (0, 1),
     "trust_redirects": (0, 1),
 }
-
-
-class AddressError(AmqpError, ValueError):
-    """An address that cannot be understood.  `address` is it, without its password; `rule` says what would have been right."""
-
-    def __init__(self, address: str, rule: str) -> None:
-        super().__init__(f"{address}: {rule}")
-        self.address: Final = address
-        self.rule: Final = rule
-
-    def __reduce__(self) -> tuple[type[AddressError], tuple[str, str]]:
-        return type(self), (self.address, self.rule)
 
 
 @attrs.frozen

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final
 
-from amqp_sansio.conversation.errors import NoResult
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import NoResult
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le
 from amqp_sansio.spec.base import Struct

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from amqp_sansio.conversation.address import Address, AddressError, Endpoint, known_hosts
+from amqp_sansio.conversation.address import Address, Endpoint, known_hosts
+from amqp_sansio.conversation.causes import cause_of, reason_of
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, cause_of, reason_of
 from amqp_sansio.conversation.greeting import of_text, when_ended, when_silent
+from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionLost
 from amqp_sansio.events import ConnectionClosed, Origin
 
 REDIRECTS: Final = 5

@@ -13,14 +13,13 @@ from functools import partial
 from typing import Final
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.errors import ConnectionLost
 from amqp_sansio.conversation.greeting import KEPT
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.standing import name_of
-from amqp_sansio.errors import AmqpError, ConnectionClosedError, LocalProtocolError
+from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost, LocalProtocolError
 from amqp_sansio.events import (
     CommandsCompleted,
     ConnectionClosed,

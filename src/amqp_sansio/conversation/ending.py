@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import SessionLost
 from amqp_sansio.events import ConnectionOpened
 from amqp_sansio.kernel.serials import EMPTY
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.conversation.errors import SessionFailed, SessionLost, SessionReopened, SharedSessionFailed
 from amqp_sansio.conversation.ticket import seen
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, SessionFailed, SessionLost, SessionReopened, SharedSessionFailed
 from amqp_sansio.events import SessionDetached
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.base import Command

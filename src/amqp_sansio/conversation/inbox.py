@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.conversation.errors import SubscriptionClosed
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
+from amqp_sansio.errors import SubscriptionClosed
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode, RejectCode

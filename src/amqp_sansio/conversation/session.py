@@ -10,7 +10,6 @@ from typing import Final, Self, TypeVar
 from typing_extensions import Unpack
 
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.errors import SharedSessionFailed, SubscriptionClosed
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.message import Message
@@ -20,7 +19,7 @@ from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.topology import Topology
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, SharedSessionFailed, SubscriptionClosed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus

@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 
 from amqp_sansio.conversation.acceptance import Acceptance
 from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers
-from amqp_sansio.conversation.errors import MessageReturned, SessionLost, SessionReopened, failure_of
+from amqp_sansio.conversation.causes import failure_of
 from amqp_sansio.conversation.failure import Failure
 from amqp_sansio.conversation.headers import PlainHeaders
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
@@ -24,7 +24,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transmit import transfer
-from amqp_sansio.errors import LimitError, LocalProtocolError
+from amqp_sansio.errors import LimitError, LocalProtocolError, MessageReturned, SessionLost, SessionReopened
 from amqp_sansio.events import (
     CommandReceived,
     CommandsCompleted,
@@ -199,7 +199,7 @@ class Talk:
         if self._room is None or self._room.done:
             self._room = Ticket()
             if self.ended.done:
-                self._room.fail(self.ended.error or SessionLost(self._name, ENDED_HERE))
+                self._room.fail(self.ended.error or SessionLost(self._name, ENDED_HERE, EMPTY))
             self._check_room()
         self.prompt()
         return self._room
@@ -377,7 +377,7 @@ class Talk:
         self._in_doubt(self.session.in_doubt if event is None else event.in_doubt)
         self.failure.interrupt(self.inboxes)
         if self._room is not None:
-            self._room.fail(self.failure.for_others or SessionLost(self._name, ENDED_HERE))
+            self._room.fail(self.failure.for_others or SessionLost(self._name, ENDED_HERE, EMPTY))
 
     def _in_doubt(self, ids: RangeSet) -> None:
         """The session is gone: pending calls raise that."""
@@ -394,7 +394,7 @@ class Talk:
         error = error and self.failure.error
         self._in_doubt(EMPTY)
         self.failure.close(self.inboxes, error is None)
-        gone = (error and self.failure.for_others) or SessionLost(self._name, ENDED_HERE)
+        gone = (error and self.failure.for_others) or SessionLost(self._name, ENDED_HERE, EMPTY)
         if self._attached.done:
             self._attached = Ticket()
         self._attached.fail(gone)

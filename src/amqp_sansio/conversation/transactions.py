@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.conversation.errors import BranchFailed, SessionFailed, TransactionFailed
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
-from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.errors import BranchFailed, LocalProtocolError, SessionFailed, TransactionFailed
 from amqp_sansio.events import (
     BranchAnswered,
     BranchesRecovered,

@@ -18,8 +18,8 @@ from amqp_sansio.adapters.asyncio.accepting import ACCEPTS
 from amqp_sansio.adapters.asyncio.server import serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.conversation.errors import ConnectFailed
 from amqp_sansio.engine.sasl import PlainServer
+from amqp_sansio.errors import ConnectFailed
 from amqp_sansio.limits import ServerLimits
 
 

@@ -20,7 +20,7 @@ from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.broker import Broker, BrokerConfig
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
+from amqp_sansio.errors import ConnectionLost, SessionLost
 from amqp_sansio.events import ConnectionClosed
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue

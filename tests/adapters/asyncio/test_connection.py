@@ -17,9 +17,8 @@ from tests.adapters.served import Served
 
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.waiting import wait
-from amqp_sansio.conversation.address import AddressError
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.errors import AddressError, LocalProtocolError
 
 Result = TypeVar("Result")
 

@@ -9,8 +9,8 @@ from tests.adapters.served import Served
 
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.line import MANY, Line
-from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import SessionLost
 from amqp_sansio.events import Origin
 from amqp_sansio.spec import queue
 

@@ -16,9 +16,9 @@ from amqp_sansio.adapters.asyncio.server import Server, _Socket, serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
 from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.errors import ConnectFailed, SessionLost
 from amqp_sansio.events import ConnectionOpened, Event
 from amqp_sansio.spec import queue
 

@@ -14,10 +14,8 @@ from tests.adapters.served import Served
 
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.address import AddressError
-from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.retry import RetryPolicy
-from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.errors import AddressError, ConnectFailed, LocalProtocolError, SessionLost
 from amqp_sansio.events import Origin
 from amqp_sansio.spec import queue
 

@@ -18,8 +18,8 @@ from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.driver import HIGH, Driver
 from amqp_sansio.adapters.sync.ears import Ears
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.conversation.errors import ConnectionLost, SessionFailed, SessionLost
 from amqp_sansio.conversation.message import Message
+from amqp_sansio.errors import ConnectionLost, SessionFailed, SessionLost
 from amqp_sansio.events import Origin
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue

@@ -6,8 +6,8 @@ import pytest
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.sync import Pending, connect
-from amqp_sansio.conversation.errors import MessageReturned
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import MessageReturned
 
 
 def test_it_is_asked_as_often_as_one_likes() -> None:

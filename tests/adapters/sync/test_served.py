@@ -12,7 +12,7 @@ from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync import served as module
 from amqp_sansio.adapters.sync.served import Published, ServedBroker
 from amqp_sansio.broker import BrokerConfig, Kind, Request, Rules, Verb
-from amqp_sansio.conversation.errors import SessionFailed, SessionLost
+from amqp_sansio.errors import SessionFailed, SessionLost
 from amqp_sansio.spec import queue
 
 

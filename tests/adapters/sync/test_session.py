@@ -16,9 +16,9 @@ from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.session import Session
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.xid import xid
+from amqp_sansio.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.queue import QueueQueryResult

@@ -7,7 +7,7 @@ from tests.adapters.served import Served
 
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.topology import Topology
-from amqp_sansio.conversation.errors import SessionFailed
+from amqp_sansio.errors import SessionFailed
 from amqp_sansio.spec import queue
 
 

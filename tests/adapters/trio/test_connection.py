@@ -17,8 +17,8 @@ from tests.adapters.served import Served
 
 from amqp_sansio.adapters.trio import connect
 from amqp_sansio.adapters.trio.waiting import wait
-from amqp_sansio.conversation.address import AddressError
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import AddressError
 
 Result = TypeVar("Result")
 

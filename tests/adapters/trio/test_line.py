@@ -14,8 +14,8 @@ from tests.adapters.served import Served
 from amqp_sansio.adapters.trio import Connection, connect
 from amqp_sansio.adapters.trio.line import MANY, Line
 from amqp_sansio.adapters.trio.wire import LENT, Wire
-from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import SessionLost
 from amqp_sansio.spec import queue
 
 

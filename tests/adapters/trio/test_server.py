@@ -21,10 +21,10 @@ from amqp_sansio.adapters.trio.server import serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.errors import ConnectFailed, SessionLost
 from amqp_sansio.events import Event
 from amqp_sansio.limits import Limits, ServerLimits
 from amqp_sansio.spec import queue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.conversation.errors import BranchFailed, SessionFailed
+from amqp_sansio.errors import BranchFailed, SessionFailed
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.live.errors import LASTING, LiveError, LiveLossError, LiveSetupError, refused
 

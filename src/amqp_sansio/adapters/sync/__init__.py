@@ -6,10 +6,13 @@ keeps it alive while they are busy.
 
 from __future__ import annotations
 
+from amqp_sansio import errors
 from amqp_sansio.adapters.sync.connection import Connection, connect
 from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.adapters.sync.session import Session, Subscription
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.errors import *  # noqa: F403  # all of them, for `except`
 
 __all__ = ["NEVER", "Connection", "Message", "Pending", "RetryPolicy", "Session", "Subscription", "connect"]
+__all__ += errors.__all__

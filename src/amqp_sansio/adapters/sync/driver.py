@@ -21,10 +21,9 @@ from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.errors import ConnectionLost
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, ConnectionLost
 from amqp_sansio.kernel.deadlines import earliest
 
 Value = TypeVar("Value")

@@ -15,14 +15,13 @@ from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.adapters.sync.topology import Topology
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.errors import SharedSessionFailed, SubscriptionClosed
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.properties import SessionProperties
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, SharedSessionFailed, SubscriptionClosed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus

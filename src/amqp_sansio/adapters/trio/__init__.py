@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from amqp_sansio import errors
 from amqp_sansio.adapters.trio.connection import Connection, connect
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.pending import Pending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session, Subscription
+from amqp_sansio.errors import *  # noqa: F403  # all of them, for `except`
 
 __all__ = ["NEVER", "Connection", "Message", "Pending", "RetryPolicy", "Session", "Subscription", "connect"]
+__all__ += errors.__all__

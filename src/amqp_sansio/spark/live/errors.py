@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.conversation.errors import BranchFailed, SessionFailed
+from amqp_sansio.errors import BranchFailed, SessionFailed
 from amqp_sansio.spark.errors import PipelineError
 
 LASTING: Final = frozenset([403, 404, 530, 531, 540, 541, 542])

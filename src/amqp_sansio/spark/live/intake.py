@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from amqp_sansio.adapters.sync import Session
-from amqp_sansio.conversation.errors import BranchFailed, SessionFailed
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, BranchFailed, SessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
 from amqp_sansio.spark.live.link import Link, give_time

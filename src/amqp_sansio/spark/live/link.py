@@ -11,9 +11,8 @@ import attrs
 
 from amqp_sansio.adapters.sync import Connection, Session, connect
 from amqp_sansio.config import ClientConfig, ClientMechanism
-from amqp_sansio.conversation.errors import BranchFailed, ConnectFailed, SessionFailed
 from amqp_sansio.engine.sasl import Anonymous, CramMd5, External, Plain, Scram
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, BranchFailed, ConnectFailed, SessionFailed
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.options import BRANCH_TIMEOUT, Access
 from amqp_sansio.spec.codes import XaStatus

@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from amqp_sansio.conversation.address import Address, AddressError, without_password
+from amqp_sansio.conversation.address import Address, without_password
+from amqp_sansio.errors import AddressError
 from amqp_sansio.spark.live.errors import LiveSetupError
 
 AUTO: Final = "auto"

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from amqp_sansio.adapters.sync import Pending, Session
-from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed
-from amqp_sansio.errors import AmqpError, EncodeError
+from amqp_sansio.errors import AmqpError, BranchFailed, EncodeError, MessageReturned, SessionFailed
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
 from amqp_sansio.spark.live.identity import SINK, branch, word
 from amqp_sansio.spark.live.link import Link, give_time

@@ -1,10 +1,4 @@
-"""Every exception this library raises: all of them name what, where and which rule.
-
-A peer can never make the library raise; what a peer does wrong is an event.  What is here is raised for a *caller*: for misuse
-(`LocalProtocolError`, `EncodeError`, `NoCredit`, `LimitError`), for a race with the other side (`ConnectionClosedError`,
-`SessionDetachedError`), for octets handed to the wire functions directly (`DecodeError`) and for reading a header field
-that the walk on receipt could not vouch for (`HeaderError`) and for what a broker is to be restored from (`RestoreError`).
-"""
+"""Errors of the core, which a program that embeds the machines gets, too."""
 
 from __future__ import annotations
 
@@ -31,9 +25,13 @@ def _escaped(character: str) -> str:
 
 
 class EncodeError(AmqpError, ValueError):
-    """A value that its wire type cannot carry.  Nothing was sent and nothing has changed.
+    """A value that its wire type cannot carry, or a property that does not exist.
 
-    `what` names the class, field or type; `rule` says what would have been right.
+    `what` names the class, field, key or type; `rule` says what would have been right.
+
+    Cause: a mistake in the program.
+    What to do: correct the value that `what` names.
+    In doubt: nothing.  Nothing was sent and nothing has changed.
     """
 
     def __init__(self, what: str, rule: str) -> None:
@@ -53,6 +51,10 @@ class DecodeError(AmqpError, ValueError):
     wrong, as near as is known), `rule` says which rule was broken, `code` is the error code that the specification gives
     for it: 501 for controls and frames, 503 for what cannot be decoded, 531 for a value outside its domain, 540 for a
     command that nobody knows.
+
+    Cause: octets that somebody else wrote, such as the body of a message that `Message.decoded` reads.
+    What to do: for a message, reject it; redelivered, it will fail again.
+    In doubt: nothing.
     """
 
     def __init__(self, what: str, octet: int, rule: str, code: int = 503) -> None:
@@ -72,14 +74,23 @@ class DecodeError(AmqpError, ValueError):
 
 
 class HeaderError(DecodeError):
-    """A field of a header struct cannot be read.  `what` is "struct.field"; the message itself has arrived whole."""
+    """A field of a header struct cannot be read.  `what` is "struct.field"; the message itself has arrived whole.
+
+    Cause: its sender encoded the field wrongly.
+    What to do: reject the message, or use the properties that can be read.
+    In doubt: nothing.
+    """
 
 
 class LocalProtocolError(AmqpError):
-    """The caller asked for something that is illegal now.  Nothing was sent and nothing has changed.
+    """The caller asked for something that is not allowed now.
 
     `said` is what was asked for, `state` where the conversation stands, `legal` what would have been legal,
     `rule` the path of the specification's rule or a sentence.
+
+    Cause: a mistake in the program.
+    What to do: do one of `legal`.
+    In doubt: nothing.  Nothing was sent and nothing has changed.
     """
 
     def __init__(self, said: str, state: str, legal: tuple[str, ...] = (), rule: str = "") -> None:
@@ -96,9 +107,13 @@ class LocalProtocolError(AmqpError):
 
 
 class NoCredit(AmqpError):
-    """The other side has not granted the credit that this needs: a matter of timing, not misuse.  Nothing was sent.
+    """The other side has not granted the credit that this needs: a matter of timing, not misuse.
 
     `unit` is "message" or "byte"; `needed` and `available` are in that unit.
+
+    Cause: the other side throttles this one.
+    What to do: wait for credit and try again; the clients of the adapters do so themselves.
+    In doubt: nothing.  Nothing was sent.
     """
 
     def __init__(self, destination: str, unit: str, needed: int, available: int) -> None:
@@ -113,7 +128,12 @@ class NoCredit(AmqpError):
 
 
 class LimitError(AmqpError):
-    """One of our own limits (see `limits.Limits`) stands in the way.  `limit` is its name.  Nothing was sent."""
+    """One of our own limits (see `limits.Limits`) stands in the way.  `limit` is its name.
+
+    Cause: the program asked for more than its own settings allow.
+    What to do: ask for less, or raise the limit in the config.
+    In doubt: nothing.  Nothing was sent.
+    """
 
     def __init__(self, limit: str, value: int, asked: int) -> None:
         super().__init__(f"limit {limit} is {value}; {asked} asked for")
@@ -126,7 +146,12 @@ class LimitError(AmqpError):
 
 
 class ConnectionClosedError(AmqpError):
-    """The connection is over or closing: a race with the other side, not misuse.  `cause` tells who closed it and why."""
+    """The connection is over or closing: a race with the other side, not misuse.
+
+    Cause: `cause` names the side that closed it and its reason.
+    What to do: connect again, or end.
+    In doubt: of this call nothing: it sent nothing.
+    """
 
     def __init__(self, said: str, cause: str) -> None:
         super().__init__(f"{said}: the connection is closed: {cause}")
@@ -138,7 +163,12 @@ class ConnectionClosedError(AmqpError):
 
 
 class SessionDetachedError(AmqpError):
-    """The session is not attached now: a race with the other side, not misuse.  `cause` tells who detached it and why."""
+    """The session is not attached now: a race with the other side, not misuse.
+
+    Cause: `cause` names the side that detached it and its reason.  For a message: the session that brought it is over.
+    What to do: nothing for a message, which comes again; else open another session.
+    In doubt: of this call nothing: it sent nothing.
+    """
 
     def __init__(self, said: str, session: bytes, cause: str) -> None:
         super().__init__(f"{said}: session {session!r} is not attached: {cause}")
@@ -153,7 +183,11 @@ class SessionDetachedError(AmqpError):
 class RestoreError(AmqpError, ValueError):
     """Nothing can be restored from this snapshot or journal entry: it is damaged, of another version, or out of order.
 
-    `what` names the part ("snapshot", "journal entry 12"), `rule` says what would have been right.  Nothing was restored.
+    `what` names the part ("snapshot", "journal entry 12"), `rule` says what would have been right.
+
+    Cause: a file that was damaged, or written by another version.
+    What to do: restore from a copy, or with the version that wrote it.
+    In doubt: nothing.  Nothing was restored.
     """
 
     def __init__(self, what: str, rule: str) -> None:
@@ -166,7 +200,12 @@ class RestoreError(AmqpError, ValueError):
 
 
 class ChannelClosedError(AmqpError):
-    """The channel is over or closing: a race with the other side, not misuse.  `cause` tells who closed it and why."""
+    """The channel is over or closing: a race with the other side, not misuse.
+
+    Cause: `cause` names the side that closed it and its reason.
+    What to do: open another channel.
+    In doubt: of this call nothing: it sent nothing.
+    """
 
     def __init__(self, said: str, channel: int, cause: str) -> None:
         super().__init__(f"{said}: channel {channel} is closed: {cause}")
@@ -179,12 +218,22 @@ class ChannelClosedError(AmqpError):
 
 
 class StaleDelivery(ChannelClosedError):
-    """The delivery came on a channel that is closed: the server delivers it again, and it cannot be settled any more."""
+    """The delivery came on a channel that is closed, so that it cannot be settled any more.
+
+    Cause: the channel, or its connection, ended before the message was settled.
+    What to do: nothing: the server delivers the message again.
+    In doubt: whether work that the message asked for is done twice; `redelivered` marks it the next time.
+    """
 
 
 class FlowStopped(AmqpError):
-    """The other side has paused what is published (`channel`), or the server of the connection is blocked (None): a matter of
-    timing, not misuse.  Nothing was sent."""
+    """The other side has paused publishing on a `channel`, or, where that is None, on the connection: a matter of timing, not
+    misuse.
+
+    Cause: the server is short of memory or disk, or throttles this channel.
+    What to do: wait until it takes messages again.
+    In doubt: nothing.  Nothing was sent.
+    """
 
     def __init__(self, said: str, channel: int | None) -> None:
         where = "the connection is blocked" if channel is None else f"the other side has paused channel {channel}"
@@ -197,7 +246,12 @@ class FlowStopped(AmqpError):
 
 
 class CapabilityMissing(AmqpError):
-    """The other side has not said that it has the `capability` that this needs.  Nothing was sent."""
+    """The other side has not said that it has the `capability` that this needs.
+
+    Cause: another server, or an older version of it.
+    What to do: do without it, or use a server that has it.
+    In doubt: nothing.  Nothing was sent.
+    """
 
     def __init__(self, said: str, capability: str) -> None:
         super().__init__(f"{said}: the other side does not have the capability {capability}")

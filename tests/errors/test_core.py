@@ -6,19 +6,23 @@ import pickle
 
 import pytest
 
-from amqp_sansio import errors
-from amqp_sansio.conversation.errors import SessionFailed
 from amqp_sansio.errors import (
     AmqpError,
+    CapabilityMissing,
+    ChannelClosedError,
     ConnectionClosedError,
     DecodeError,
     EncodeError,
+    FlowStopped,
     HeaderError,
     LimitError,
     LocalProtocolError,
     NoCredit,
     RestoreError,
     SessionDetachedError,
+    SessionFailed,
+    StaleDelivery,
+    core,
 )
 
 SAMPLES: list[tuple[AmqpError, tuple[str, ...]]] = [
@@ -31,6 +35,10 @@ SAMPLES: list[tuple[AmqpError, tuple[str, ...]]] = [
     (ConnectionClosedError("publish", "peer said 320"), ("publish", "peer said 320")),
     (SessionDetachedError("publish", b"s", "eof"), ("publish", "b's'", "eof")),
     (RestoreError("journal entry 12", "version 1, not 2"), ("journal entry 12", "version 1, not 2")),
+    (ChannelClosedError("publish", 7, "peer said 404"), ("publish", "channel 7", "peer said 404")),
+    (StaleDelivery("ack", 7, "peer said 404"), ("ack", "channel 7", "peer said 404")),
+    (FlowStopped("publish", None), ("publish", "the connection is blocked")),
+    (CapabilityMissing("nack", "basic.nack"), ("nack", "basic.nack")),
 ]
 
 
@@ -49,9 +57,7 @@ def test_an_error_survives_pickling(error: AmqpError) -> None:
 
 
 def test_all_errors_have_one_base_and_a_sample_above() -> None:
-    defined = {thing for thing in vars(errors).values() if isinstance(thing, type) and issubclass(thing, AmqpError)} - {
-        AmqpError
-    }
+    defined = {thing for thing in vars(core).values() if isinstance(thing, type) and issubclass(thing, AmqpError)} - {AmqpError}
     assert defined == {type(error) for error, _ in SAMPLES}
 
 

@@ -1,62 +1,13 @@
-"""What users are told: one sentence each, and by value."""
+"""Why a connection ended, in one sentence."""
 
 from __future__ import annotations
 
-import pickle
 import ssl
 
 import pytest
 
-from amqp_sansio.conversation.errors import (
-    BranchFailed,
-    ConnectFailed,
-    ConnectionLost,
-    MessageReturned,
-    SessionFailed,
-    SessionLost,
-    TransactionFailed,
-    cause_of,
-    failure_of,
-    reason_of,
-)
+from amqp_sansio.conversation.causes import cause_of, failure_of, reason_of
 from amqp_sansio.events import ConnectionClosed, ExceptionReceived, Origin, Violation
-from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec.codes import XaStatus
-
-EACH = [
-    ConnectFailed("h:1", "refused"),
-    ConnectionLost("gone"),
-    SessionFailed(b"s", 404, "no queue", "queue.delete"),
-    SessionLost(b"s", "gone", RangeSet.of(1, 2)),
-    MessageReturned(1, "no queue"),
-    TransactionFailed("unknown", "lost"),
-    BranchFailed("dtx.commit", XaStatus.XA_RBTIMEOUT),
-    BranchFailed("dtx.commit", None),
-]
-
-
-@pytest.mark.parametrize("error", EACH, ids=lambda error: type(error).__name__)
-def test_an_error_is_pickled_by_value(error: Exception) -> None:
-    again = pickle.loads(pickle.dumps(error))
-    assert type(again) is type(error)
-    assert str(again) == str(error)
-    assert vars(again) == vars(error)
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (EACH[2], "session b's': the other side answers 404 to queue.delete: no queue"),
-        (EACH[3], "session b's' is lost: gone; in doubt: {1-2}"),
-        (EACH[4], "unroutable: no queue"),
-        (MessageReturned(2, ""), "nobody could take it at once"),
-        (EACH[5], "the transaction is unknown: lost"),
-        (EACH[6], "dtx.commit: XA_RBTIMEOUT"),
-        (EACH[7], "dtx.commit: no answer: the outcome is unknown"),
-    ],
-)
-def test_the_sentence(error: Exception, text: str) -> None:
-    assert str(error) == text
 
 
 @pytest.mark.parametrize(

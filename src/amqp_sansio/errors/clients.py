@@ -1,17 +1,41 @@
-"""What an adapter raises into its user's hands when the other side, or the way to it, failed."""
+"""Errors of the clients, which a program gets when the other side, or the way to it, failed."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.errors import AmqpError
-from amqp_sansio.events import ConnectionClosed, ExceptionReceived, Origin
-from amqp_sansio.kernel.serials import EMPTY, RangeSet
-from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.errors.core import AmqpError
+
+if TYPE_CHECKING:
+    from amqp_sansio.kernel.serials import RangeSet
+    from amqp_sansio.spec.codes import XaStatus
+
+
+class AddressError(AmqpError, ValueError):
+    """An address that cannot be understood.  `address` is it, without its password; `rule` says what would have been right.
+
+    Cause: a mistake in the URL, or an option that does not exist.
+    What to do: correct it.
+    In doubt: nothing.  Nothing was connected.
+    """
+
+    def __init__(self, address: str, rule: str) -> None:
+        super().__init__(f"{address}: {rule}")
+        self.address: Final = address
+        self.rule: Final = rule
+
+    def __reduce__(self) -> tuple[type[AddressError], tuple[str, str]]:
+        return type(self), (self.address, self.rule)
 
 
 class ConnectFailed(AmqpError):
-    """No connection could be opened.  `endpoint` is where, `cause` what the other side, or the system, said."""
+    """No connection could be opened.  `endpoint` is where, `cause` what the other side, or the system, said.
+
+    Cause: no broker listens there, it does not let this client in (name, password, virtual host), it speaks another protocol,
+    its certificate is not trusted, or it did not answer within `connect_timeout`.
+    What to do: correct the address, or try again later.
+    In doubt: nothing.  Nothing was sent on a session.
+    """
 
     def __init__(self, endpoint: str, cause: str) -> None:
         super().__init__(f"{endpoint}: {cause}")
@@ -23,7 +47,13 @@ class ConnectFailed(AmqpError):
 
 
 class ConnectionLost(AmqpError):
-    """The connection ended, and nobody comes back to it.  `cause` tells who ended it and why."""
+    """The connection ended, and there will be no other one.
+
+    Cause: `cause` says which side ended it and why.  Without a retry policy the first loss is final; with one, its last
+    attempt.
+    What to do: connect again; a `RetryPolicy` does that by itself.
+    In doubt: what was sent and not answered; the sessions' `SessionLost` lists it.
+    """
 
     def __init__(self, cause: str) -> None:
         super().__init__(cause)
@@ -37,6 +67,10 @@ class SessionFailed(AmqpError):
     """The other side refused a command (execution.exception), which ends the session.
 
     `code` is its error code, `command` what it refused when that is known, `text` what it says.
+
+    Cause: this call's command: see `code`, such as 404 for a queue that does not exist, and 403 for what the user may not do.
+    What to do: correct the command.  With a retry policy the next call opens the session again; else open another one.
+    In doubt: of this call nothing: the command was not executed.
     """
 
     def __init__(self, session: bytes, code: int, text: str, command: str = "") -> None:
@@ -52,9 +86,13 @@ class SessionFailed(AmqpError):
 
 
 class SharedSessionFailed(SessionFailed):
-    """Another call's command was refused, which ended the session that this call used too: the fault was not its own.
+    """Another call's command was refused, which ended the session that this call used too.
 
-    What this call asked for may have happened, or not.  `code`, `command` and `text` are those of the refusal.
+    `code`, `command` and `text` are those of the refusal.
+
+    Cause: a call of another task or thread, or a message that was sent before and not awaited.
+    What to do: give tasks that should not share this a session each.
+    In doubt: what this call asked for: it may have happened or not.
     """
 
     def __init__(self, session: bytes, code: int, text: str, command: str = "") -> None:
@@ -65,7 +103,9 @@ class SharedSessionFailed(SessionFailed):
 class SessionReopened(AmqpError):
     """The session was lost and is open again, without the exclusive `queues` that were declared on it.
 
-    The call that raises this did nothing: declare the queues and subscribe to them, then say it again.
+    Cause: exclusive queues go with their session.
+    What to do: declare the queues and subscribe to them, then repeat the call.
+    In doubt: of this call nothing: it did nothing.
     """
 
     def __init__(self, session: bytes, queues: tuple[str, ...]) -> None:
@@ -79,12 +119,14 @@ class SessionReopened(AmqpError):
 
 
 class SessionLost(AmqpError):
-    """The session is over and was not resumed.  What this error answers may have happened, or not.
+    """The session is over and was not resumed.
 
-    `in_doubt` are the commands of ours that the other side never called complete; `cause` tells why.
+    Cause: `cause` says why: the connection was lost, the other side ended the session, or it did not answer in time.
+    What to do: open another session; repeat what is in doubt where doing it twice does no harm.
+    In doubt: `in_doubt`, the commands of ours that the other side never called complete: each may have been executed or not.
     """
 
-    def __init__(self, session: bytes, cause: str, in_doubt: RangeSet = EMPTY) -> None:
+    def __init__(self, session: bytes, cause: str, in_doubt: RangeSet) -> None:
         doubt = f"; in doubt: {in_doubt}" if in_doubt else ""
         super().__init__(f"session {session!r} is lost: {cause}{doubt}")
         self.session: Final = session
@@ -96,7 +138,12 @@ class SessionLost(AmqpError):
 
 
 class NoResult(AmqpError):
-    """The other side called a command complete that has a result, and never said that: `command`, its `id`, and the `rule`."""
+    """The other side called a command complete that has a result, and never said that: `command`, its `id`, and the `rule`.
+
+    Cause: a broker that breaks the rule execution.result.
+    What to do: report it to the broker's makers.
+    In doubt: nothing: the command was executed.
+    """
 
     def __init__(self, session: bytes, command: str, id: int) -> None:
         super().__init__(
@@ -113,7 +160,12 @@ class NoResult(AmqpError):
 
 
 class SubscriptionClosed(AmqpError):
-    """Nothing more comes for this subscription (`destination`, to `queue`), because it was cancelled here."""
+    """Nothing more comes for this subscription (`destination`, to `queue`), because it was cancelled here.
+
+    Cause: `cancel()`, or the end of its block or of its session.
+    What to do: stop receiving; iteration ends by itself.
+    In doubt: nothing: messages that came and were not received go back to the queue.
+    """
 
     def __init__(self, destination: str, queue: str) -> None:
         super().__init__(f"subscription {destination!r} to queue {queue!r} was cancelled here")
@@ -125,7 +177,12 @@ class SubscriptionClosed(AmqpError):
 
 
 class MessageReturned(AmqpError):
-    """The other side rejected a message that was published (message.reject): 1 unroutable, 2 nobody took it at once."""
+    """The other side rejected a message that was published (message.reject).
+
+    Cause: `code` is 1 where no queue takes it (`mandatory`), 2 where no consumer could take it at once (`immediate`).
+    What to do: declare and bind the queue, or do without the message.
+    In doubt: nothing: the broker does not have the message.
+    """
 
     def __init__(self, code: int, text: str) -> None:
         why = {1: "unroutable", 2: "nobody could take it at once"}.get(code, "rejected")
@@ -138,7 +195,12 @@ class MessageReturned(AmqpError):
 
 
 class TransactionFailed(AmqpError):
-    """A transaction was not committed: `outcome` is "rolled back", or "unknown" where the answer was lost."""
+    """A transaction was not committed: `outcome` is "rolled back", or "unknown" where the answer was lost.
+
+    Cause: `text`, or the error that this one comes from: a command in it was refused, or the session was lost.
+    What to do: "rolled back": run it again.  "unknown": find out first, from what it should have changed.
+    In doubt: the whole transaction where the outcome is "unknown", else nothing.
+    """
 
     def __init__(self, outcome: str, text: str = "") -> None:
         super().__init__(f"the transaction is {outcome}{f': {text}' if text else ''}")
@@ -150,7 +212,12 @@ class TransactionFailed(AmqpError):
 
 
 class BranchFailed(AmqpError):
-    """A word about a branch was not answered with XA_OK: `status` is the answer, None when it was lost with the session."""
+    """A command about a branch was not answered with XA_OK: `status` is the answer, None when it was lost with the session.
+
+    Cause: the broker's answer, or the loss of the session.
+    What to do: XA_RB...: roll the whole transaction back.  None: ask the broker with `recover()`, and decide again.
+    In doubt: the outcome of `verb` where `status` is None.
+    """
 
     def __init__(self, verb: str, status: XaStatus | None) -> None:
         super().__init__(f"{verb}: {'no answer: the outcome is unknown' if status is None else status.name}")
@@ -159,50 +226,3 @@ class BranchFailed(AmqpError):
 
     def __reduce__(self) -> tuple[type[BranchFailed], tuple[str, XaStatus | None]]:
         return type(self), (self.verb, self.status)
-
-
-def cause_of(closed: ConnectionClosed) -> str:
-    """One sentence about how a connection ended."""
-    code = f" ({closed.code})" if closed.code is not None else ""
-    violation = closed.violation
-    if violation is not None and violation.rule == "connection.start.client-support":
-        return f"the other side speaks another protocol: {violation.text.removeprefix('version mismatch: ')}"
-    if violation is not None:
-        return f"the other side broke the protocol{code}: {violation.rule}: {violation.text or violation.said}"
-    if closed.origin == Origin.EOF:
-        return "the other side ended the connection without a close"
-    who = {Origin.PEER: "the other side closed it", Origin.TIMEOUT: "time ran out"}.get(closed.origin, "it was closed here")
-    return f"{who}{code}{f': {closed.text}' if closed.text else ''}"
-
-
-def reason_of(error: BaseException) -> str:
-    """One sentence about what the system, or TLS, said instead of a connection."""
-    inner = error.__cause__
-    if isinstance(inner, BaseExceptionGroup):
-        return "; ".join(dict.fromkeys([reason_of(each) for each in inner.exceptions]))
-    if isinstance(inner, OSError) and not isinstance(error, TimeoutError):
-        return reason_of(inner)
-    not_trusted = getattr(error, "verify_message", None)
-    if not_trusted:
-        return f"its certificate is not accepted: {not_trusted}"
-    reason = getattr(error, "reason", None)
-    if isinstance(error, OSError) and isinstance(reason, str) and reason:
-        plain = ": the other side does not seem to speak TLS" if reason in _NO_TLS else ""
-        return f"TLS failed: {reason.replace('_', ' ').lower()}{plain}"
-    for kind, text in _SYSTEM:
-        if isinstance(error, kind):
-            return text
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-
-
-_NO_TLS: Final = frozenset(("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"))
-_SYSTEM: Final = (
-    (ConnectionRefusedError, "connection refused: nobody listens there"),
-    (ConnectionResetError, "the connection was reset"),
-    (BrokenPipeError, "the connection was reset"),
-)
-
-
-def failure_of(session: bytes, exception: ExceptionReceived, command: str) -> SessionFailed:
-    """The error for an exception of the other side."""
-    return SessionFailed(session, exception.error_code, exception.description, command)
