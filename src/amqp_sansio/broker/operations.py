@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final
 
+import attrs
+
 from amqp_sansio.kernel.value import Value as Fields
 from amqp_sansio.kernel.value import frozen
 from amqp_sansio.ledger.demarcation import XidKey
@@ -20,261 +22,194 @@ FIRST_FORM: Final = "sessions"
 """The form of all messages in entries and snapshots of version 1, which did not say it."""
 
 
+def _map(given: Mapping[str, Value] | None) -> Map:
+    return Map(given or {})
+
+
+def _published(given: Iterable[tuple[int, tuple[str, ...]]]) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    return tuple(given)
+
+
+def _accepted(given: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    return tuple(given)
+
+
+def _numbers(given: Iterable[int]) -> tuple[int, ...]:
+    return tuple(given)
+
+
+@attrs.frozen(eq=False, repr=False)
 class Operation(Fields):
     """One durable change in one virtual host."""
 
-    __slots__ = ("host",)
     FIELDS: ClassVar[tuple[str, ...]] = ("host",)
+    host: str
+    """The name of the virtual host."""
 
-    def __init__(self, host: str) -> None:
-        self.host: Final = host
-        """The name of the virtual host."""
+    def __init_subclass__(cls) -> None:
+        cls.FIELDS = (*Operation.FIELDS, *cls.__annotations__)
 
     def __hash__(self) -> int:
         return hash((type(self), tuple([frozen(value) for value in self.values()])))
 
 
+@attrs.frozen(eq=False, repr=False)
 class QueueDeclared(Operation):
     """A durable queue exists."""
 
-    __slots__ = ("alternate", "arguments", "auto_delete", "exclusive", "queue")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue", "alternate", "exclusive", "auto_delete", "arguments")
-
-    def __init__(
-        self,
-        host: str,
-        queue: str,
-        alternate: str = "",
-        exclusive: bool = False,
-        auto_delete: bool = False,
-        arguments: Mapping[str, Value] | None = None,
-    ) -> None:
-        super().__init__(host)
-        self.queue: Final = queue
-        self.alternate: Final = alternate
-        """The name of its alternate exchange, or ""."""
-        self.exclusive: Final = exclusive
-        self.auto_delete: Final = auto_delete
-        self.arguments: Final = Map(arguments or {})
+    queue: str
+    alternate: str = ""
+    """The name of its alternate exchange, or ""."""
+    exclusive: bool = False
+    auto_delete: bool = False
+    arguments: Map = attrs.field(default=None, converter=_map)
 
 
+@attrs.frozen(eq=False, repr=False)
 class QueueDeleted(Operation):
     """A durable queue is no more, nor are its bindings and what stood on it."""
 
-    __slots__ = ("queue",)
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue")
-
-    def __init__(self, host: str, queue: str) -> None:
-        super().__init__(host)
-        self.queue: Final = queue
+    queue: str
 
 
+@attrs.frozen(eq=False, repr=False)
 class ExchangeDeclared(Operation):
     """A durable exchange exists."""
 
-    __slots__ = ("alternate", "arguments", "auto_delete", "exchange", "type")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "exchange", "type", "alternate", "auto_delete", "arguments")
-
-    def __init__(
-        self,
-        host: str,
-        exchange: str,
-        type: str,
-        alternate: str = "",
-        auto_delete: bool = False,
-        arguments: Mapping[str, Value] | None = None,
-    ) -> None:
-        super().__init__(host)
-        self.exchange: Final = exchange
-        self.type: Final = type
-        """The word of exchange.declare: direct, fanout, topic, headers."""
-        self.alternate: Final = alternate
-        """The name of its alternate exchange, or ""."""
-        self.auto_delete: Final = auto_delete
-        self.arguments: Final = Map(arguments or {})
+    exchange: str
+    type: str
+    """The word of exchange.declare: direct, fanout, topic, headers."""
+    alternate: str = ""
+    """The name of its alternate exchange, or ""."""
+    auto_delete: bool = False
+    arguments: Map = attrs.field(default=None, converter=_map)
 
 
+@attrs.frozen(eq=False, repr=False)
 class ExchangeDeleted(Operation):
     """A durable exchange is no more, nor are its bindings."""
 
-    __slots__ = ("exchange",)
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "exchange")
-
-    def __init__(self, host: str, exchange: str) -> None:
-        super().__init__(host)
-        self.exchange: Final = exchange
+    exchange: str
 
 
+@attrs.frozen(eq=False, repr=False)
 class Bound(Operation):
     """A durable queue is bound to a durable exchange (which may be a predeclared one)."""
 
-    __slots__ = ("arguments", "exchange", "key", "queue")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "exchange", "queue", "key", "arguments")
-
-    def __init__(self, host: str, exchange: str, queue: str, key: str, arguments: Mapping[str, Value] | None = None) -> None:
-        super().__init__(host)
-        self.exchange: Final = exchange
-        self.queue: Final = queue
-        self.key: Final = key
-        self.arguments: Final = Map(arguments or {})
+    exchange: str
+    queue: str
+    key: str
+    arguments: Map = attrs.field(default=None, converter=_map)
 
 
+@attrs.frozen(eq=False, repr=False)
 class Unbound(Operation):
     """A binding is no more."""
 
-    __slots__ = ("exchange", "key", "queue")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "exchange", "queue", "key")
-
-    def __init__(self, host: str, exchange: str, queue: str, key: str) -> None:
-        super().__init__(host)
-        self.exchange: Final = exchange
-        self.queue: Final = queue
-        self.key: Final = key
+    exchange: str
+    queue: str
+    key: str
 
 
+@attrs.frozen(eq=False, repr=False)
 class MessageStored(Operation):
     """A message, whole.  It stands on no queue yet."""
 
-    __slots__ = ("body", "expires", "form", "header", "number")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "number", "header", "body", "expires", "form")
-    SECRETS: ClassVar[frozenset[str]] = frozenset({"header", "body"})
-
-    def __init__(
-        self, host: str, number: int, header: bytes, body: bytes | None, expires: float | None = None, form: str = FIRST_FORM
-    ) -> None:
-        super().__init__(host)
-        self.number: Final = number
-        """Its name in the journal, 1 and up, never used again."""
-        self.header: Final = header
-        """The header as it is delivered, with all that the message says of itself."""
-        self.body: Final = body
-        """None: no body; b"": one of 0 octets, where a family tells the two apart."""
-        self.expires: Final = expires
-        """When it expires; None: never."""
-        self.form: Final = form
-        """The name of the family in whose form the header is."""
+    SECRETS = frozenset({"header", "body"})
+    number: int
+    """Its name in the journal, 1 and up, never used again."""
+    header: bytes
+    """The header as it is delivered, with all that the message says of itself."""
+    body: bytes | None
+    """None: no body; b"": one of 0 octets, where a family tells the two apart."""
+    expires: float | None = None
+    """When it expires; None: never."""
+    form: str = FIRST_FORM
+    """The name of the family in whose form the header is."""
 
 
+@attrs.frozen(eq=False, repr=False)
 class Enqueued(Operation):
     """A stored message stands on a durable queue, behind what stands there on its priority."""
 
-    __slots__ = ("number", "queue", "redelivered")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue", "number", "redelivered")
-
-    def __init__(self, host: str, queue: str, number: int, redelivered: bool = False) -> None:
-        super().__init__(host)
-        self.queue: Final = queue
-        self.number: Final = number
-        self.redelivered: Final = redelivered
-        """Whether it may have been delivered from there before."""
+    queue: str
+    number: int
+    redelivered: bool = False
+    """Whether it may have been delivered from there before."""
 
 
+@attrs.frozen(eq=False, repr=False)
 class Dequeued(Operation):
     """A stored message is off a queue: accepted, rejected, expired or purged."""
 
-    __slots__ = ("number", "queue")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue", "number")
-
-    def __init__(self, host: str, queue: str, number: int) -> None:
-        super().__init__(host)
-        self.queue: Final = queue
-        self.number: Final = number
+    queue: str
+    number: int
 
 
+@attrs.frozen(eq=False, repr=False)
 class BranchPrepared(Operation):
     """A branch is prepared; it and what it holds back stay until it is decided, whatever happens."""
 
-    __slots__ = ("accepted", "began_by", "published", "timeout", "xid")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "xid", "published", "accepted", "timeout", "began_by")
-
-    def __init__(
-        self,
-        host: str,
-        xid: XidKey,
-        published: Iterable[tuple[int, tuple[str, ...]]] = (),
-        accepted: Iterable[tuple[str, int]] = (),
-        timeout: int = 0,
-        began_by: str | None = None,
-    ) -> None:
-        super().__init__(host)
-        self.xid: Final = xid
-        self.published: Final = tuple(published)
-        """Numbers of messages that commit puts on these queues, in order; each is stored before."""
-        self.accepted: Final = tuple(accepted)
-        """(queue, number) of the messages that commit takes off their queues."""
-        self.timeout: Final = timeout
-        """The timeout of the branch, in seconds, which dtx.get-timeout goes on to tell."""
-        self.began_by: Final = began_by
-        """The identity that began it, "" for an anonymous one; None where an older version did not say."""
+    xid: XidKey
+    published: tuple[tuple[int, tuple[str, ...]], ...] = attrs.field(default=(), converter=_published)
+    """Numbers of messages that commit puts on these queues, in order; each is stored before."""
+    accepted: tuple[tuple[str, int], ...] = attrs.field(default=(), converter=_accepted)
+    """(queue, number) of the messages that commit takes off their queues."""
+    timeout: int = 0
+    """The timeout of the branch, in seconds, which dtx.get-timeout goes on to tell."""
+    began_by: str | None = None
+    """The identity that began it, "" for an anonymous one; None where an older version did not say."""
 
 
+@attrs.frozen(eq=False, repr=False)
 class BranchDecided(Operation):
     """An administrator completed a prepared branch; its xid stays, with that outcome, until it is forgotten.
 
     What the decision moves stands in the same entry, as `Enqueued` and `Dequeued`.
     """
 
-    __slots__ = ("status", "xid")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "xid", "status")
-
-    def __init__(self, host: str, xid: XidKey, status: int) -> None:
-        super().__init__(host)
-        self.xid: Final = xid
-        self.status: Final = status
-        """The xa-status that dtx.commit and dtx.rollback answer from now on: one of the heuristic ones."""
+    xid: XidKey
+    status: int
+    """The xa-status that dtx.commit and dtx.rollback answer from now on: one of the heuristic ones."""
 
 
+@attrs.frozen(eq=False, repr=False)
 class BranchEnded(Operation):
     """A prepared or decided branch is committed, rolled back or forgotten: its xid is free.
 
     What a commit moves stands in the same entry, as `Enqueued` and `Dequeued`.
     """
 
-    __slots__ = ("xid",)
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "xid")
-
-    def __init__(self, host: str, xid: XidKey) -> None:
-        super().__init__(host)
-        self.xid: Final = xid
+    xid: XidKey
 
 
+@attrs.frozen(eq=False, repr=False)
 class SessionLeft(Operation):
     """A session that is in a snapshot lives on, or has ended: it is not to be restored from there."""
 
-    __slots__ = ("identity", "session")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "identity", "session")
-
-    def __init__(self, host: str, identity: str, session: bytes) -> None:
-        super().__init__(host)
-        self.identity: Final = identity
-        """The user of the session; "" for the anonymous."""
-        self.session: Final = session
-        """Its name."""
+    identity: str
+    """The user of the session; "" for the anonymous."""
+    session: bytes
+    """Its name."""
 
 
+@attrs.frozen(eq=False, repr=False)
 class Opened(Operation):
     """Connections come again after a clean end, or after a snapshot that was taken without any: what is there may be delivered
     from now on."""
 
-    __slots__ = ()
 
-
+@attrs.frozen(eq=False, repr=False)
 class Marks(Operation):
     """At a clean end: which of the messages on a durable queue may have been delivered before, and none but these."""
 
-    __slots__ = ("numbers", "queue")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue", "numbers")
-
-    def __init__(self, host: str, queue: str, numbers: Iterable[int] = ()) -> None:
-        super().__init__(host)
-        self.queue: Final = queue
-        self.numbers: Final = tuple(numbers)
+    queue: str
+    numbers: tuple[int, ...] = attrs.field(default=(), converter=_numbers)
 
 
+@attrs.frozen(eq=False, repr=False)
 class Closed(Operation):
     """The clean end: nobody is connected and no session is kept, so nothing is delivered before the next `Opened`."""
-
-    __slots__ = ()
 
 
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
