@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from math import isfinite
 from typing import TypeAlias
@@ -15,12 +15,12 @@ from amqp_sansio.spec.values import OpaqueValue
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
 
-def plain(value: object) -> Plain:
-    """Octets are their text where they are UTF-8 (many clients send text so), else hex digits.
+def plain(value: object, octets: Callable[[bytes], str] | None = None) -> Plain:
+    """Octets are what `octets` makes of them: unless given, their text where they are UTF-8 (many clients send text so), else
+    hex digits.
 
     A number that is not finite, a UUID and a decimal are their text; a struct is a dict of its fields; a set of ids a list of
-    [low, high]; a value of a type that
-    nobody has assigned is its octets.
+    [low, high]; a value of a type that nobody has assigned is its octets, hex digits unless `octets` is given.
     """
     if isinstance(value, bool) or value is None:
         return value
@@ -32,19 +32,23 @@ def plain(value: object) -> Plain:
         number = float(value)
         return number if isfinite(number) else str(number)
     if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return value.hex()
+        return (octets or _text)(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(each, octets) for key, each in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(each) for each in value]
+        return [plain(each, octets) for each in value]
     if isinstance(value, RangeSet):
         return [[low, high] for low, high in value.ranges]
     if isinstance(value, Struct):
-        return {name.rstrip("_"): plain(getattr(value, name)) for name in value.FIELDS}
+        return {name.rstrip("_"): plain(getattr(value, name), octets) for name in value.FIELDS}
     if isinstance(value, OpaqueValue):
-        return value.octets.hex()
+        return (octets or bytes.hex)(value.octets)
     assert isinstance(value, UUID | Decimal), value
     return str(value)
+
+
+def _text(octets: bytes) -> str:
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return octets.hex()

@@ -8,8 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spark.live.headers import headers_from, texts_of
-from amqp_sansio.spec.message import ReplyTo
+from amqp_sansio.spec.message import Acquired, ReplyTo
 from amqp_sansio.spec.values import Array, List, Map, OpaqueValue, Uint8
 from amqp_sansio.wire.encoding import encode_map
 from amqp_sansio.wire.types import decode_map
@@ -20,12 +21,15 @@ def test_every_type_has_a_text() -> None:
         "text": "Grüße", "yes": True, "number": Uint8(7), "half": 0.5, "octets": b"\xff", "none": None,
         "id": UUID(int=1), "price": Decimal("1.50"), "map": Map({"a": 1, "b": b"\x01", "c": None}),
         "list": List([1, "x", True, 2.5]), "array": Array(0x22, [1, 2]),
-        "to": ReplyTo("e", "k"), "odd": OpaqueValue(0x9F, b"z"),
+        "to": ReplyTo("e", "k"), "odd": OpaqueValue(0x9F, b"z"), "ids": Acquired(RangeSet.of(1, 3)),
+        "far": List([float("inf"), UUID(int=1)]), "nan": float("nan"), "big": 1e22,
     })  # fmt: skip
     assert dict(texts_of(headers)) == {
         "text": "Grüße", "yes": "true", "number": "7", "half": "0.5", "octets": "/w==", "none": None,
         "id": "00000000-0000-0000-0000-000000000001", "price": "1.50", "map": '{"a":1,"b":"AQ==","c":null}',
         "list": '[1,"x",true,2.5]', "array": "[1,2]", "to": '{"exchange":"e","routing_key":"k"}', "odd": '"eg=="',
+        "ids": '{"transfers":[[1,1],[3,3]]}', "far": '["inf","00000000-0000-0000-0000-000000000001"]', "nan": "nan",
+        "big": "1e+22",
     }  # fmt: skip
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import datetime
 import json
-import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
-from amqp_sansio.spec.base import Struct
+from amqp_sansio.conversation.json_values import plain
 from amqp_sansio.spec.values import OpaqueValue, Value
 
 
@@ -21,42 +19,14 @@ def texts_of(headers: Mapping[str, Value]) -> list[tuple[str, str | None]]:
 
 
 def _text(value: Value) -> str | None:
-    if isinstance(value, str):
-        return str(value)
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(int(value))
-    if isinstance(value, float):
-        return repr(float(value))
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, UUID | Decimal):
-        return str(value)
-    return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
+    made = plain(value, _base64)
+    if made is None or (isinstance(made, str) and not isinstance(value, OpaqueValue)):
+        return made
+    return json.dumps(made, ensure_ascii=False, separators=(",", ":"))
 
 
-def _plain(value: Value) -> Any:
-    """A value of JSON."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return float(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, Struct):
-        return {name: _plain(getattr(value, name)) for name in value.FIELDS}
-    if isinstance(value, OpaqueValue):
-        return base64.b64encode(value.octets).decode()
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return _text(value)
+def _base64(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()
 
 
 def headers_from(given: object) -> dict[str, Value]:
