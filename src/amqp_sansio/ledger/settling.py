@@ -15,7 +15,7 @@ from amqp_sansio.tables import transfer as rows
 class Settling:
     """Fed with transfers and with what both sides say of them.  A word that the rows refuse moves nothing.
 
-    Ids that it does not have are in doubt: nobody is held to what is said of them.
+    Ids that it does not have are in doubt, and nobody is accused because of them.
     """
 
     __slots__ = ("_asked", "_wanted", "standing")
