@@ -17,7 +17,7 @@ from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.method_frames import CONTENT_HEADER, FRAME_HEAD, METHOD
-from amqp_sansio.wire.octets import u16, u64
+from amqp_sansio.wire.primitives import u16, u64
 
 SPOKEN = {"0-8": AMQP_0_8_UNBIND, "0-9": AMQP_0_9_RABBITMQ, "0-9-1": AMQP_0_9_1}
 """What RabbitMQ speaks in each."""

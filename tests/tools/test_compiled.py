@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.wire import octets as pure
+from amqp_sansio.wire import primitives as pure
 from tools.compiled import __main__ as program
 from tools.compiled import patches, sources
 from tools.compiled.machine import Extension, Factory
 from tools.compiled.modules import LEFT_OUT, modules
-from tools.compiled.replaced.wire import octets as other
+from tools.compiled.replaced.wire import primitives as other
 from tools.compiled.sources import PACKAGE, REPLACED, files, marked, matching, settable
 from tools.compiled.translate import without_trashcan
 from tools.compiled.trial import APART
@@ -160,7 +160,7 @@ def test_a_test_that_replaces_something_in_machine_code_is_known(monkeypatch: py
     monkeypatch.setitem(sys.modules, "machine_code", module)
     Inside.__module__ = "machine_code"
     assert all(patches.compiled(each) for each in (module, "machine_code.LIMIT", "machine_code.Inside.method", Inside))
-    assert not any(patches.compiled(each) for each in (pure, "amqp_sansio.wire.octets.u8", Path, "nothing.known"))
+    assert not any(patches.compiled(each) for each in (pure, "amqp_sansio.wire.primitives.u8", Path, "nothing.known"))
     with pytest.raises(pytest.skip.Exception):
         patches.see(Inside)
     patches.see(Path)

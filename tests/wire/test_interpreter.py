@@ -19,7 +19,7 @@ from amqp_sansio.wire.interpreter import mask, read_fields, write_fields
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.octets import u16
+from amqp_sansio.wire.primitives import u16
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from tools.codegen.layouts import errata_module
 from tools.codegen.model import load

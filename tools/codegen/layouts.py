@@ -17,7 +17,7 @@ from tools.codegen.writers import writer
 
 _MODULES = {
     "amqp_sansio.kernel.build": "COMPILED",
-    "amqp_sansio.wire.octets": (
+    "amqp_sansio.wire.primitives": (
         "LENGTH16 OCTET OCTET_OF blank i64 put_command_head put_control_head put_sized16_head put_struct_head put_i64 put_u16"
         " put_u32 put_u64 u16 u32 u64 uuid_of"
     ),

@@ -1,6 +1,6 @@
 """The sources of the compiled build: a copy of the package, with four differences, all made here.
 
-* Modules under `replaced/` stand in the place of those they are named after (the primitives of `wire.octets`).
+* Modules under `replaced/` stand in the place of those they are named after (the primitives of `wire.primitives`).
 * Instance attributes of the engine lose their `Final`: a compiled attribute that is Final can be set by nobody but its own
   constructor, and a snapshot is restored attribute by attribute.  Events and the vocabulary keep theirs.
 * `__match_args__` becomes a ClassVar: mypyc makes an attribute of objects of it otherwise, and no pattern finds it.

@@ -27,7 +27,7 @@ from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.endpoint import EXCEPTION
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
-from amqp_sansio.wire.octets import blank
+from amqp_sansio.wire.primitives import blank
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session

@@ -20,8 +20,8 @@ from amqp_sansio.spec.message import Accept, DeliveryProperties, Transfer
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, Flush, KnownCompleted
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.octets import frame_header, u32
 from amqp_sansio.wire.one_range import COMMAND_SIZE, OneRange, alone_next
+from amqp_sansio.wire.primitives import frame_header, u32
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.repeated_headers import Headers
 from amqp_sansio.wire.segments import KnownCommand, SegmentReader

@@ -13,7 +13,7 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.wire.explain import UNWRITABLE
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun
 from amqp_sansio.wire.headers import HEADER_WRITERS
-from amqp_sansio.wire.octets import put_frame_begin
+from amqp_sansio.wire.primitives import put_frame_begin
 from amqp_sansio.wire.segments import BODY, HEADER, frame_command
 
 if TYPE_CHECKING:

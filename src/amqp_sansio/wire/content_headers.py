@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.wire.interpreter import ArgumentTable, FieldReader, FieldTable, FieldWriter, read_arguments, write_arguments
-from amqp_sansio.wire.octets import put_u16, u16
+from amqp_sansio.wire.primitives import put_u16, u16
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
 from amqp_sansio.spec.fields import DEEPEST, Field, FieldTable
 from amqp_sansio.spec.values import Datetime
-from amqp_sansio.wire.octets import OCTET, put_u32, u32
+from amqp_sansio.wire.primitives import OCTET, put_u32, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 FORMS: Final = {

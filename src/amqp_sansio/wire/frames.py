@@ -7,7 +7,7 @@ from typing import Final
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER
-from amqp_sansio.wire.octets import put_frame_header as _head
+from amqp_sansio.wire.primitives import put_frame_header as _head
 
 FRAME_HEADER_SIZE: Final = 12
 """Octets of a frame header; the size that a frame says includes them."""

@@ -16,7 +16,7 @@ from amqp_sansio.wire.layouts.structs import (
     read_message_delivery_properties,
     read_message_message_properties,
 )
-from amqp_sansio.wire.octets import struct_head, u32
+from amqp_sansio.wire.primitives import struct_head, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import BAD, decode_struct32
 

@@ -14,7 +14,7 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import BodyContent, Struct
 from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32, encode_texts
-from amqp_sansio.wire.octets import (
+from amqp_sansio.wire.primitives import (
     OCTET,
     OCTET_OF,
     i64,

@@ -18,7 +18,7 @@ from amqp_sansio.wire.interpreter import FieldTable
 from amqp_sansio.wire.layouts.basic_properties import read_basic_properties, write_basic_properties
 from amqp_sansio.wire.layouts.methods import Methods
 from amqp_sansio.wire.method_frames import HEADER_HEAD
-from amqp_sansio.wire.octets import put_u16, put_u64, u16, u32
+from amqp_sansio.wire.primitives import put_u16, put_u64, u16, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import BAD
 

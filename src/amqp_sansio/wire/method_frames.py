@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Final
 
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.wire.octets import put_u64
+from amqp_sansio.wire.primitives import put_u64
 from amqp_sansio.wire.resync import three_in_a_row
 
 METHOD: Final = 1

@@ -37,8 +37,8 @@ from amqp_sansio.wire.method_frames import (
     frame_head,
     plausible_frame,
 )
-from amqp_sansio.wire.octets import u16, u64
 from amqp_sansio.wire.partial import Partial
+from amqp_sansio.wire.primitives import u16, u64
 from amqp_sansio.wire.whole_contents import cut_content
 
 CONNECTION_CLASS: Final = 10

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from amqp_sansio.wire.assembly import COMMAND, CONTROL
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
-from amqp_sansio.wire.octets import command_of_set, frame_of_set, u64
+from amqp_sansio.wire.primitives import command_of_set, frame_of_set, u64
 from amqp_sansio.wire.segments import SegmentReader
 
 CONTROL_SIZE: Final = FRAME_HEADER_SIZE + 14

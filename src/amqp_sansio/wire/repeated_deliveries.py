@@ -8,7 +8,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods.basic import Deliver
 from amqp_sansio.wire.method_codec import MethodCodec
-from amqp_sansio.wire.octets import u64
+from amqp_sansio.wire.primitives import u64
 from amqp_sansio.wire.reading import Reading
 
 _DELIVER: Final = b"\x00\x3c\x00\x3c"

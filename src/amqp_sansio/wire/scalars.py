@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.values import OpaqueValue, Value
-from amqp_sansio.wire.octets import f32, f64, i8, i16, i32, i64, u16, u32, u64, uuid_of
+from amqp_sansio.wire.primitives import f32, f64, i8, i16, i32, i64, u16, u32, u64, uuid_of
 from amqp_sansio.wire.reading import Reading
 
 Reader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Value, int]]

@@ -26,9 +26,9 @@ from amqp_sansio.wire.frames import (
     frame_control,
 )
 from amqp_sansio.wire.framing import Reader
-from amqp_sansio.wire.octets import frame_begin, frame_header, u16, u32
 from amqp_sansio.wire.opening import OpeningAssembler
 from amqp_sansio.wire.partial import SKIPPING
+from amqp_sansio.wire.primitives import frame_begin, frame_header, u16, u32
 from amqp_sansio.wire.resync import find_frame, plausible_header
 
 __all__ = [

@@ -30,7 +30,7 @@ from amqp_sansio.spec.values import (
     TextArray,
     Value,
 )
-from amqp_sansio.wire.octets import blank, get_pair32, i64, u16, u32
+from amqp_sansio.wire.primitives import blank, get_pair32, i64, u16, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.scalars import READERS, least_width, span
 

@@ -11,7 +11,7 @@ from amqp_sansio.wire.method_frames import (
     OVERHEAD,
     frame_head,
 )
-from amqp_sansio.wire.octets import u64
+from amqp_sansio.wire.primitives import u64
 
 
 def cut_content(

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec.values import OpaqueValue, Value
-from amqp_sansio.wire.octets import (
+from amqp_sansio.wire.primitives import (
     OCTET,
     put_f32,
     put_f64,

@@ -27,7 +27,7 @@ from amqp_sansio.spec.methods import channel as words
 from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, COMMIT, LIFE, MODE, ROLLBACK, WORK
 from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, CAPABILITIES, REPLIES, may_say
 from amqp_sansio.wire.method_frames import CONTENT_BODY, OVERHEAD, frame_content, frame_method, put_frame
-from amqp_sansio.wire.octets import u16
+from amqp_sansio.wire.primitives import u16
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels

@@ -25,7 +25,7 @@ from amqp_sansio.wire.framing import Reader
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_reader import MethodReader
-from amqp_sansio.wire.octets import put_u64
+from amqp_sansio.wire.primitives import put_u64
 
 _HIGHEST: Final = 65535
 

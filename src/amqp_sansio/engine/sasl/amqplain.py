@@ -10,7 +10,7 @@ from amqp_sansio.config import Accepted, Challenge, ClientExchange, Deferred, Re
 from amqp_sansio.engine.sasl.plain import OneMessage, PasswordExchange, PlainServer
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.wire.layouts.profiles import PROFILES
-from amqp_sansio.wire.octets import put_u32
+from amqp_sansio.wire.primitives import put_u32
 
 NAME: Final = "AMQPLAIN"
 _TABLES: Final = PROFILES["rabbitmq"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from amqp_sansio.spec.methods import basic
 from amqp_sansio.spec.values import Map
 from amqp_sansio.wire.interpreter import FieldReader, FieldWriter
-from amqp_sansio.wire.octets import OCTET, OCTET_OF, put_u16, put_u64, u16, u64
+from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_u16, put_u64, u16, u64
 from amqp_sansio.wire.reading import Reading
 
 

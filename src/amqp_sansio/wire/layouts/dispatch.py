@@ -21,7 +21,7 @@ from amqp_sansio.wire.layouts.layout import (
     EncodeControl,
     EncodeStruct,
 )
-from amqp_sansio.wire.octets import command_head, control_head, put_command_head, put_control_head, u16
+from amqp_sansio.wire.primitives import command_head, control_head, put_command_head, put_control_head, u16
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import BAD, decode_struct32
 

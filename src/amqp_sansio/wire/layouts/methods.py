@@ -15,7 +15,7 @@ from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.wire.explain import UNWRITABLE, unwritable
 from amqp_sansio.wire.field_tables import Profile
 from amqp_sansio.wire.interpreter import ArgumentTable, read_arguments, write_arguments
-from amqp_sansio.wire.octets import put_u32, u32
+from amqp_sansio.wire.primitives import put_u32, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import BAD
 

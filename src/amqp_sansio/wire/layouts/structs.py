@@ -15,7 +15,7 @@ from amqp_sansio.spec import dtx, exchange, file, message, queue, stream
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import Array, Map
 from amqp_sansio.wire.encoding import SHORT, STRUCT_WRITERS, encode_array, encode_map, put_short
-from amqp_sansio.wire.octets import (
+from amqp_sansio.wire.primitives import (
     LENGTH16,
     OCTET,
     OCTET_OF,

@@ -28,7 +28,7 @@ from amqp_sansio.wire.layouts.dispatch import (
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.structs import WRITERS
-from amqp_sansio.wire.octets import OCTET, OCTET_OF, put_command_head, put_control_head, put_u16, put_u32, u16, u32
+from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_command_head, put_control_head, put_u16, put_u32, u16, u32
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.sets import encode_set, read_set
 from amqp_sansio.wire.types import read_fragments, read_map, read_struct32

@@ -16,7 +16,7 @@ from amqp_sansio.wire.interpreter import ArgumentTable, FieldTable
 from amqp_sansio.wire.layouts.methods import Methods
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.method_codec import MethodCodec
-from amqp_sansio.wire.octets import OCTET, put_u16, put_u32, put_u64, u16, u32, u64
+from amqp_sansio.wire.primitives import OCTET, put_u16, put_u32, put_u64, u16, u32, u64
 from amqp_sansio.wire.reading import Reading
 
 CODES: Final[dict[type[Method] | type[Control], int]] = {

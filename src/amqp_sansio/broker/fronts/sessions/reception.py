@@ -15,7 +15,7 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, Transfer
 from amqp_sansio.wire.headers import decode_headers, encode_headers
-from amqp_sansio.wire.octets import u32
+from amqp_sansio.wire.primitives import u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 CACHED: Final = 1024

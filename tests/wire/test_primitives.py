@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.wire import octets as o
+from amqp_sansio.wire import primitives as o
 
 Pair = tuple[Callable[[int], bytes], Callable[[bytes, int], tuple[int]], int, bool]
 INTEGERS: list[Pair] = [
