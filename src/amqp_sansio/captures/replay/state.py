@@ -18,7 +18,7 @@ from amqp_sansio.captures.tcp import Direction, Piece, TimeBack
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.plain import Dumper, Loader
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.kernel.octets import pack, unpack
+from amqp_sansio.kernel.plain_codec import pack, unpack
 from amqp_sansio.kernel.serials import MutableRangeSet
 
 VERSION: Final = 8

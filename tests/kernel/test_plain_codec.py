@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.kernel.octets import pack, unpack
+from amqp_sansio.kernel.plain_codec import pack, unpack
 
 ATOMS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
 PLAIN = st.recursive(ATOMS, lambda inner: st.lists(inner).map(tuple), max_leaves=30)
