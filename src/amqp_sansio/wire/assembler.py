@@ -8,7 +8,7 @@ from typing import Final
 
 from amqp_sansio.limits import Limits
 from amqp_sansio.wire.assembly import COMMAND, CONTROL, HEADER, Assembly, Malformed
-from amqp_sansio.wire.breaches import KINDS, describe
+from amqp_sansio.wire.frame_errors import KINDS, describe
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
 from amqp_sansio.wire.partial import BETWEEN, IN_SEGMENT, SKIPPING, Partial
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from amqp_sansio.wire.assembler import Assembler
 from amqp_sansio.wire.assembly import Assembly
-from amqp_sansio.wire.breaches import describe
+from amqp_sansio.wire.frame_errors import describe
 from amqp_sansio.wire.frames import WHOLE
 
 

@@ -14,7 +14,7 @@ from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Command
 from amqp_sansio.wire.assembler import Assembler
 from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Cut, KnownCommand, Malformed
-from amqp_sansio.wire.breaches import check_header, uncuttable
+from amqp_sansio.wire.frame_errors import check_header, uncuttable
 from amqp_sansio.wire.frames import (
     FIRST_FRAME,
     FRAME_HEADER_SIZE,

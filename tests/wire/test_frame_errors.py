@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.wire.breaches import check_header, describe, uncuttable
+from amqp_sansio.wire.frame_errors import check_header, describe, uncuttable
 
 
 def test_frames_in_words() -> None:
