@@ -10,7 +10,7 @@ from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError, NoC
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.wire.explain import UNWRITABLE
+from amqp_sansio.wire.field_interpreter import UNWRITABLE
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun
 from amqp_sansio.wire.headers import HEADER_WRITERS
 from amqp_sansio.wire.primitives import put_frame_begin

@@ -290,11 +290,11 @@ def encode_struct32(value: Struct) -> bytes:
     try:
         return write(value)
     except Exception as why:
-        from amqp_sansio.wire import explain
+        from amqp_sansio.wire import field_interpreter
 
-        if not isinstance(why, explain.UNWRITABLE):
+        if not isinstance(why, field_interpreter.UNWRITABLE):
             raise
-        error = explain.unwritable_struct(value, why)
+        error = field_interpreter.unwritable_struct(value, why)
         error._inside = value
         raise error from None
 

@@ -274,9 +274,9 @@ def decode_struct32(b: bytes, p: int, end: int, depth: int = 0, reading: Reading
     try:
         return read_struct32(b, p, end, reading, depth)
     except (*BAD, DecodeError) as why:
-        from amqp_sansio.wire import explain
+        from amqp_sansio.wire import field_interpreter
 
-        return explain.read_struct_slowly(why, b, p, end, reading)
+        return field_interpreter.read_struct_slowly(why, b, p, end, reading)
 
 
 _T = TypeVar("_T")

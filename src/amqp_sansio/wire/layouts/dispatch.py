@@ -12,7 +12,7 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import NullStruct, UnknownStruct
 from amqp_sansio.wire.encoding import encode_struct32
-from amqp_sansio.wire.explain import UNWRITABLE, unwritable
+from amqp_sansio.wire.field_interpreter import UNWRITABLE, unwritable
 from amqp_sansio.wire.interpreter import FieldTable, Shapes, read_fields, write_fields
 from amqp_sansio.wire.layouts.layout import (
     DecodeCommand,

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control, Method
-from amqp_sansio.wire.explain import UNWRITABLE, unwritable
+from amqp_sansio.wire.field_interpreter import UNWRITABLE, unwritable
 from amqp_sansio.wire.field_tables import Profile
 from amqp_sansio.wire.interpreter import ArgumentTable, read_arguments, write_arguments
 from amqp_sansio.wire.primitives import put_u32, u32
