@@ -31,7 +31,7 @@ LEFT_OUT: Final = {
     "captures/tables.py": "data",
     "captures/verdicts.py": "what people read: nothing to gain",
     "engine/observer_snapshot.py": "as captures/replay/state.py",
-    "engine/plain.py": "as captures/replay/state.py",
+    "kernel/snapshots.py": "as captures/replay/state.py",
     "engine/snapshot.py": "as captures/replay/state.py",
     "kernel/deadlines.py": "nothing to gain",
     "spec/codes.py": "data",

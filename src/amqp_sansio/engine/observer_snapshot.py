@@ -10,10 +10,10 @@ from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.guess import Guess
-from amqp_sansio.engine.plain import Dumper, Loader, Plain
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.kernel.snapshots import Dumper, Loader, Plain
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.wire.codec import Codec

@@ -16,10 +16,10 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.tcp import Direction, Piece, TimeBack
 from amqp_sansio.engine.observer import Observer
-from amqp_sansio.engine.plain import Dumper, Loader
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.plain_codec import pack, unpack
 from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.kernel.snapshots import Dumper, Loader
 
 VERSION: Final = 8
 """Of the form; the one before is read, too."""

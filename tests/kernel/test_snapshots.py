@@ -6,9 +6,9 @@ from collections import deque
 
 import pytest
 
-from amqp_sansio.engine.plain import Dumper, Loader
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Row, Table
+from amqp_sansio.kernel.snapshots import Dumper, Loader
 
 
 class Node:
