@@ -31,7 +31,7 @@ from typing import Final, TypeAlias
 from amqp_sansio.captures.columns.runner import records_of
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Listener, Talk
-from amqp_sansio.captures.plain import fields
+from amqp_sansio.captures.json_values import fields
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES

@@ -5,7 +5,7 @@ from decimal import Decimal
 from math import inf, nan
 from uuid import UUID
 
-from amqp_sansio.captures.plain import fields, plain
+from amqp_sansio.captures.json_values import fields, plain
 from amqp_sansio.cli.output import json_line, pairs, short
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.connection import StartOk

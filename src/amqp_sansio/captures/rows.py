@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from amqp_sansio.captures.conversation import Heard
-from amqp_sansio.captures.plain import Json, fields, struct
+from amqp_sansio.captures.json_values import Json, fields, struct
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, MethodSeen, OpaqueSeen
 from amqp_sansio.kernel.value import Value

@@ -9,7 +9,7 @@ from typing import Final
 from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import Talk
-from amqp_sansio.captures.plain import Json
+from amqp_sansio.captures.json_values import Json
 from amqp_sansio.captures.rows import Row
 from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, pairs, short

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from json import JSONEncoder
 from typing import Final, TextIO
 
-from amqp_sansio.captures.plain import Json
+from amqp_sansio.captures.json_values import Json
 
 json_line: Final = JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False).encode
 

@@ -8,7 +8,7 @@ import time
 
 import attrs
 
-from amqp_sansio.captures.plain import Json, plain, struct
+from amqp_sansio.captures.json_values import Json, plain, struct
 from amqp_sansio.cli.dialing import NothingDone, dial, there, told
 from amqp_sansio.cli.interrupts import LOOK, Interrupts
 from amqp_sansio.cli.output import complain, json_line

@@ -6,8 +6,8 @@ from typing import ClassVar, Final
 
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.json_values import fields_text
 from amqp_sansio.captures.packet import packet_place
-from amqp_sansio.captures.plain import fields_text
 from amqp_sansio.captures.replay.message import UNKNOWN, Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows

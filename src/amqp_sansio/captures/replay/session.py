@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from amqp_sansio.captures.plain import fields_text, struct_text
+from amqp_sansio.captures.json_values import fields_text, struct_text
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.credit import Books, CreditLine
 from amqp_sansio.captures.replay.half import Half

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.wire.strategies import CODED, COMMANDS, things
 
-from amqp_sansio.captures.plain import Json, compact, fields, fields_text, plain, struct, struct_text
+from amqp_sansio.captures.json_values import Json, compact, fields, fields_text, plain, struct, struct_text
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.connection import SecureOk, StartOk
