@@ -12,8 +12,8 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
 from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.model.block_list import Line
 from amqp_sansio.broker.model.entry import ACQUIRED
-from amqp_sansio.broker.model.line import Line
 from amqp_sansio.broker.model.traffic import Traffic
 from amqp_sansio.broker.operations import BranchPrepared, Dequeued, Entry, Operation
 from amqp_sansio.broker.transactions.work import Work

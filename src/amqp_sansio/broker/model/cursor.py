@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.broker.model.entry import AVAILABLE
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.model.block_list import Line
     from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.model.line import Line
 
 
 class Cursor:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
+from amqp_sansio.broker.model.block_list import Line
 from amqp_sansio.broker.model.cursor import Cursor
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
 from amqp_sansio.broker.model.last_values import LastValues
-from amqp_sansio.broker.model.line import Line
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import Owner, published_by

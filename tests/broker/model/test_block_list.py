@@ -8,8 +8,8 @@ from operator import attrgetter
 import pytest
 from tests.broker.model.things import message
 
+from amqp_sansio.broker.model.block_list import BLOCK, Line
 from amqp_sansio.broker.model.entry import AVAILABLE, Entry
-from amqp_sansio.broker.model.line import BLOCK, Line
 from amqp_sansio.broker.model.queue import Queue
 
 QUEUE = Queue("q")
