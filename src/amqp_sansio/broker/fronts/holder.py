@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from amqp_sansio.broker.model.ring import Consumer
+from amqp_sansio.broker.model.subscribers import Consumer
 
 
 class Holder:

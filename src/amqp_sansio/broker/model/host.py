@@ -19,8 +19,8 @@ from amqp_sansio.broker.model.lifetimes import Lifetimes
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.model.ring import browses
 from amqp_sansio.broker.model.shares import Shares
+from amqp_sansio.broker.model.subscribers import browses
 from amqp_sansio.broker.model.topology import TYPES
 from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
 from amqp_sansio.broker.routing.filters import FILTERS, Filter
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
     from amqp_sansio.broker.model.intake import Intake
     from amqp_sansio.broker.model.owner import Owner
-    from amqp_sansio.broker.model.ring import Consumer
+    from amqp_sansio.broker.model.subscribers import Consumer
     from amqp_sansio.broker.routing.exchange import Exchange
 
 Arguments = Mapping[str, Value] | None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.intake import Intake
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.broker.model.ring import Consumer
+    from amqp_sansio.broker.model.subscribers import Consumer
 
 
 class Lifetimes(Topology):

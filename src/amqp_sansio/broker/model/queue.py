@@ -13,8 +13,8 @@ from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import Owner, published_by
-from amqp_sansio.broker.model.ring import Consumer, Ring
 from amqp_sansio.broker.model.shares import Shares
+from amqp_sansio.broker.model.subscribers import Consumer, Ring
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map
 

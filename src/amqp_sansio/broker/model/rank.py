@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.model.ring import Consumer
+    from amqp_sansio.broker.model.subscribers import Consumer
 
 
 class Rank:

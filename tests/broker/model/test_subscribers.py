@@ -14,7 +14,7 @@ from tests.steps import assert_linear
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, Entry
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.model.ring import ASKED, VAIN, Consumer
+from amqp_sansio.broker.model.subscribers import ASKED, VAIN, Consumer
 
 
 def queue_of(*consumers: Consumer, messages: int = 0) -> Queue:
