@@ -31,7 +31,7 @@ from amqp_sansio.spec.values import Map, Value
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
-    from amqp_sansio.broker.model.intake import Intake
+    from amqp_sansio.broker.model.message_factory import Intake
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.subscribers import Consumer
     from amqp_sansio.broker.routing.exchange import Exchange

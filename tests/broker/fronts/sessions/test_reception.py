@@ -13,8 +13,8 @@ from amqp_sansio.broker import conditions
 from amqp_sansio.broker.fronts.sessions import reception as module
 from amqp_sansio.broker.fronts.sessions.columns import code_of
 from amqp_sansio.broker.fronts.sessions.reception import Reception
-from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.message_factory import Intake
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties, Transfer

@@ -9,8 +9,8 @@ from typing import Final
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.fronts.sessions.form import NOTHING, envelope_of, rebuilt, user_id_of
-from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.model.message import Envelope, Message
+from amqp_sansio.broker.model.message_factory import Intake
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, Transfer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.broker.model.things import message
 
-from amqp_sansio.broker.model.intake import Intake
+from amqp_sansio.broker.model.message_factory import Intake
 
 
 def test_messages_are_numbered_from_one() -> None:
