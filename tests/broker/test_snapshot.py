@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.broker.harness import Client, World, bodies, done, front
 from tests.broker.histories import QUEUES, History, Step, steps
 from tests.broker.restarts import JOURNAL, XID, again, consume, declared, ledger, publish, say, stored
-from tests.broker.test_survey import told
+from tests.broker.test_durable_state import told
 
 from amqp_sansio import RangeSet, Session
 from amqp_sansio.broker.broker import Broker

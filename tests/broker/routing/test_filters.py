@@ -9,6 +9,7 @@ from tests.broker.model.things import message, publish, read, refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.durable_state import Rebuilding, survey
 from amqp_sansio.broker.fronts.sessions.queries import bound
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.owner import CONNECTION, Owner
@@ -17,7 +18,6 @@ from amqp_sansio.broker.routing.direct import Direct
 from amqp_sansio.broker.routing.filters import STEP, Filter
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.selectors.properties import Selectable
-from amqp_sansio.broker.survey import Rebuilding, survey
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.spec.message import Transfer

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 if TYPE_CHECKING:
     from amqp_sansio.broker.access.guard import Guard
     from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.durable_state import Needed, Rebuilding
     from amqp_sansio.broker.fronts.service import Service
     from amqp_sansio.broker.model.form import Form
     from amqp_sansio.broker.peer import Peer
-    from amqp_sansio.broker.survey import Needed, Rebuilding
     from amqp_sansio.engine.server_handshake import ServerHandshake
 
 Plain = Mapping[str, Any]  # Any: what `take` made, or what somebody says it did

@@ -19,8 +19,8 @@ from amqp_sansio.engine.server import ServerConnection
 if TYPE_CHECKING:
     from amqp_sansio.broker.access.guard import Guard
     from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.durable_state import Needed, Rebuilding
     from amqp_sansio.broker.peer import Peer
-    from amqp_sansio.broker.survey import Needed, Rebuilding
 
 
 class Sessions(Front):

@@ -24,9 +24,9 @@ from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.types import decode_struct32
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.durable_state import Needed, Rebuilding
     from amqp_sansio.broker.fronts.sessions.front import Sessions
     from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.survey import Needed, Rebuilding
 
 
 def keepable(holder: SessionHolder) -> bool:
