@@ -10,9 +10,9 @@ from tests.broker.harness import Client, World
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.durable_fold import HostLedger
 from amqp_sansio.broker.durable_state import survey
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
-from amqp_sansio.broker.ledger import HostLedger
 from amqp_sansio.broker.operations import Entry
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.spec import message, queue

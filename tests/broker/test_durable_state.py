@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.broker.histories import History, Step, steps
 from tests.broker.transactions.stage import ME, XID, Stage
 
+from amqp_sansio.broker.durable_fold import HostLedger, Ledger
 from amqp_sansio.broker.durable_state import Rebuilding, survey
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.journal import Journal
-from amqp_sansio.broker.ledger import HostLedger, Ledger
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message_factory import Intake
 from amqp_sansio.broker.operations import Enqueued, Entry, MessageStored, QueueDeclared

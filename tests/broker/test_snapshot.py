@@ -16,9 +16,9 @@ from tests.broker.test_durable_state import told
 from amqp_sansio import RangeSet, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.durable_fold import Ledger
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.fronts.sessions.form import FORM
-from amqp_sansio.broker.ledger import Ledger
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.broker.operations import Closed, Entry, Marks, Opened, QueueDeclared
 from amqp_sansio.broker.snapshot import conclude, decode_snapshot, encode_snapshot

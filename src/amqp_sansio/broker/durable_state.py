@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.ledger import HostLedger
+from amqp_sansio.broker.durable_fold import HostLedger
 from amqp_sansio.broker.model.entry import AVAILABLE
 from amqp_sansio.broker.operations import (
     Bound,

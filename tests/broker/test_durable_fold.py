@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.steps import assert_linear
 
-from amqp_sansio.broker.ledger import HostLedger, Ledger
+from amqp_sansio.broker.durable_fold import HostLedger, Ledger
 from amqp_sansio.broker.operations import (
     Bound,
     BranchDecided,
