@@ -15,6 +15,7 @@ from amqp_sansio.broker.fronts.front import Front
 from amqp_sansio.broker.fronts.holder import Holder
 from amqp_sansio.broker.fronts.service import Service
 from amqp_sansio.broker.fronts.table import FRONTS
+from amqp_sansio.broker.host_runtime import Site
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.form import Form
 from amqp_sansio.broker.model.hints import Hints
@@ -22,7 +23,6 @@ from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message_factory import Intake
 from amqp_sansio.broker.operations import Entry, Opened
 from amqp_sansio.broker.peer import Peer
-from amqp_sansio.broker.site import Site
 from amqp_sansio.broker.snapshot import restore, take
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import Profile, ServerConfig

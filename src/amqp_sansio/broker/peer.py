@@ -14,7 +14,7 @@ from amqp_sansio.spec.codes import CloseCode
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.fronts.holder import Subscription
-    from amqp_sansio.broker.site import Site
+    from amqp_sansio.broker.host_runtime import Site
 
 
 class Peer:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.sessions.consumer import Consumer
     from amqp_sansio.broker.fronts.sessions.front import Sessions
     from amqp_sansio.broker.fronts.sessions.service import SessionService
+    from amqp_sansio.broker.host_runtime import Site
     from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.site import Site
     from amqp_sansio.broker.transactions.work import Work
     from amqp_sansio.engine.session import Session
 

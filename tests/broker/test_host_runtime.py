@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.broker.harness import World, done, front
 
-from amqp_sansio.broker.site import SLICE
+from amqp_sansio.broker.host_runtime import SLICE
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec import queue
 
