@@ -18,7 +18,7 @@ from amqp_sansio.broker.operations import (
     QueueDeclared,
 )
 from amqp_sansio.broker.transactions.branch import prepared
-from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.errors import DecodeError, RestoreError
 from amqp_sansio.spec.codes import XaStatus
 

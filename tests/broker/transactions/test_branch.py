@@ -8,7 +8,7 @@ from tests.broker.transactions.stage import Stage
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.operations import BranchPrepared
 from amqp_sansio.broker.transactions.branch import Branch, standing, xid_of
-from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.dtx import Xid

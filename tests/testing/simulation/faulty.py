@@ -16,7 +16,7 @@ from amqp_sansio.broker.model.block_list import Line
 from amqp_sansio.broker.model.entry import ACQUIRED
 from amqp_sansio.broker.model.queueing import Traffic
 from amqp_sansio.broker.operations import BranchPrepared, Dequeued, Entry, Operation
-from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.ledger.credit import Credit, CreditBook
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.broker.operations import BranchPrepared
-from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.engine.xid import show
 from amqp_sansio.ledger.demarcation import XidKey
 from amqp_sansio.spec.codes import XaStatus

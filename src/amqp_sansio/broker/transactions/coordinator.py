@@ -11,7 +11,7 @@ from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.operations import BranchDecided, BranchEnded, Operation
 from amqp_sansio.broker.transactions.branch import Branch, InDoubt, Outcome, prepared, standing, xid_of
-from amqp_sansio.broker.transactions.work import Host, Work
+from amqp_sansio.broker.transactions.transaction_buffer import Host, Work
 from amqp_sansio.engine.xid import show
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.countdowns import Countdowns

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.sessions.service import SessionService
     from amqp_sansio.broker.host_runtime import Site
     from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.transactions.work import Work
+    from amqp_sansio.broker.transactions.transaction_buffer import Work
     from amqp_sansio.engine.session import Session
 
 Key: TypeAlias = tuple[str, str, bytes]

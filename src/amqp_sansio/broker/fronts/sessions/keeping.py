@@ -15,7 +15,7 @@ from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
 from amqp_sansio.broker.model.since import Since
 from amqp_sansio.broker.selectors.parser import Selector
-from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amqp_sansio.broker.fronts.sessions.rights import own_branches
-from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
 

@@ -10,7 +10,7 @@ from amqp_sansio.broker.conditions import LIMIT, Refused
 from amqp_sansio.broker.fronts.sessions.columns import code_of
 from amqp_sansio.broker.model.entry import ACQUIRED, GONE
 from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, QueueDeleted
-from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 
 
