@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.fronts.front import Front, Plain
-from amqp_sansio.broker.fronts.sessions import keeping, rights
+from amqp_sansio.broker.fronts.sessions import rights, session_persistence
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder
 from amqp_sansio.broker.fronts.sessions.kept import Kept
@@ -76,20 +76,20 @@ class Sessions(Front):
         kept = self._keepable()
         self._remembered.clear()
         self._remembered.update(dict.fromkeys([holder.key for holder in kept]))
-        return tuple([keeping.take(holder) for holder in kept])
+        return tuple([session_persistence.take(holder) for holder in kept])
 
     def need(self, host: str, needed: Needed) -> None:
         """What these sessions need of a virtual host."""
         for holder in self._keepable():
             if holder.key[0] == host:
-                keeping.need(holder, needed)
+                session_persistence.need(holder, needed)
 
     def _keepable(self) -> list[SessionHolder]:
-        return [holder for holder in self.sessions.values() if keeping.keepable(holder)]
+        return [holder for holder in self.sessions.values() if session_persistence.keepable(holder)]
 
     def claims(self, plain: Plain) -> tuple[set[str], set[tuple[str, int]]]:
         """The queues that a session owns, subscribes to or has messages of, and the messages that it has."""
-        return keeping.claims(plain)
+        return session_persistence.claims(plain)
 
     def outlived(self, plain: Plain, left: Collection[tuple[str, str, bytes]]) -> bool:
         """Whether nothing has happened to the session since the snapshot."""
@@ -97,7 +97,7 @@ class Sessions(Front):
 
     def restore(self, plain: Plain, rebuilding: Rebuilding) -> None:
         """The session again, detached; its time begins."""
-        holder = keeping.restore(self, plain, rebuilding)
+        holder = session_persistence.restore(self, plain, rebuilding)
         self._remembered[holder.key] = None
 
     def touched(self, key: Key) -> int:
