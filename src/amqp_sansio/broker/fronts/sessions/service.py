@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.fronts.service import Service
+from amqp_sansio.broker.fronts.sessions.dispatch import execute
 from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.broker.fronts.sessions.publishing import publish
-from amqp_sansio.broker.fronts.sessions.table import execute
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import (
     AttachRequested,

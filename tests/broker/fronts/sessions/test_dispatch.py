@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.broker.harness import World, blurt, refused
 
-from amqp_sansio.broker.fronts.sessions.table import COMMANDS
+from amqp_sansio.broker.fronts.sessions.dispatch import COMMANDS
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived
 from amqp_sansio.spec import dtx, exchange, execution, file, message, queue, stream, tx
 from amqp_sansio.spec.base import Command
