@@ -8,7 +8,7 @@ from tests.families.made_up import MADE_UP, LineClient, LineServer
 
 from amqp_sansio import AMQP_0_10, ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.fronts.table import FRONTS
+from amqp_sansio.broker.fronts.served_families import FRONTS
 from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.events import AttachRequested, ConnectionClosed, ConnectionOpened, Event, OpenRequested, Origin, TimeoutGranted
 

@@ -13,8 +13,8 @@ from amqp_sansio.broker.access.rules import Rules
 from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
 from amqp_sansio.broker.fronts.front import Front
 from amqp_sansio.broker.fronts.holder import Holder
+from amqp_sansio.broker.fronts.served_families import FRONTS
 from amqp_sansio.broker.fronts.service import Service
-from amqp_sansio.broker.fronts.table import FRONTS
 from amqp_sansio.broker.host_runtime import Site
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.form import Form

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.broker.fronts.table import FRONTS
+from amqp_sansio.broker.fronts.served_families import FRONTS
 
 
 def test_each_connection_and_each_form_has_one_front() -> None:
