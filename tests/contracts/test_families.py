@@ -36,7 +36,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 
 COMMON = (
     "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front", "broker.fronts.holder", "broker.fronts.service",
-    "broker.journal", "broker.durable_fold", "broker.operations", "broker.peer", "broker.host_runtime", "broker.snapshot", "broker.durable_state",
+    "broker.journal", "broker.durable_fold", "broker.operations", "broker.peer", "broker.host_runtime", "broker.snapshot",
+    "broker.durable_state",
     "config", "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
     "engine.ear", "engine.endpoints", "engine.findings", "engine.heartbeat", "engine.lifecycle", "engine.observer_snapshot",
     "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",

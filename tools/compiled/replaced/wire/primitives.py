@@ -1,7 +1,7 @@
 """The primitives of reading and writing fixed widths, big-endian, as the compiled build has them.
 
-The same names as in `amqp_sansio.wire.primitives`, which see.  What is read is put together of octets in native numbers; what is
-written with every message is one number made octets, the rest stays with `struct`.
+The same names as in `amqp_sansio.wire.primitives`, which see.  Reading puts octets together in native numbers; what is written
+with every message is one number made octets, the rest stays with `struct`.
 """
 
 from __future__ import annotations
