@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Final, Generic, TypeVar
-
-from typing_extensions import TypeVar as TypeVarWithDefault
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.value import Value
 
 T = TypeVar("T")
 U = TypeVar("U")
-Result_co = TypeVarWithDefault("Result_co", covariant=True, default=object)
+if TYPE_CHECKING:  # the default is for type checkers alone, and what makes one takes long to import
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    Result_co = TypeVarWithDefault("Result_co", covariant=True, default=object)
+else:
+    Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Control(Value):

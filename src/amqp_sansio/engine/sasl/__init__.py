@@ -5,7 +5,7 @@ A mechanism is anything with the shape of `ClientMechanism` or `ServerMechanism`
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import (
     Accepted,
@@ -20,12 +20,14 @@ from amqp_sansio.config import (
     ServerExchange,
     ServerMechanism,
 )
-from amqp_sansio.engine.sasl.amqplain import AmqPlain, AmqPlainServer
 from amqp_sansio.engine.sasl.anonymous import Anonymous, AnonymousServer
 from amqp_sansio.engine.sasl.cram_md5 import CramMd5, CramMd5Server
 from amqp_sansio.engine.sasl.external import External, ExternalServer
 from amqp_sansio.engine.sasl.plain import Plain, PlainServer
 from amqp_sansio.engine.sasl.scram import Scram, ScramServer, scram_secret
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.sasl.amqplain import AmqPlain, AmqPlainServer
 
 __all__ = [
     "Accepted",
@@ -57,6 +59,16 @@ __all__ = [
 
 IN_CLEAR: Final = frozenset(("PLAIN", "LOGIN", "AMQPLAIN"))
 """Mechanisms that say the password as it is."""
+
+
+def __getattr__(name: str) -> object:
+    """What only the older dialects know is imported when somebody asks for it."""
+    if name not in ("AmqPlain", "AmqPlainServer"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from amqp_sansio.engine.sasl import amqplain
+
+    found: object = getattr(amqplain, name)
+    return found
 
 
 def client_mechanisms(config: ClientConfig) -> tuple[ClientMechanism, ...]:
