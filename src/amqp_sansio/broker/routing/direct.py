@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, STEPS, Binding, Exchange, Target
+from amqp_sansio.broker.routing.exchange import STEPS, Binding, Exchange, Target
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
@@ -19,16 +19,8 @@ class Direct(Exchange):
     __slots__ = ("_targets",)
     TYPE: ClassVar[str] = "direct"
 
-    def __init__(
-        self,
-        name: str,
-        durable: bool = False,
-        auto_delete: bool = False,
-        alternate: Exchange | None = None,
-        arguments: Map = NO_ARGUMENTS,
-    ) -> None:
-        super().__init__(name, durable, auto_delete, alternate, arguments)
-        self._targets: Final[dict[str, dict[Target, None]]] = {}
+    def _begin(self) -> None:
+        self._targets: dict[str, dict[Target, None]] = {}
 
     def matches(self, message: Message, most: int) -> Sequence[Target]:
         found = self._targets.get(message.envelope.routing_key)

@@ -78,6 +78,10 @@ class Exchange:
         self._by_queue: Final[dict[Queue, int]] = {}
         self._alike: Final[dict[Alike, int]] = {}
         self._filters = 0  # bindings that have one
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is bound yet: makes what the bindings are found by."""
 
     def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
         """The queues that get the message, each once.  The time does not grow with bindings that do not match.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange, Target, less
-from amqp_sansio.spec.values import Map
+from amqp_sansio.broker.routing.exchange import Binding, Exchange, Target, less
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
@@ -18,16 +17,8 @@ class Fanout(Exchange):
     __slots__ = ("_targets",)
     TYPE: ClassVar[str] = "fanout"
 
-    def __init__(
-        self,
-        name: str,
-        durable: bool = False,
-        auto_delete: bool = False,
-        alternate: Exchange | None = None,
-        arguments: Map = NO_ARGUMENTS,
-    ) -> None:
-        super().__init__(name, durable, auto_delete, alternate, arguments)
-        self._targets: Final[dict[Target, int]] = {}  # and how many bindings each has
+    def _begin(self) -> None:
+        self._targets: dict[Target, int] = {}  # and how many bindings each has
 
     def matches(self, message: Message, most: int) -> Sequence[Target]:
         return tuple(self._targets)

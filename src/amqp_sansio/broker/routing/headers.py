@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange, Target, less, too_long
+from amqp_sansio.broker.routing.exchange import Binding, Exchange, Target, less, too_long
 from amqp_sansio.broker.routing.filters import FILTERS
 from amqp_sansio.broker.routing.likeness import likeness
 from amqp_sansio.errors import DecodeError
@@ -74,19 +74,11 @@ class Headers(Exchange):
     TYPE: ClassVar[str] = "headers"
     KNOWN: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        name: str,
-        durable: bool = False,
-        auto_delete: bool = False,
-        alternate: Exchange | None = None,
-        arguments: Map = NO_ARGUMENTS,
-    ) -> None:
-        super().__init__(name, durable, auto_delete, alternate, arguments)
-        self._any: Final[dict[Test, dict[Group, None]]] = {}
-        self._all: Final[dict[Test, dict[Group, None]]] = {}
-        self._always: Final = Group(frozenset(), ())
-        self._groups: Final[dict[tuple[bool, bytes], Group]] = {}
+    def _begin(self) -> None:
+        self._any: dict[Test, dict[Group, None]] = {}
+        self._all: dict[Test, dict[Group, None]] = {}
+        self._always = Group(frozenset(), ())
+        self._groups: dict[tuple[bool, bytes], Group] = {}
 
     def words(self, key: str, arguments: Map) -> int:
         return len(arguments.keys() - _NO_TESTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange, Target, less, too_long
+from amqp_sansio.broker.routing.exchange import Binding, Exchange, Target, less, too_long
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
@@ -153,16 +153,8 @@ class Topic(Exchange):
     __slots__ = ("_trie",)
     TYPE: ClassVar[str] = "topic"
 
-    def __init__(
-        self,
-        name: str,
-        durable: bool = False,
-        auto_delete: bool = False,
-        alternate: Exchange | None = None,
-        arguments: Map = NO_ARGUMENTS,
-    ) -> None:
-        super().__init__(name, durable, auto_delete, alternate, arguments)
-        self._trie: Final = Trie()
+    def _begin(self) -> None:
+        self._trie = Trie()
 
     def words(self, key: str, arguments: Map) -> int:
         return key.count(".") + 1
