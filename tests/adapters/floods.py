@@ -49,7 +49,7 @@ def test_a_deadline_passes_however_much_comes(loop: Loop, said: object) -> None:
     assert server.sent < 48 * MIB
 
 
-def test_a_violation_before_open_is_told_at_once(loop: Loop) -> None:
+def test_a_violation_before_open_is_answered_at_once(loop: Loop) -> None:
     """However long the server keeps its socket open."""
     with someone(b"AMQP\1\1\0\x0a" + frame_control(0, b"\1\x77"), hold=True, patience=5.0) as url:
         assert "the other side broke the protocol" in refused(loop, url)

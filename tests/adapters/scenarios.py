@@ -93,7 +93,7 @@ def test_nobody_and_nobodys_name(loop: Loop) -> None:
     assert refused(loop, "amqp://127.0.0.1:1/") == "127.0.0.1:1: connection refused: nobody listens there"
 
 
-def test_a_wrong_virtual_host_and_a_wrong_password_are_told_by_the_other_side(loop: Loop) -> None:
+def test_a_wrong_virtual_host_and_a_wrong_password_are_reported_by_the_other_side(loop: Loop) -> None:
     with Served(ServerConfig(virtual_hosts=("here",))) as served:
         assert "no such virtual host" in refused(loop, served.url + "there")
         assert "the server offers ANONYMOUS" in refused(loop, served.url.replace("//", "//joe:secret@") + "here")
@@ -111,7 +111,7 @@ def test_a_redirect_is_followed(loop: Loop) -> None:
         assert len(loop.run(lambda: there_and_back(loop, url))) == 50
 
 
-def test_a_redirect_to_no_host_is_told(loop: Loop) -> None:
+def test_a_redirect_to_no_host_is_reported(loop: Loop) -> None:
     with redirecting("amqp:tcp:" + "x" * 64) as url:
         assert "redirected to what cannot be understood" in refused(loop, url)
 
@@ -132,7 +132,7 @@ def test_a_redirect_from_tls_to_clear_text_is_followed_by_tls_alone(loop: Loop, 
     assert b"hush" not in heard[0]
 
 
-def test_an_alert_of_the_other_side_is_told(loop: Loop) -> None:
+def test_an_alert_of_the_other_side_is_reported(loop: Loop) -> None:
     authority = trustme.CA()
     here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.configure_trust(here)
@@ -142,7 +142,7 @@ def test_an_alert_of_the_other_side_is_told(loop: Loop) -> None:
         assert "TLS failed: tlsv13 alert certificate required" in refused(loop, url, here)
 
 
-def test_what_we_do_wrong_ourselves_is_told_to_who_waits(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_mistakes_fail_the_pending_calls(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: Client) -> None:
         raise ZeroDivisionError("none")
 
@@ -330,7 +330,7 @@ class StopSending(Exception):
     """Octets sent, and the peak of memory."""
 
 
-def test_a_broker_that_falls_silent_is_given_up(loop: Loop) -> None:
+def test_a_broker_that_falls_silent_times_out(loop: Loop) -> None:
     async def main(served: Served) -> None:
         async with loop.connect(f"{served.url}?heartbeat=1", close_timeout=0.2) as connection:
             async with connection.session() as session:
@@ -342,7 +342,7 @@ def test_a_broker_that_falls_silent_is_given_up(loop: Loop) -> None:
         loop.run(lambda: main(served))
 
 
-def test_a_broker_that_falls_silent_and_takes_nothing_is_given_up(loop: Loop) -> None:
+def test_a_broker_that_falls_silent_and_takes_nothing_times_out(loop: Loop) -> None:
     async def main(served: Served) -> None:
         async with loop.connect(f"{served.url}?heartbeat=1", close_timeout=0.2) as connection:
             async with connection.session() as session:
@@ -354,7 +354,7 @@ def test_a_broker_that_falls_silent_and_takes_nothing_is_given_up(loop: Loop) ->
         loop.run(lambda: main(served))
 
 
-def test_a_broker_that_falls_silent_at_the_end_of_a_session_is_given_up_without_heartbeats(loop: Loop) -> None:
+def test_a_broker_that_falls_silent_at_the_end_of_a_session_times_out_without_heartbeats(loop: Loop) -> None:
     """The end of a block asks for what was published and waits for it: for `close_timeout` seconds without any progress."""
 
     async def main(served: Served) -> None:
@@ -369,7 +369,7 @@ def test_a_broker_that_falls_silent_at_the_end_of_a_session_is_given_up_without_
     assert len(lost.value.in_doubt) == 2  # the message and the barrier
 
 
-def test_a_broker_that_answers_no_attach_is_given_up_without_heartbeats(loop: Loop) -> None:
+def test_a_broker_that_answers_no_attach_times_out_without_heartbeats(loop: Loop) -> None:
     async def main(served: Served) -> None:
         async with loop.connect(f"{served.url}?heartbeat=0", close_timeout=0.2) as connection:
             served.silence()
@@ -380,7 +380,7 @@ def test_a_broker_that_answers_no_attach_is_given_up_without_heartbeats(loop: Lo
         loop.run(lambda: main(served))
 
 
-def test_who_waits_on_a_session_that_was_refused_and_is_never_detached_hears_the_refusal(loop: Loop) -> None:
+def test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusal(loop: Loop) -> None:
     async def main(served: Served) -> None:
         config = ClientConfig(limits=Limits(detach_seconds=0.2))
         async with (
@@ -437,7 +437,7 @@ def test_a_kept_session_goes_on_after_a_cut_and_every_message_is_there_once(loop
         assert served.depth("q") == 300
 
 
-def test_a_lost_session_is_made_again_and_what_is_in_doubt_is_told(loop: Loop) -> None:
+def test_a_lost_session_is_made_again_and_reports_what_is_in_doubt(loop: Loop) -> None:
     async def main(served: Served) -> list[bytes]:
         found: list[bytes] = []
         async with loop.connect(served.url, retry=QUICK) as connection, connection.session() as session:
@@ -468,7 +468,7 @@ def test_nobody_waits_for_ever_when_the_broker_stays_away(loop: Loop) -> None:
         loop.run(lambda: main(served))
 
 
-def test_without_a_policy_a_loss_is_told_at_once(loop: Loop) -> None:
+def test_without_a_policy_a_loss_is_reported_at_once(loop: Loop) -> None:
     async def main(served: Served) -> None:
         async with loop.connect(served.url) as connection, connection.session(timeout=60) as session:
             served.cut()

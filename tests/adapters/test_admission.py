@@ -120,7 +120,7 @@ def test_a_default_is_positive(field: attrs.Attribute[object]) -> None:
 
 # Invariant: whoever comes, opens and leaves in whatever order, the counts are those of who is there, and within the limits.
 @given(st.lists(st.integers(0, 20), max_size=200))
-def test_the_counts_are_those_of_who_is_there(steps: list[int]) -> None:
+def test_the_counts_are_those_of_open_connections(steps: list[int]) -> None:
     admission = Admission(ServerLimits(connections=8, unopened_octets=3 * PLAIN_OCTETS), tls=False)
     there: list[Place] = []
     strangers: list[Place] = []

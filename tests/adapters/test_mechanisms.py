@@ -33,14 +33,14 @@ def test_scram_comes_first() -> None:
     assert "secret" not in repr(proving(GUEST))
 
 
-def test_what_was_said_stays() -> None:
+def test_words_stay() -> None:
     said = ClientConfig(mechanisms=(Plain("guest", "secret"),))
     assert proving(said) is said
     anonymous = ClientConfig()
     assert proving(anonymous) is anonymous
 
 
-def test_what_scram_cannot_say_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_scram_cannot_encode_has_a_plain_error(monkeypatch: pytest.MonkeyPatch) -> None:
     control = ClientConfig(username="guest", password="bell\x07")
     assert proving(control) is control
     monkeypatch.setitem(sys.modules, "scramp", None)

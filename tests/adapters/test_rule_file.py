@@ -28,7 +28,7 @@ def test_groups_come_from_the_users(tmp_path: Path) -> None:
         assert {each.identity for each in requests if rules.decide(each).allow} == expected
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     with pytest.raises(RulesError, match="cannot be read: No such file"):
         read_rules(str(file))

@@ -136,7 +136,7 @@ def test_a_crash_in_mid_write_leaves_what_was_there(tmp_path: Path) -> None:
     assert len(seen) > 3
 
 
-def test_a_log_that_sqlite_would_pass_over_is_told_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_log_that_sqlite_would_pass_over_is_reported_and_left_as_it_is(tmp_path: Path) -> None:
     files = five(tmp_path / "whole")
     wal = bytearray(files[FILE + "-wal"])
     wal[5000] ^= 1
@@ -159,7 +159,7 @@ def test_a_log_that_sqlite_would_pass_over_is_told_and_left_as_it_is(tmp_path: P
         assert (directory / (FILE + "-wal")).read_bytes() == log
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
+def test_damage_is_reported(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.append([(1, b"ENTRsomething")])
     store._db.execute("INSERT INTO snapshot VALUES (0, 0, ?)", (b"junk",))

@@ -18,7 +18,7 @@ class Heard:
         self.lines.append((text, b""))
 
 
-def test_both_speakers_are_heard_and_the_end() -> None:
+def test_it_gets_both_speakers_and_the_end() -> None:
     broker, client, heard = Broker(), ClientConnection(), Heard()
     tapped = Tapped(broker.connect(), heard)
     hello = client.data_to_send()

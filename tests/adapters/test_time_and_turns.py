@@ -197,7 +197,7 @@ def test_a_flush_completes_behind_all_that_it_pushed_out(serving: Serving) -> No
 
 @servers
 @pytest.mark.parametrize("said", [0, 100])
-def test_who_is_gone_without_a_word_is_given_up_though_much_waits_to_be_taken(
+def test_a_client_that_vanishes_times_out_though_much_waits_to_be_taken(
     serving: Serving, said: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its messages are there for others, and its socket is closed; also where not all that it had said was read."""

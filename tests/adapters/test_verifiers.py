@@ -59,7 +59,7 @@ def test_the_keys_of_scram_are_those_of_the_library() -> None:
     assert scram_keys("tab\t", salt, 4096) is None
 
 
-def test_scram_lets_in_who_knows_the_password(tmp_path: Path) -> None:
+def test_scram_lets_in_clients_that_know_the_password(tmp_path: Path) -> None:
     path = str(tmp_path / "users")
     write(path, "alice", cheap("one"))
     found = Verifiers(path)
@@ -113,7 +113,7 @@ def test_logins_are_remembered_and_failed_ones_push_out_none(tmp_path: Path, mon
     assert len(found._logins) == 3
 
 
-def test_what_is_remembered_is_told_at_once_as_long_as_the_file_is_the_same(tmp_path: Path) -> None:
+def test_remembered_verdicts_come_at_once_as_long_as_the_file_is_the_same(tmp_path: Path) -> None:
     path = str(tmp_path / "users")
     write(path, "alice", cheap("one"))
     found = Verifiers(path)
@@ -259,7 +259,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
         write(str(tmp_path / "folder"), "alice", cheap("one"))
 
 
-def test_lines_that_are_none_are_told_without_what_is_in_them(tmp_path: Path) -> None:
+def test_lines_that_are_none_are_reported_without_what_is_in_them(tmp_path: Path) -> None:
     path = tmp_path / "users"
     write(str(path), "alice", cheap("one"))
     good = json.loads(path.read_text().splitlines()[-1])
@@ -279,7 +279,7 @@ def test_lines_that_are_none_are_told_without_what_is_in_them(tmp_path: Path) ->
         Verifiers(path)
 
 
-def test_a_user_is_in_groups_until_another_word_is_said(tmp_path: Path) -> None:
+def test_a_user_is_in_groups_until_they_are_set_again(tmp_path: Path) -> None:
     path = str(tmp_path / "users")
     write(path, "alice", Verifier.make("secret", n=2, iterations=1))
     assert Verifiers(path).users["alice"].groups == ()

@@ -61,7 +61,7 @@ GUARDED: Final = {
     ("cli/serve.py", "signal.SIGHUP"): HERE,
     ("cli/serve.py", "add_signal_handler"): HERE,
     ("cli/serve.py", "remove_signal_handler"): HERE,
-    ("spark/live/disk.py", "fcntl"): "tests/spark/live/test_disk.py::test_without_fcntl_it_is_said",
+    ("spark/live/disk.py", "fcntl"): "tests/spark/live/test_disk.py::test_without_fcntl_an_error_says_so",
     (
         "spark/live/disk.py",
         "os.O_DIRECTORY",

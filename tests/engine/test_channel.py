@@ -165,7 +165,7 @@ def test_detach_ends_a_session_that_nobody_wants_kept() -> None:
 
 
 @pytest.mark.parametrize("role", ["client", "server"])
-def test_session_attachment_what_is_said_without_a_session_is_discarded_and_answered(role: str) -> None:
+def test_session_attachment_words_without_a_session_are_discarded_and_answered(role: str) -> None:
     carrier = BareCarrier("client" if role == "client" else "server")
     carrier.hear(c.Flush(True, True, True))
     assert carrier.said() == [c.Detached(b"", 3)]
@@ -217,7 +217,7 @@ def test_detached_with_an_empty_name_is_about_whatever_is_attached() -> None:
     assert carrier.said() == []
 
 
-def test_attach_refused_as_busy_can_be_said_again_with_force() -> None:
+def test_attach_refused_as_busy_can_be_sent_again_with_force() -> None:
     carrier = BareCarrier("client")
     session = Session(b"x", "client")
     carrier.channel(0).bind(session)
@@ -281,7 +281,7 @@ def test_the_connection_ends() -> None:
         session.attach()
 
 
-def test_a_closing_connection_lets_nothing_be_said() -> None:
+def test_a_closing_connection_sends_nothing() -> None:
     carrier, session = client()
     carrier._closed_cause = "closed by us"
     before = session.snapshot()

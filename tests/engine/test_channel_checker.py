@@ -306,7 +306,7 @@ def test_close_says_who_and_which_code_about_which_method() -> None:
     ]
 
 
-def test_methods_and_contents_are_told_as_they_were_said() -> None:
+def test_methods_and_contents_are_reported_as_they_came() -> None:
     words = said("C", PUBLISH, content(b"body", properties=b"\x80\0\4text"))
     *_, (speaker, start, end, event) = observe([*opening(ONE), *words])
     assert isinstance(event, MethodSeen)
@@ -318,7 +318,7 @@ def test_methods_and_contents_are_told_as_they_were_said() -> None:
     assert heartbeat.verb == "connection.heartbeat"
 
 
-def test_frames_are_told_on_request() -> None:
+def test_frames_are_reported_on_request() -> None:
     watch = Observer(dialects=ALL, frames=True)
     for who, octets in [*opening(ONE), *said("C", PUBLISH, content(b"a"))]:
         watch.receive_data(who, octets)
@@ -505,7 +505,7 @@ def test_what_waited_to_be_found_is_not_held_against_the_other_side(again: bool)
     assert broken(in_the_middle(*refused, *refused[2:], ("C", m("channel.open")))) == ["C channel.second-open"]
 
 
-def test_who_was_ahead_with_a_wrong_answer_is_accused_at_its_octet() -> None:
+def test_a_client_ahead_with_a_wrong_answer_is_accused_at_its_octet() -> None:
     """The client says start-ok and tune-ok before the server has said what it offers."""
     header, start, start_ok, tune, tune_ok, open_ok, *_ = opening(ONE, channels=4000)
     start = "S", frame(ONE, "connection.start", 0, mechanisms=("AMQPLAIN",), locales=("en_US",))
@@ -557,7 +557,7 @@ def test_damaged_conversations(dialect: Dialect[MethodCodec]) -> None:
     ids=lambda each: each if isinstance(each, str) else each.name,
 )
 @pytest.mark.parametrize("strict", [False, True])
-def test_what_fits_another_edition_is_told_by_its_name(
+def test_the_note_about_another_edition_has_its_name(
     dialect: Dialect[MethodCodec], edition: Dialect[MethodCodec], verb: str, strict: bool
 ) -> None:
     watch = Observer(dialects=[dialect], strict=strict)

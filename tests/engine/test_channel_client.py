@@ -198,7 +198,7 @@ def test_a_server_of_another_protocol(dialect: ChannelDialect, octets: bytes, na
 
 
 @each_dialect
-def test_a_refused_login_is_told_by_close_or_by_the_end(dialect: ChannelDialect) -> None:
+def test_a_refused_login_ends_by_close_or_by_the_end(dialect: ChannelDialect) -> None:
     client, server = client_of(dialect)
     server.say(start(dialect))
     refused, closed = server.say(Close(403, "no"))
@@ -251,7 +251,7 @@ def test_mechanisms(dialect: ChannelDialect) -> None:
 
 
 @each_dialect
-def test_amqplain_is_not_said_where_others_can_read_it(dialect: ChannelDialect) -> None:
+def test_amqplain_is_not_sent_where_others_can_read_it(dialect: ChannelDialect) -> None:
     config = ClientConfig(dialect=dialect, mechanisms=(AmqPlain("ann", "hush"),))
     client = ChannelClientConnection(config, confidential=False)
     client.receive_data(frames(dialect, start(dialect, "AMQPLAIN")))
@@ -289,7 +289,7 @@ def test_a_secret_is_updated_one_at_a_time() -> None:
         assert "hush" not in shown
 
 
-def test_what_cannot_be_said_changes_nothing() -> None:
+def test_what_cannot_be_sent_changes_nothing() -> None:
     client, server = open_client(AMQP_0_9_1)
     with pytest.raises(EncodeError) as caught:
         client.update_secret(b"hush", "r" * 256)

@@ -48,7 +48,7 @@ def test_a_channel_is_free_again_when_its_session_is_detached() -> None:
     assert channels.free(5).number == 1
 
 
-def test_the_lowest_one_is_found_whatever_was_given_up_last() -> None:
+def test_the_lowest_one_is_found_whatever_was_released_last() -> None:
     """Of several channels that are free again the lowest is taken, also when a higher one became free behind it."""
     channels = Channels(BareCarrier("client"), LAYOUT)
     for number in (1, 2, 3):
@@ -62,7 +62,7 @@ def test_the_lowest_one_is_found_whatever_was_given_up_last() -> None:
 
 
 @pytest.mark.parametrize("swept", [False, True])
-def test_channel_0_is_the_last_one_also_when_it_was_given_up_last(swept: bool) -> None:
+def test_channel_0_is_the_last_one_also_when_it_was_released_last(swept: bool) -> None:
     """As long as another channel is free, a session does not get channel 0, whichever became free at last."""
     channels = Channels(BareCarrier("client"), LAYOUT)
     sessions: dict[int, Session] = {}

@@ -420,7 +420,7 @@ def test_ends(dialect: ChannelDialect) -> None:
     assert closed.origin is Origin.EOF
 
 
-def test_the_oldest_one_is_never_told_what_it_cannot_read() -> None:
+def test_the_oldest_one_never_gets_what_it_cannot_read() -> None:
     """10.60 would be close there."""
     assert "connection.blocked" not in AMQP_0_8_UNBIND.handshake.capabilities
     assert "basic.nack" not in AMQP_0_8_UNBIND.handshake.capabilities

@@ -45,7 +45,7 @@ def test_an_idle_channel_is_a_few_hundred_octets() -> None:
         tracemalloc.stop()
 
 
-def test_whoever_answers_a_close_leaves_its_content_unfinished() -> None:
+def test_answering_a_close_leaves_the_content_unfinished() -> None:
     begun: Said = "C", frame(ONE, "basic.publish") + content(b"half", size=8)
     assert told(begun, s("channel.close", reply_code=200), c("channel.close-ok")) == []
     assert told(begun, c("channel.close", reply_code=200)) == ["C content.interrupted"]

@@ -85,7 +85,7 @@ def test_a_second_subscription_without_destination_is_against_the_letter_alone()
         assert scene.told() == told
 
 
-def test_who_does_not_know_what_was_subscribed_and_cancelled_accuses_nobody() -> None:
+def test_a_late_observer_of_subscriptions_accuses_nobody() -> None:
     scene = Scene(Subscribe("q", "d"), strict=True)
     scene.credit.hear(None, Cancel("d"))  # its id was not heard, and so not its end
     scene.say(Subscribe("q", "d"))

@@ -83,7 +83,7 @@ def test_the_engine_says_how_properties_are_read() -> None:
     [b"", b"\0", HEADER[:-1], HEADER[:12] + b"\x80\0", bytes.fromhex("00320000 0000000000000000 0000"),
      bytes.fromhex("00500000 0000000000000000 0000")],
 )  # fmt: skip
-def test_what_cannot_be_read_is_told_by_the_reader_and_the_repr_does_not_raise(header: bytes) -> None:
+def test_what_cannot_be_read_raises_in_the_reader_and_not_in_the_repr(header: bytes) -> None:
     event = ContentReceived(1, None, basic.Publish("x"), header)
     with pytest.raises(HeaderError):
         _ = event.properties

@@ -127,7 +127,7 @@ def _timeless(row: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dialect", FAMILY, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_who_is_who_without_syn(
+def test_the_roles_without_syn(
     dialect: Dialect[MethodCodec], first: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Heard from the header, from the server's start on, and behind it, where only a port tells."""
@@ -150,7 +150,7 @@ def test_a_client_that_says_all_at_once_is_the_client(tmp_path: Path, capsys: py
     assert [row["speaker"] for row in found if row["verb"] == "connection.start-ok"] == ["C"]
 
 
-def test_check_reads_the_family_without_being_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reads_the_family_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One dialect for each header; `--dialect` takes another one of that header."""
     said = [*opening(EIGHT), ("C", frame(EIGHT, "queue.unbind")), ("S", frame(EIGHT, "queue.unbind-ok"))]
     file = write(tmp_path / "unbind.pcap", talk(said, 40001))

@@ -72,7 +72,7 @@ def test_a_connection_that_is_sent_elsewhere() -> None:
 
 # What the text has in one order, word by word, is legal when either may go ahead.
 @pytest.mark.parametrize("text", [text_0_9_1, text_0_9], ids=["0-9-1", "0-9"])
-def test_who_does_not_go_ahead_is_right_too(text: object) -> None:
+def test_a_side_that_does_not_go_ahead_is_right_too(text: object) -> None:
     grammar = text_0_9_1.GRAMMAR if text is text_0_9_1 else text_0_9.GRAMMAR
     redirects = text is text_0_9
     assert difference(grammar.language("connection"), channels.connection(Traffic(redirects=redirects))).empty

@@ -62,7 +62,7 @@ def anything(chance: Random, dialect: ChannelDialect, who: str, tag: int) -> byt
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("who", ["client", "server"])
-def test_nothing_that_is_said_raises(dialect: ChannelDialect, who: str) -> None:
+def test_no_word_of_the_peer_raises(dialect: ChannelDialect, who: str) -> None:
     seen: Counter[str] = Counter()
     for seed in range(150):
         chance = Random(seed)

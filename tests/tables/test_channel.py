@@ -43,7 +43,7 @@ def test_legal_lives(said: list[tuple[str, str]], state: str) -> None:
         [(C, OPEN), (S, OPEN_OK), (S, CLOSE_OK)],
     ],
 )
-def test_what_may_not_be_said(said: list[tuple[str, str]]) -> None:
+def test_what_is_illegal(said: list[tuple[str, str]]) -> None:
     walk = Machine(LIFE)
     refusals = [walk.step(*each) for each in said]
     assert refusals[:-1] == [None] * (len(said) - 1)

@@ -57,7 +57,7 @@ def test_another_version_is_all_that_a_server_says() -> None:
     assert dialogue.finished
 
 
-def test_what_is_said_behind_a_refusal_is_on_its_way() -> None:
+def test_words_after_a_refusal_are_on_their_way() -> None:
     dialogue = ConnectionDialogue(rows=PIPELINED)
     said = [HEADER, ASKED[0], (SERVER, words.OTHER_PROTOCOL_HEADER), *ASKED[1:], (CLIENT, words.HEARTBEAT)]
     assert [dialogue.said(*each) for each in said] == [None] * len(said)

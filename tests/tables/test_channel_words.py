@@ -11,7 +11,7 @@ OTHERS = {"client": "server", "server": "client"}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_who_says_what_as_the_documents_have_it(name: str) -> None:
+def test_speakers_and_verbs_as_the_documents_have_them(name: str) -> None:
     """What a side hears the other one says."""
     hearers = Document(name).hearers
     assert len(hearers) > 30

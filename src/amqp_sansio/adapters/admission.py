@@ -1,4 +1,4 @@
-"""Who is let in by a server: how many connections, how many that are not open yet, and who has the right password."""
+"""What a server lets in: how many connections, how many that are not open yet, and which passwords."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Admission:
         return f"{self.unopened} have not logged in" if self.unopened >= self.most_unopened else ""
 
     def _refuse(self, why: str, now: float) -> None:
-        """Says so, with all that were not told of, unless that was done a moment ago."""
+        """Logs it, with the refusals since the last line, unless that line is a moment old."""
         self.refused += 1
         if self._silent_until is None or now >= self._silent_until:
             self._silent_until = now + SILENT_SECONDS
@@ -147,7 +147,7 @@ class Admission:
 
 
 def origin_of(address: object) -> str:
-    """Where a connection comes from, for whoever counts them: an IPv4 address, or the network of 64 bits of an IPv6 one.
+    """Where a connection comes from, for counting: an IPv4 address, or the network of 64 bits of an IPv6 one.
 
     "" for what is neither: all of those count as one.
     """

@@ -1,7 +1,8 @@
 """The mark of a store: what sqlite cannot tell, whether the store was used, how far it went and how it ended.
 
 sqlite takes a write-ahead log that is gone for an empty one, one that was cut for all there ever was, and a file that is empty
-for a new one.  So a word stands beside them: `OPEN` from the first commit that somebody was told of, with the number of the
+for a new one.  So a word stands beside them: `OPEN` from the first commit that was confirmed to a client, with the number of
+the
 last entry that was confirmed, and `CLOSED` once all of it is in the file itself.
 """
 
@@ -17,7 +18,7 @@ from zlib import crc32
 
 FILE: Final = "broker.mark"
 NEW: Final = ""
-"""There is no mark: nobody was told that anything is stored."""
+"""There is no mark: nothing was confirmed as stored."""
 OPEN: Final = "open"
 """The write-ahead log may hold what is nowhere else."""
 CLOSED: Final = "closed"

@@ -41,7 +41,7 @@ def warnings(path: str, rules: Rules) -> list[str]:
 
 
 def groups_of(verifiers: Verifiers | None) -> Mapping[str, frozenset[str]]:
-    """Who is in which group."""
+    """The members of each group."""
     groups: dict[str, set[str]] = {}
     for name, verifier in ({} if verifiers is None else verifiers.users).items():
         for group in verifier.groups:

@@ -225,7 +225,7 @@ class Store:
         self._confirm(number)
 
     def _confirm(self, number: int) -> None:
-        """Everything up to that entry is committed: the mark says so before anybody is told."""
+        """Everything up to that entry is committed: the mark says so before any client learns it."""
         self._confirmed = max(self._confirmed, number)
         try:
             self._mark.confirm(self._confirmed)

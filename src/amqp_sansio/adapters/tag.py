@@ -20,7 +20,7 @@ def new_tag() -> str:
 def kept_tag(directory: str | os.PathLike[str]) -> str:
     """The tag in the directory of a store, made when there is none or what is there is none.  OSError.
 
-    To be called by whoever has the store open: two that make one at the same time would not agree.
+    Only the process that has the store open may call it: two that make one at the same time would not agree.
     """
     path = Path(directory) / FILE
     try:

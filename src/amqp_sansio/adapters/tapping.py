@@ -1,4 +1,4 @@
-"""A connection of a broker, listened to: whoever is given a listener hears all octets of both speakers."""
+"""A connection of a broker with a listener, which gets all octets of both speakers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amqp_sansio.conversation.hosting import Guest
 
 
 class Listener(Protocol):
-    """Who hears one connection."""
+    """Gets the octets of one connection."""
 
     def hear(self, speaker: str, octets: bytes) -> None:
         """`speaker`, "client" or "server", said these octets."""

@@ -93,7 +93,7 @@ def backup(directory: str, target: str) -> Content:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """All pages at one moment: who writes meanwhile goes on, in the write-ahead log."""
+    """All pages at one moment: writers go on meanwhile, in the write-ahead log."""
     origin = connect_to_read(source)
     try:
         copy = sqlite3.connect(target)

@@ -178,7 +178,7 @@ class Verifiers:
         return hmac.digest(self._secret, username.encode() + b"\0" + password.encode(), "sha256")
 
     def scram(self, username: str) -> ScramSecret | None:
-        """The keys of SCRAM of a user; None for who is not there."""
+        """The keys of SCRAM of a user; None for an unknown one."""
         verifier = self.users.get(username)
         return None if verifier is None else verifier.scram
 

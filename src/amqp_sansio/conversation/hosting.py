@@ -69,7 +69,7 @@ class Host(Protocol[Some]):
         raise NotImplementedError
 
     def ready(self) -> tuple[Some, ...]:
-        """Who has octets to send now, or has ended."""
+        """The connections that have octets to send now, or have ended."""
         raise NotImplementedError
 
     def tick(self, now: float) -> float | None:
@@ -159,7 +159,7 @@ class OwnServer:
             self._failed(connection, error)
 
     def ready(self) -> tuple[OwnGuest, ...]:
-        """Who has octets to send now, or has ended."""
+        """The connections that have octets to send now, or have ended."""
         ready = tuple([each for each in self._said if each.connection.bytes_to_send or each.finished])
         self._said = dict.fromkeys([each for each in ready if not each.finished])
         for guest in ready:

@@ -83,7 +83,7 @@ class ChannelChecker(Checker):
         self._counting: Final = {codec.name: counted}
         """In which dialects channel-max is a count."""
         self._others: list[MethodCodec] = []
-        """In what else it may be that was heard from the middle."""
+        """The other dialects of a stream that starts in its middle."""
         self._reading: Final = Reading.of(limits, canonical=strict)
         self._deliveries = RepeatedDeliveries(codec, self._reading, limits)
         self._witness = ConversationWitness(strict, limits, counted)
@@ -124,7 +124,7 @@ class ChannelChecker(Checker):
             self.findings.note(f"frame.{name}", f"a frame of type {name}, which nobody is known to read")
 
     def excuses(self, speaker: Speaker, malformed: Malformed) -> bool:
-        """Whoever answers the close of the other side does not go on with the content that it is in."""
+        """A side that answers the close of the other one does not go on with the content that it is in."""
         return malformed.rule == "content.interrupted" and self._witness.may_break_off(speaker, malformed.channel)
 
     def frame(self, cut: FrameCut) -> FrameSeen:
@@ -159,7 +159,7 @@ class ChannelChecker(Checker):
                 self._others = [codecs[other] for other in others]
                 self._take(codecs[name])
                 return
-        raise DecodeError("snapshot", 0, "not what channels were heard to say")
+        raise DecodeError("snapshot", 0, "not the state of a checker of channels")
 
     # What is heard.
 
@@ -271,7 +271,7 @@ class ChannelChecker(Checker):
         self.findings.breach(rule, verb, str(error), legal_of(error), error.code)
 
     def _tell_close(self, speaker: Speaker, what: str, method: Method | Control) -> None:
-        """Who closes it with which code, and what the code is about."""
+        """Notes which side closes it with which code, and what the code is about."""
         said = dict(zip(method.FIELDS, method.values(), strict=True))
         code, class_id, method_id = said.get("reply_code"), said.get("class_id"), said.get("method_id")
         if code == _NORMAL or not isinstance(class_id, int) or not isinstance(method_id, int):

@@ -47,7 +47,7 @@ def layout_of(setting: str, dialect: Dialect[Codec]) -> Layout:
 
 
 class Channels(Endpoints):
-    """Remembers those on which something was said: the other side may name 65536 of them, and any number of sessions."""
+    """Remembers the channels in use: the other side may name 65536 of them, and any number of sessions."""
 
     __slots__ = (
         "_carrier",
@@ -67,7 +67,7 @@ class Channels(Endpoints):
     def __init__(self, carrier: Carrier, layout: Layout) -> None:
         self._carrier: Final = carrier
         self.layout: Final = layout
-        """How what is said on them becomes octets."""
+        """Encodes the methods on them."""
         self.used: Final[dict[int, Channel]] = {}
         """By number, those of which something is remembered."""
         self.requests: Final[dict[bytes, Channel]] = {}

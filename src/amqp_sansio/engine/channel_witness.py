@@ -45,11 +45,11 @@ class ConversationWitness(ConnectionWitness):
         self._secrets = 0
         self._channels: dict[int, NumberedWitness] = {}
         self._open: set[int] = set()
-        """Those that were opened and not closed, as far as it was heard."""
+        """Those that were opened and not closed, as far as we know."""
 
     @property
     def late(self) -> bool:
-        """Whether something was not heard."""
+        """Whether we missed something."""
         return self._late
 
     # The connection.
@@ -180,12 +180,12 @@ class ConversationWitness(ConnectionWitness):
         self.unsettle()
 
     def unsettle(self) -> None:
-        """Some octets were lost, or may be heard out of turn: every state is possible again."""
+        """Some octets were lost, or may come out of turn: every state is possible again."""
         self.dialogue = ConnectionDialogue.unknown(PIPELINED)
         self._forget()
 
     def _forget(self) -> None:
-        """Of no channel anything is known any more: what is heard next is heard late."""
+        """Nothing is known of any channel any more: whatever comes next is late."""
         self._late = True
         self._channels.clear()
         self._open.clear()

@@ -12,7 +12,7 @@ _UNEXPECTED: Final = 503
 
 
 class Consumers:
-    """Who consumes what under which tag, as the ledger keeps it; each class has its own."""
+    """The consumers by their tags, as the ledger keeps them; each class has its own."""
 
     __slots__ = ("_findings", "_tags")
 
@@ -25,7 +25,8 @@ class Consumers:
         self._tags.unnamed = True
 
     def consume(self, verb: str, tag: str, no_ack: bool, waits: bool, held: bool) -> bool:
-        """The client consumes under a tag, and waits for an answer or does not; `held`: all was heard.  False where there are
+        """The client consumes under a tag, and waits for an answer or does not; `held`: nothing is missing.  False where there
+        are
         more than are followed."""
         key = _key(verb, tag)
         if tag and self._tags.taken(key) and held:

@@ -20,7 +20,7 @@ _LIVES: Final = (OPEN, OPEN_OK, CLOSE, CLOSE_OK)
 class NumberedWitness:
     """One channel from one opening to the next.  What it says collects in `findings`, whose speaker and offset the caller sets.
 
-    `late`: some of what was said on it was not heard, and nobody is held to what depends on that.
+    `late`: we missed some of its words, and nobody is held to what depends on them.
     """
 
     __slots__ = ("_findings", "_late", "_life", "_use")
@@ -30,7 +30,7 @@ class NumberedWitness:
         self._late = late
         self._life = Machine.unknown(LIFE) if late else Machine(LIFE)
         self._use: ChannelUse | None = None
-        """None while nothing is said on it: most of a great many channels are idle."""
+        """None while it is unused: most of a great many channels are idle."""
 
     @property
     def reopens(self) -> bool:
@@ -67,7 +67,7 @@ class NumberedWitness:
             self._used().doubt_deliveries()
 
     def _lose(self) -> None:
-        """Some of what was said was not heard."""
+        """We missed some of its words."""
         self._late = True
         self._life.forget()
         if self._use is not None:

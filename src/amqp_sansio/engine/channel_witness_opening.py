@@ -16,7 +16,7 @@ _SMALL: Final = f"everybody must accept frames of {MIN_MAX_FRAME_SIZE} octets"
 
 
 class OpeningWitness:
-    """Remembers what was offered; judges the answers.  What was not heard is not held against anybody."""
+    """Remembers what was offered; judges the answers.  It accuses nobody of what it missed."""
 
     __slots__ = (
         "_answer", "_answered", "_capabilities", "_chosen", "_findings", "_mechanism", "_mechanisms", "_offer", "agreed",
@@ -34,19 +34,19 @@ class OpeningWitness:
         self._answer: tuple[int, int] | None = None
         self._answered = 0
         self.agreed = False
-        """Whether tune-ok was heard."""
+        """Whether tune-ok has come."""
         self.channels = MAX_CHANNELS
         """channel-max as it was agreed on; `MAX_CHANNELS` for no bound."""
         self.frame_max = 0
         """Octets of the largest frame agreed on; 0 for no bound."""
 
     def able(self, speaker: str, capability: str) -> bool | None:
-        """Whether this side said that it has a capability; None where its properties were not heard."""
+        """Whether this side said that it has a capability; None where we missed its properties."""
         told = self._capabilities.get(speaker)
         return None if told is None else capability in told
 
     def hear(self, control: Control) -> None:
-        """A word of class connection that was legal when it was said."""
+        """A word of class connection that was legal when it was sent."""
         if isinstance(control, Start):
             self._capabilities["server"] = tuple(sorted(capabilities_of(control.server_properties)))
             self._mechanisms = None if control.mechanisms is None else tuple([str(each) for each in control.mechanisms])

@@ -19,7 +19,7 @@ class Question(NamedTuple):
 
 
 class Questions:
-    """Those of both sides, by who asks."""
+    """Those of both sides, by the asking side."""
 
     __slots__ = ("_asked",)
 
@@ -38,7 +38,7 @@ class Questions:
         return asked is not None and asked.waits(verb)
 
     def answer(self, asker: str, verb: str, findings: Findings | None) -> Question | None:
-        """`asker` is answered: what with.  `findings`: of who answers; None where something was not heard."""
+        """`asker` is answered: what with.  `findings`: of the answering side; None where we missed something."""
         asked = self._asked.get(asker)
         answered = None if asked is None else asked.answer(verb)
         if answered is None:

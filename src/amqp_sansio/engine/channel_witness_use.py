@@ -25,9 +25,9 @@ _OTHER: Final = {CLIENT: SERVER, SERVER: CLIENT}
 
 
 class ChannelUse:
-    """What was said on a channel that was legal there.  Each part is made when something is said of it.
+    """The legal words of a channel.  Each part is made when it is first used.
 
-    `late`: some of what was said was not heard, and nobody is held to what depends on that.
+    `late`: we missed some of its words, and nobody is held to what depends on them.
     """
 
     __slots__ = (
@@ -52,10 +52,10 @@ class ChannelUse:
         self._published: Tags | None = None
         self._references: References | None = None
         self._stopped: tuple[str, ...] = ()
-        """Who has agreed to send no contents."""
+        """The sides that have agreed to send no contents."""
 
     def lose(self) -> None:
-        """Some of what was said was not heard."""
+        """We missed some of its words."""
         self._late = True
         self._mode.forget()
         self._stopped = ()
@@ -67,7 +67,7 @@ class ChannelUse:
         self.doubt_deliveries()
 
     def doubt_deliveries(self) -> None:
-        """Not all that was delivered may have been heard."""
+        """We may have missed deliveries."""
         self._delivered().tags.doubt = True
 
     def close(self, *silent: str) -> None:

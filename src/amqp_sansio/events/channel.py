@@ -35,7 +35,8 @@ class ChannelRequested(Value):
 
 
 class ChannelOpened(Value):
-    """The server has opened the channel (client role; channel.open-ok).  What was said on it before need not be said again."""
+    """The server has opened the channel (client role; channel.open-ok).  There is no need to repeat what was sent on it
+    before."""
 
     __slots__ = ("channel",)
     FIELDS: ClassVar[tuple[str, ...]] = ("channel",)
@@ -48,7 +49,7 @@ class ChannelOpened(Value):
 class ChannelClosed(Value):
     """The channel is over, and tells once what was outstanding on it.
 
-    `code`, `text` and `method` are those of channel.close, whoever said it (`method` is the name of the method at fault, "" for
+    `code`, `text` and `method` are those of channel.close from either side (`method` is the name of the method at fault, "" for
     none); `violation` is there when `origin` is VIOLATION.  `calls` are the ids of our methods that wait for an answer;
     `concerned` those of all methods that we said behind the last one that was answered, any of which the close may be about;
     `in_doubt` the numbers of what was published and neither confirmed nor known to have been taken; `unsettled` the tags of
@@ -102,7 +103,7 @@ class MethodAnswered(Value):
 
 
 class MethodReceived(Value):
-    """The other side says a method that is told by no other event.
+    """A method of the other side without an event of its own.
 
     `id` is there when it wants an answer: `reply(id, ...)`.  A method that carries no-wait is never answered.
     """
@@ -213,7 +214,7 @@ class MessageGot(Content["basic.GetOk"]):
 class MessageReturned(Content["basic.Return"]):
     """A message of ours comes back (client role; basic.return): nothing could be done with it.
 
-    `number` is that of its publish where it can be told: one mandatory or immediate message with its exchange and routing key
+    `number` is that of its publish where it is certain: one mandatory or immediate message with its exchange and routing key
     is in doubt.  Where there are more, or more than 8191 pairs of exchange and key, it is None.
     """
 
@@ -232,7 +233,7 @@ class MessageReturned(Content["basic.Return"]):
 
 
 class ContentReceived(Content[Method]):
-    """The other side says a method with a content that is told by no other event, as a client does with basic.publish.
+    """A method with a content of the other side without an event of its own, such as a client's basic.publish.
 
     `number`: a published message of a channel in confirm mode, to be confirmed by it; else None.
     """

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 
 PER_OCTAVE: Final = 64
-"""Bins of a histogram between a latency and its double: a percentile is told to 1.1 %."""
+"""Bins of a histogram between a latency and its double: a percentile is exact to 1.1 %."""
 _BINS: Final = 64 * PER_OCTAVE
 STEPS: Final = 240
 """Steps of a time axis."""

@@ -41,7 +41,7 @@ def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: t
         if damage:
             said.append(f"{many(damage, 'place')} in the captures cannot be read.")
     else:
-        said.append("Whether anybody broke the protocol cannot be told: the table violations is not here.")
+        said.append("No verdict about violations: the table violations is not here.")
     if seen.in_doubt:
         said.append(f"In doubt at the end: {count(seen.in_doubt)} ({', '.join(_doubts(seen))}).")
     elif "sessions" in folder and (not seen.unread or seen.rows["sessions"]):
@@ -117,7 +117,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
         told = f"Drawn: {count(drawn)} of {many(seen.levels['violation'], 'violation')}, "
         told += "the first of each rule and speaker before others. "
         told += (
-            "Times are told from the violation; dashed arrows are controls, in brackets the channel, behind # the command's id."
+            "Times count from the violation; dashed arrows are controls, in brackets the channel, behind # the command's id."
         )
         if not with_frames:
             told += " The table controls is not here, so most of them are not drawn."
@@ -126,7 +126,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
     if seen.findings:
         total = sum([number for _, number, _ in rules])
         rows = [_finding(row) for row in seen.findings]
-        head: tuple[str, ...] = ("when (UTC)", "level", "who", "rule", "what was said", "what would have been legal", "packet")
+        head: tuple[str, ...] = ("when (UTC)", "level", "who", "rule", "the word", "legal instead", "packet")
         inner = joined(table(head, rows), _left(total, FINDINGS))
         parts.append(
             tag(

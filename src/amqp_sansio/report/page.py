@@ -54,7 +54,7 @@ def page(path: str, tell: Tell | None = None) -> str:
         ("latency", "How long things took", latency(charts, commands, messages)),
         ("time", "Messages and credit over time", over_time(charts, axis, messages, credit, names)),
         ("doubt", "What is in doubt", in_doubt(folder, seen, commands, names)),
-        ("talkers", "Who says most", talkers(folder, seen, commands, messages)),
+        ("talkers", "Busiest senders", talkers(folder, seen, commands, messages)),
         ("connections", "Connections, sessions, transactions", connections(seen, names, folder)),
         ("captures", "Captures and tables", captures(folder, seen)),
     ]

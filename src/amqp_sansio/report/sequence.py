@@ -1,4 +1,4 @@
-"""A sequence diagram in SVG: two life-lines, what was said between them from top to bottom, the violation marked."""
+"""A sequence diagram in SVG: two life-lines, the words between them from top to bottom, the violation marked."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sequence(talk: Talk) -> Markup:
         tag("line", x1=x, y1=34, x2=x, y2=y, class_="life") + _box(x, name)
         for x, name in ((_CLIENT, "client"), (_SERVER, "server"))
     ]
-    title = f"What was said around {visible(str(talk.row['rule']))}"
+    title = f"Conversation around {visible(str(talk.row['rule']))}"
     return tag(
         "svg",
         tag("title", title),

@@ -1,4 +1,4 @@
-"""What was said around a violation: the messages before and after it on its connection, out of the tables that are there."""
+"""The conversation around a violation: the messages before and after it on its connection, out of the tables that are there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AFTER: Final = 6
 
 
 class Said(NamedTuple):
-    """Something that was said, or heard of the connection."""
+    """A word, or a note about the connection."""
 
     ts_ns: int
     direction: str
@@ -51,7 +51,7 @@ class Talk:
         """Name of the connection."""
         self.place: Final = (row["ts_ns"] or 0, row["direction"] or "", row["stream_offset"] or 0)
         self.earlier = 0
-        """What was said before and is not shown."""
+        """Earlier words that are not shown."""
         self.later = 0
         self.notes: Final[list[Said]] = []
         """Findings on the same connection near it."""
@@ -59,7 +59,7 @@ class Talk:
         self._after: list[Said] = []
 
     def add(self, said: Said) -> None:
-        """Something that was said on its connection."""
+        """A word on its connection."""
         if said.kind == "note" or said.kind == "violation":
             self.notes.append(said)
             if len(self.notes) > 400:

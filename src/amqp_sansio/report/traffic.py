@@ -39,7 +39,7 @@ def latency(charts: Charts, commands: Commands | None, messages: Messages | None
         rows += [_spread(f"until complete: {verb}", held) for verb, held in order[:VERBS] if held.count]
     if not drawn:
         return tag("p", "None of the tables that tell it is here.", class_="none")
-    told = "Percentiles are told to within 1.1 %, the least and the greatest exactly."
+    told = "Percentiles are within 1.1 %, the least and the greatest exact."
     if messages is not None and messages.every > 1:
         told += f" End to end: {many(messages.with_id, 'message')} with an id, of whose ids one in {messages.every} was joined."
     if messages is not None and messages.early:
@@ -105,7 +105,7 @@ def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -
     told += (
         f"{many(credit.stalls, 'time')}, {duration(credit.stalled_ns)} in all."
         if credit.stalls
-        else "at no time while it was heard."
+        else "at no time in the capture."
     )
     parts: list[Markup] = [tag("h3", "Credit"), tag("p", told)]
     if credit.lines:
@@ -131,7 +131,7 @@ def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -
 
 
 def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages: Messages | None) -> Markup:
-    """Who says most: hosts, exchanges and keys, queues, verbs."""
+    """The busiest senders: hosts, exchanges and keys, queues, verbs."""
     cards: list[Markup] = []
 
     def card(title: str, first: str, second: str, rows: list[tuple[str, int, int]], total: int, forgot: bool, who: str) -> None:

@@ -74,7 +74,7 @@ class Reader:
         raise NotImplementedError
 
     def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
-        """As `next`, for whoever has said close: the next control that begins with one of `heads`, or what makes the octets
+        """As `next`, after our close: the next control that begins with one of `heads`, or what makes the octets
         behind it unreadable.  All else is passed over, up to the first frame behind offset `until`, as cheaply as can be: the
         other side may send as much of it as it likes.
         """

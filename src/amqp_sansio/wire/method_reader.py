@@ -46,7 +46,7 @@ UNEXPECTED_FRAME: Final = 505
 """The code for a frame that may not come where it does."""
 _FRAME_ERROR: Final = CONNECTION_SCOPE
 _EVERY: Final = -1
-"""In `_dropping`: every channel of which no method was heard since octets were lost."""
+"""In `_dropping`: every channel without a method since octets were lost."""
 _TAG_OF_DELIVER: Final = FRAME_HEAD + 5
 """Where the delivery-tag of basic.deliver is, behind a consumer-tag without octets."""
 _SHORTEST_DELIVER: Final = _TAG_OF_DELIVER + 8 + 3

@@ -66,7 +66,7 @@ def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back
     asyncio.run(main())
 
 
-def test_who_does_not_come_through_tls_in_its_time_is_dropped() -> None:
+def test_a_client_that_does_not_come_through_tls_in_its_time_is_dropped() -> None:
     there = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(there)
 
@@ -95,7 +95,7 @@ class Full(socket.socket):
         return super().accept()
 
 
-def test_a_system_without_file_descriptors_is_told_of_once_for_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_file_descriptors_is_logged_once_for_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop of asyncio's own server says so a thousand times a second."""
     monkeypatch.setattr("amqp_sansio.adapters.asyncio.accepting.RETRY_SECONDS", 0)
     monkeypatch.setattr(Full, "left", 3)

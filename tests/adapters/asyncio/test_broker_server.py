@@ -74,7 +74,7 @@ def test_a_completion_waits_for_the_disk_and_others_do_not(tmp_path: Path) -> No
     run(main)
 
 
-def test_at_the_end_what_was_read_is_told_and_kept(tmp_path: Path) -> None:
+def test_at_the_end_what_was_read_is_answered_and_kept(tmp_path: Path) -> None:
     async def main() -> None:
         store = Held(tmp_path)
         async with served(Broker(BrokerConfig(journal=True)), store=store) as server, connect(url(server)) as client:

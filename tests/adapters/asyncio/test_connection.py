@@ -76,7 +76,9 @@ def test_an_address_is_checked_at_once() -> None:
 
 
 @pytest.mark.parametrize(("answer", "hold", "text"), strangers.WRONG)
-def test_who_is_no_broker_of_ours_is_told_in_one_sentence(loop: AsyncioLoop, answer: bytes, hold: bool, text: str) -> None:
+def test_one_sentence_reports_a_server_that_is_no_broker_of_ours(
+    loop: AsyncioLoop, answer: bytes, hold: bool, text: str
+) -> None:
     with strangers.someone(answer, hold) as url:
         assert re.search(text, scenarios.refused(loop, url))
 

@@ -56,7 +56,7 @@ def test_without_a_socket_it_waits_for_one() -> None:
     asyncio.run(main())
 
 
-def test_who_is_cancelled_waits_no_more() -> None:
+def test_a_cancelled_caller_waits_no_more() -> None:
     async def main() -> None:
         line = Line()
         ticket: Ticket[int] = Ticket()
@@ -84,7 +84,7 @@ def test_much_that_waits_is_written_first() -> None:
         asyncio.run(main(served.url))
 
 
-def test_who_waits_alone_for_an_answer_goes_on_in_the_turn_in_which_it_comes() -> None:
+def test_a_caller_that_waits_alone_for_an_answer_goes_on_in_the_turn_in_which_it_comes() -> None:
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
             await session.execute(queue.Declare("q"))
@@ -107,7 +107,7 @@ def test_who_waits_alone_for_an_answer_goes_on_in_the_turn_in_which_it_comes() -
         asyncio.run(main(served.url))
 
 
-def test_who_waits_for_an_answer_may_say_anything_when_it_comes() -> None:
+def test_a_caller_that_waits_for_an_answer_may_say_anything_when_it_comes() -> None:
     """What it says next goes out, be it the next message, another subscription, or the end."""
 
     async def main(served: Served) -> None:
@@ -125,7 +125,7 @@ def test_who_waits_for_an_answer_may_say_anything_when_it_comes() -> None:
         asyncio.run(main(served))
 
 
-def test_who_waits_alone_for_an_answer_can_be_cancelled() -> None:
+def test_a_caller_that_waits_alone_for_an_answer_can_be_cancelled() -> None:
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
             await session.execute(queue.Declare("q"))
@@ -147,7 +147,7 @@ def test_who_waits_alone_for_an_answer_can_be_cancelled() -> None:
         asyncio.run(main(served.url))
 
 
-def test_who_waits_alone_hears_of_the_end() -> None:
+def test_a_caller_that_waits_alone_hears_of_the_end() -> None:
     async def main(served: Served) -> None:
         async with connect(served.url) as connection:
             with pytest.raises(SessionLost):

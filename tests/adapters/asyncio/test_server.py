@@ -67,7 +67,7 @@ def test_by_tls() -> None:
     asyncio.run(main())
 
 
-def test_whoever_is_there_at_the_end_hears_of_it() -> None:
+def test_clients_that_are_there_at_the_end_hear_of_it() -> None:
     async def main() -> None:
         broker = Broker()
         server = serve(broker, broker.connect, port=0)
@@ -113,7 +113,7 @@ def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
     assert 400 < asyncio.run(main()) < 600
 
 
-def test_who_floods_is_read_as_fast_as_the_server_is() -> None:
+def test_a_client_that_floods_is_read_as_fast_as_the_server_is() -> None:
     async def main() -> None:
         collector = Collector()
         async with serve(collector.server, collector.server.connect, port=0) as server:
@@ -123,7 +123,7 @@ def test_who_floods_is_read_as_fast_as_the_server_is() -> None:
     asyncio.run(main())
 
 
-def test_a_handler_that_raises_loses_its_connection_and_the_loop_is_told() -> None:
+def test_a_handler_that_raises_loses_its_connection_and_the_loop_gets_the_error() -> None:
     bad: list[ServerConnection] = []
 
     def handle(connection: ServerConnection, event: Event) -> None:

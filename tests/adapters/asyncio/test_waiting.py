@@ -43,7 +43,7 @@ def test_cancelled_it_does_not_listen_any_more() -> None:
     asyncio.run(main())
 
 
-def test_who_awaits_goes_on_at_once_when_told_to_go() -> None:
+def test_an_awaiting_task_goes_on_at_once_when_asked_to() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         waiting = Waiting(loop=loop)
@@ -69,7 +69,7 @@ def test_who_awaits_goes_on_at_once_when_told_to_go() -> None:
     asyncio.run(main())
 
 
-def test_who_awaits_goes_on_soon_or_is_cancelled_as_with_any_future() -> None:
+def test_an_awaiting_task_goes_on_soon_or_is_cancelled_as_with_any_future() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         for end in (Waiting.go_soon, Waiting.cancel):

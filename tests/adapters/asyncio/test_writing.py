@@ -237,7 +237,7 @@ def test_an_entry_that_cannot_be_encoded(tmp_path: Path, monkeypatch: pytest.Mon
     assert restored(tmp_path) == 0
 
 
-def test_who_fills_the_disk_faster_than_it_can_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_publisher_faster_than_the_disk_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "BACKLOG", 500)
 
     async def main() -> None:

@@ -63,7 +63,7 @@ def refused(url: str) -> str:
 
 
 @pytest.mark.parametrize(("answer", "hold", "text"), strangers.WRONG)
-def test_who_is_no_broker_of_ours_is_told_in_one_sentence(answer: bytes, hold: bool, text: str) -> None:
+def test_one_sentence_reports_a_server_that_is_no_broker_of_ours(answer: bytes, hold: bool, text: str) -> None:
     with strangers.someone(answer, hold) as url:
         assert re.search(text, refused(url))
 
@@ -135,7 +135,7 @@ def test_nobody_waits_for_ever_when_the_broker_stays_away() -> None:
             session.publish("", "q", b"x")
 
 
-def test_a_broker_that_falls_silent_and_takes_nothing_is_given_up() -> None:
+def test_a_broker_that_falls_silent_and_takes_nothing_times_out() -> None:
     with Served() as served, pytest.raises(SessionLost, match=r"silent|heard|heartbeat"):
         with connect(f"{served.url}?heartbeat=1", close_timeout=0.2) as connection, connection.session() as session:
             served.silence()

@@ -25,7 +25,7 @@ def test_nobody_listens() -> None:
         dial(Endpoint("localhost", 1), None, time.monotonic() + 5, lambda: False)
 
 
-def test_who_does_not_answer_to_tls_is_not_awaited_for_ever() -> None:
+def test_a_server_that_does_not_answer_to_tls_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         endpoint = Endpoint("127.0.0.1", listener.getsockname()[1], tls=True)
         context = ssl.create_default_context()

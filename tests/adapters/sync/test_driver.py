@@ -129,7 +129,7 @@ def test_a_send_to_a_slow_socket_may_have_an_end() -> None:
                     session.send("", "q", b"x" * 100_000, timeout=0.1)
 
 
-def test_who_waits_hears_what_another_thread_settles() -> None:
+def test_a_waiting_thread_gets_what_another_one_settles() -> None:
     """A thread that listens to the socket itself is told when what it waits for is there without a word of the broker."""
     with Served() as served, connect(served.url) as connection, connection.session() as session:
         session.execute(queue.Declare("q"))
@@ -278,7 +278,7 @@ def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat() -> None:
     assert peak < 2_000_000  # of 10 MB
 
 
-def test_who_listens_in_front_calls_the_thread_when_there_is_something_to_give_up_sooner() -> None:
+def test_the_listener_in_front_calls_the_thread_when_something_times_out_sooner() -> None:
     """The thread sleeps until whoever waits for an answer is done; a session that was refused gives it a moment to look at."""
     config = ClientConfig(limits=Limits(detach_seconds=0.2))
     with (

@@ -22,7 +22,7 @@ def test_the_best_there_is() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_listened_to_is_heard_and_nothing_else(kind: type[PlainEars] | type[EpollEars]) -> None:
+def test_it_reports_what_it_listens_to_and_nothing_else(kind: type[PlainEars] | type[EpollEars]) -> None:
     poke, poking = socket.socketpair()
     connected, other = socket.socketpair()
     with poke, poking, connected, other:

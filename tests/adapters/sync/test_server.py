@@ -65,7 +65,7 @@ def test_by_tls() -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"\x16\x03\x01\x02\x00"])
-def test_who_does_not_come_through_tls_in_its_time_is_dropped(said: bytes) -> None:
+def test_a_client_that_does_not_come_through_tls_in_its_time_is_dropped(said: bytes) -> None:
     there = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     trustme.CA().issue_cert("localhost").configure_cert(there)
     broker = Broker()
@@ -77,7 +77,7 @@ def test_who_does_not_come_through_tls_in_its_time_is_dropped(said: bytes) -> No
         eventually(lambda: server.admission.unopened == 0)
 
 
-def test_whoever_is_there_at_the_end_hears_of_it() -> None:
+def test_clients_that_are_there_at_the_end_hear_of_it() -> None:
     broker = Broker()
     with pytest.raises(SessionLost), serve(broker, broker.connect, port=0) as server:
         with connect("amqp://{}:{}/".format(*server.address)) as connection, connection.session() as session:
@@ -85,7 +85,7 @@ def test_whoever_is_there_at_the_end_hears_of_it() -> None:
             session.sync()
 
 
-def test_who_floods_is_read_as_fast_as_the_server_is() -> None:
+def test_a_client_that_floods_is_read_as_fast_as_the_server_is() -> None:
     collector = Collector()
     with serve(collector.server, collector.server.connect, port=0) as server:
         flood(server.address, 300, 10_000)
@@ -165,7 +165,7 @@ def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back
     eventually(lambda: server.admission.connections <= 1)  # the last one may have been there at the end
 
 
-def test_a_system_without_file_descriptors_is_told_of_once_and_tried_again(
+def test_a_system_without_file_descriptors_is_logged_once_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Level-triggered, the listening socket would be asked again at once, and for ever."""

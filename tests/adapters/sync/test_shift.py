@@ -96,7 +96,7 @@ def test_during_a_long_wait_the_thread_sleeps_until_it_is_over(scene: Scene) -> 
     assert not scene.shift.lent
 
 
-def test_who_waits_is_told_what_he_hears(scene: Scene) -> None:
+def test_a_caller_that_waits_gets_what_arrives(scene: Scene) -> None:
     shift = scene.shift
     shift.take(False)
     assert shift.listen(0) is None
@@ -123,7 +123,7 @@ def test_who_waits_is_told_what_he_hears(scene: Scene) -> None:
     assert shift.listen(0) is None
 
 
-def test_where_the_thread_cannot_be_told_it_listens_itself() -> None:
+def test_a_thread_that_cannot_be_woken_listens_itself() -> None:
     connected, other = socket.socketpair()
     poked, poking = socket.socketpair()
     with connected, other, poked, poking:

@@ -9,7 +9,7 @@ import pytest
 from amqp_sansio.adapters.sync.turn import Turn
 
 
-def test_what_was_said_goes_out_at_the_end_of_the_turn_once() -> None:
+def test_what_was_sent_goes_out_at_the_end_of_the_turn_once() -> None:
     turn = Turn(threading.RLock())
     ended: list[bool] = []
     turn.ended = lambda: ended.append(turn.wanted)

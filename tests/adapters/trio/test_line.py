@@ -69,7 +69,7 @@ async def _settle(ticket: Ticket[int]) -> None:
     ticket.settle(7)
 
 
-def test_who_is_cancelled_waits_no_more() -> None:
+def test_a_cancelled_caller_waits_no_more() -> None:
     async def main() -> None:
         line = Line()
         ticket: Ticket[int] = Ticket()
@@ -129,7 +129,7 @@ class Steps(trio.abc.Instrument):
         self.waits += 1
 
 
-def test_who_waits_alone_for_an_answer_reads_it_in_one_turn_of_the_loop() -> None:
+def test_a_caller_that_waits_alone_for_an_answer_reads_it_in_one_turn_of_the_loop() -> None:
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
             await session.execute(queue.Declare("q"))
@@ -174,7 +174,7 @@ def test_what_comes_for_others_is_read_for_them_before_and_after() -> None:
         trio.run(main, served.url)
 
 
-def test_who_reads_and_is_cancelled_gives_the_socket_back() -> None:
+def test_a_cancelled_reader_gives_the_socket_back() -> None:
     answering = threading.Event()
 
     async def main(served: Served) -> None:
@@ -258,12 +258,12 @@ def test_nobody_looks_after_who_waits_long_and_the_socket_is_read_again_when_he_
         trio.run(main, served.url, clock=clock)
 
 
-def test_who_reads_goes_on_when_the_ticket_is_settled_otherwise() -> None:
+def test_a_reader_goes_on_when_the_ticket_is_settled_otherwise() -> None:
     ticket: Ticket[int] = Ticket()
     reads_for(ticket, lambda connection, wire: ticket.settle(7))
 
 
-def test_who_reads_goes_on_when_the_task_that_reads_had_the_answer() -> None:
+def test_a_reader_goes_on_when_the_reading_task_had_the_answer() -> None:
     """It was about to read when the socket was lent, and reads what is there."""
     ticket: Ticket[int] = Ticket()
 
@@ -276,7 +276,7 @@ def test_who_reads_goes_on_when_the_task_that_reads_had_the_answer() -> None:
     reads_for(ticket, read)
 
 
-def test_the_end_of_the_connection_is_heard_by_who_reads() -> None:
+def test_a_reading_task_gets_the_end_of_the_connection() -> None:
     async def main(served: Served) -> None:
         async with connect(served.url) as connection:
             with pytest.raises(SessionLost):

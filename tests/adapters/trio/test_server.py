@@ -59,7 +59,7 @@ def test_by_tls() -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"\x16\x03\x01\x02\x00"])
-def test_who_does_not_come_through_tls_in_its_time_is_dropped(said: bytes) -> None:
+def test_a_client_that_does_not_come_through_tls_in_its_time_is_dropped(said: bytes) -> None:
     there = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     trustme.CA().issue_cert("localhost").configure_cert(there)
 
@@ -78,7 +78,7 @@ def test_who_does_not_come_through_tls_in_its_time_is_dropped(said: bytes) -> No
     trio.run(main)
 
 
-def test_whoever_is_there_at_the_end_hears_of_it() -> None:
+def test_clients_that_are_there_at_the_end_hear_of_it() -> None:
     async def main() -> None:
         broker = Broker()
         async with serve(broker, broker.connect, port=0) as server, trio.open_nursery() as nursery:
@@ -99,7 +99,7 @@ def test_whoever_is_there_at_the_end_hears_of_it() -> None:
     trio.run(main)
 
 
-def test_who_floods_is_read_as_fast_as_the_server_is() -> None:
+def test_a_client_that_floods_is_read_as_fast_as_the_server_is() -> None:
     async def main() -> None:
         collector = Collector()
         async with serve(collector.server, collector.server.connect, port=0) as server:
@@ -234,7 +234,7 @@ def test_passwords_are_checked_beside_the_loop() -> None:
     trio.run(main)
 
 
-def test_a_system_without_file_descriptors_is_told_of_and_tried_again(
+def test_a_system_without_file_descriptors_is_logged_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("amqp_sansio.adapters.trio.server.RETRY_SECONDS", 0)

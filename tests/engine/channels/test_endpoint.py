@@ -267,7 +267,7 @@ def test_a_second_breach_behind_our_close_is_nothing_new() -> None:
     assert stage.server.is_open
 
 
-def test_a_channel_that_was_closed_before_it_opened_is_not_told_to_be_open() -> None:
+def test_a_channel_that_was_closed_before_it_opened_is_not_reported_open() -> None:
     stage = Stage()
     client = stage.client.channels.open()
     client.close()

@@ -128,7 +128,7 @@ def test_deliveries_wait_for_the_client_to_let_them_flow() -> None:
     assert served.deliver("t", b"m") == 2
 
 
-def test_what_the_client_cannot_take_is_not_said() -> None:
+def test_what_the_client_cannot_take_is_not_sent() -> None:
     _, served = Stage(AMQP_0_8_UNBIND).open()
     with pytest.raises(LocalProtocolError, match="only the client"):
         served.cancel_consumer("t")
@@ -230,7 +230,7 @@ def test_confirm_select_counts_from_one() -> None:
     assert client.in_doubt == RangeSet()
 
 
-def test_settled_deliveries_are_told_as_sets() -> None:
+def test_settled_deliveries_are_reported_as_sets() -> None:
     stage = Stage()
     client, served = stage.open()
     client.consume("q", "t", no_wait=True)

@@ -70,7 +70,7 @@ def test_where_nothing_can_be_locked_a_line_says_so(tmp_path: Path, monkeypatch:
         disk.Lock(tmp_path, "journal").take()
 
 
-def test_without_fcntl_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_fcntl_an_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with pytest.raises(LiveSetupError, match=r"this system has no file locks \(fcntl\) \(option journal\)"):
         disk.Lock(tmp_path, "journal").take()

@@ -20,7 +20,7 @@ _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 class Accepted(Protocol):
-    """Who is joined to an accepted connection."""
+    """The other side of an accepted connection."""
 
     made: bool
     """Whether it has its transport, and will hear that the connection is lost."""

@@ -62,7 +62,7 @@ class Front:
         return None if self._held() else self.broker.next_event()
 
     def ready(self) -> tuple[Guest, ...]:
-        """Who has octets to send now, or has ended."""
+        """The guests that have octets to send now, or have ended."""
         ready = self.broker.ready()
         return ready if self._listen is None else tuple([self._tapped[each] for each in ready if each in self._tapped])
 
@@ -83,8 +83,8 @@ class BrokerServer(Server[Guest]):
     """A broker on a socket address; to be used as `async with`, and ended by `stop`.
 
     With a store, what the broker writes down is kept in it: the broker is the one that the store's content was restored into,
-    its config says `journal=True`.  `failed` is called when the store fails: nothing is read any more from then on, and nothing
-    is told to anybody that is not on the disk.  What is left to do then is `stop`.  `hinted` is called once for each argument
+    its config says `journal=True`.  `failed` is called when the store fails: from then on the server reads nothing and sends
+    nothing that depends on the disk.  What is left to do then is `stop`.  `hinted` is called once for each argument
     of clients that changes nothing.
     """
 
@@ -126,7 +126,7 @@ class BrokerServer(Server[Guest]):
         return self._phase == "quiet"
 
     def settle(self) -> None:
-        """What was written down goes to the store; new hints are told."""
+        """Entries go to the store, new hints to `hinted`."""
         for hint in self.broker.hints.take():
             self._hinted(hint)
         if self.writer is not None:

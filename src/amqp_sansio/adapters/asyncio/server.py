@@ -160,7 +160,7 @@ class Server(Generic[G]):
         """What is to be done between events and octets: nothing here."""
 
     def transmit(self) -> None:
-        """Octets go out to whoever has some, and whose socket takes them."""
+        """Sends what there is to guests whose sockets take it."""
         for guest in self.host.ready():
             socket = self._sockets.get(guest)
             if socket is not None:

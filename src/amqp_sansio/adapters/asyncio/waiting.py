@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
     """The value of a ticket, once it is settled; raises its error, or TimeoutError when it is not within `timeout` seconds.
 
-    Cancelled, it takes nothing back that was said.
+    Cancelled, it takes nothing back that was sent.
     """
     if not ticket.done:
         if timeout is None:
@@ -48,7 +48,7 @@ class Waiting(asyncio.Future[None]):
     _then: tuple[Callable[[Any], object], Context | None] | None = None  # Any: of Future, which is what `self` is
 
     def add_done_callback(self, fn: Callable[[Any], object], /, *, context: Context | None = None) -> None:
-        """Whoever awaits it says so."""
+        """Called by the awaiting task."""
         self._then = (fn, context)
 
     def go(self) -> None:

@@ -136,7 +136,7 @@ class Wire(asyncio.BufferedProtocol):
             self._waiting.go_soon()
 
     def wake(self) -> None:
-        """There is something to send: it goes out with all else that is said before the loop turns."""
+        """There is something to send: it goes out with everything else before the loop turns."""
         if not self._scheduled and not self.over.done():
             self._scheduled = True
             self._loop.call_soon(self.transmit)
@@ -144,7 +144,7 @@ class Wire(asyncio.BufferedProtocol):
     def transmit(self) -> None:
         """Writes what is to be written, and sees to it that the timer does not go off too late.
 
-        What a slow socket does not take stays in the machine, where what is owed is told in as few words as it takes.
+        What a slow socket does not take stays in the machine, which reports what it owes in as few words as possible.
         """
         self._scheduled = False
         transport = self._transport

@@ -1,4 +1,4 @@
-"""How a socket comes about that never blocks for longer than it may, and can be given up at any moment."""
+"""How a socket comes about that never blocks for longer than it may, and can stop at any moment."""
 
 from __future__ import annotations
 

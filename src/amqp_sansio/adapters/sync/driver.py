@@ -1,7 +1,7 @@
 """The thread in the background: it owns the sockets, one after the other, and keeps time while the caller is busy.
 
-Whoever waits for an answer listens to the socket himself meanwhile, where the system lets two threads take turns in that: so an
-answer needs no second thread to come through.
+A thread that waits for an answer listens to the socket itself, where the system lets two threads take turns in that: so an
+answer needs no second thread.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HIGH: Final = 1024 * 1024
 
 
 class Driver:
-    """Everything happens under one lock, whichever thread does it; whoever waits is told when what he waits for is there."""
+    """Everything happens under one lock, in any thread; a waiting thread wakes when its answer is there."""
 
     def __init__(self, client: Client, address: Address, tls: ssl.SSLContext | None, lock: threading.RLock, turn: Turn) -> None:
         self.client: Final = client
@@ -71,14 +71,15 @@ class Driver:
         self._poke_out.close()
 
     def poke(self) -> None:
-        """There is something for the thread to do: it is told, unless it was told already.  Under the lock."""
+        """Wakes the thread, which has something to do, unless that was done already.  Under the lock."""
         if not self._poked:
             self._poked = True
             with suppress(OSError):  # nobody is there any more to be woken
                 self._poke_out.send(b"!")
 
     def wait(self, ticket: Ticket[Value], timeout: float | None = None, until: float | None = None) -> Value:
-        """The value of a ticket, once it is settled; raises its error, or TimeoutError.  Under the lock, which is given up.
+        """The value of a ticket, once it is settled; raises its error, or TimeoutError.  Under the lock, which it releases
+        meanwhile.
 
         `until` is when the time is over, where it began before; it begins now else.
         """

@@ -40,7 +40,7 @@ class EpollEars(Ears):
         self._epoll.register(self._poke, select.EPOLLIN)
 
     def listen(self, reading: bool, writing: bool) -> None:
-        """Not even the end of a socket is heard of, when nothing of it is waited for."""
+        """Without `reading` and `writing` it does not even report the end of the socket."""
         events = select.EPOLLIN * reading | select.EPOLLOUT * writing
         if events == self._events:
             return

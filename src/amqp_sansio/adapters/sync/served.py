@@ -100,7 +100,7 @@ class ServedBroker:
 
     def __init__(self, config: BrokerConfig | None = None) -> None:
         self.broker: Final = Broker(config or BrokerConfig(epoch=time.time() - time.monotonic()))
-        """The model.  Whoever looks into it holds `lock`."""
+        """The model.  Hold `lock` to look into it."""
         self._host: Final = _Recording(self.broker)
         self._server: Final = Server(self._host, self._connect, ("127.0.0.1", 0), None)
         self._denied: Final[list[Rule]] = []

@@ -34,7 +34,7 @@ _BLOCKED: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 class Server(Generic[G]):
     """Listens in a thread of its own, until the end of its block: `with serve(...) as server`.
 
-    `lock` is held whenever the host is worked on; whoever looks at it from another thread holds it too.
+    The server holds `lock` while it works on the host; hold it to look at the host from another thread.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Server(Generic[G]):
             raise self.error
 
     def wake(self) -> None:
-        """Something was said from another thread: a turn follows."""
+        """Another thread has made output: a turn follows."""
         with suppress(OSError):
             self._poke_out.send(b"!")
 
@@ -172,7 +172,7 @@ class Server(Generic[G]):
             self._opening[joined] = None
 
     def _check(self) -> None:
-        """Passwords are checked in threads, a few at once: nobody else waits meanwhile.  Who has logged in is read faster."""
+        """Checks passwords in threads, a few at once, so that nobody else waits.  After its login a client is read faster."""
         for joined in list(self._opening):
             if joined.guest.is_open:
                 joined.opened = True

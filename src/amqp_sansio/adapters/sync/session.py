@@ -66,9 +66,9 @@ def end_of(timeout: float | None) -> float | None:
 class Session(Topology):
     """A session, to be used as `with connection.session() as session`.
 
-    While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
+    During a reconnect calls wait; never longer than the retry policy lets them.
     Blocks and `cancel()` wait for the broker as long as `close_timeout` says; calls, as long as the connection lives, but no
-    longer than their `timeout` (seconds; None: no limit): then TimeoutError, and what was said counts as said.
+    longer than their `timeout` (seconds; None: no limit): then TimeoutError, and commands that were sent stay sent.
     """
 
     def __init__(self, talk: Talk, driver: Driver, turn: Turn, ending: Ending) -> None:
@@ -138,7 +138,7 @@ class Session(Topology):
                 raise
 
     def _attached(self, timeout: float | None = None, until: float | None = None) -> None:
-        """Until something may be said; raises why nothing ever will: SessionLost where nobody answers to the attach.
+        """Until the session can send; raises why it never will: SessionLost where nobody answers the attach.
 
         TimeoutError when the caller's own `timeout` is over before, at `until`.  Under the lock.
         """

@@ -1,4 +1,4 @@
-"""Who listens to a connected socket: the thread in the background, or whoever waits for an answer in front of it."""
+"""Which thread listens to a connected socket: the one in the background, or one that waits for an answer."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ AGAIN: Final = 0.05
 
 class Shift:
     """Lends the socket to those in front from the first of them on, as long as one of them comes back before the thread looks
-    again: so who waits for one answer after the other changes nothing in what the thread listens to, and never wakes it.
+    again: so waiting for one answer after the other changes nothing in what the thread listens to, and never wakes it.
 
-    Where the thread cannot be told what to listen to while it waits (`may_lend`), it always listens itself.  Everything but
+    Where nothing can change what the thread listens to while it waits (`may_lend`), it always listens itself.  Everything but
     `listen` is done under the lock; `poke` makes the thread look.
     """
 
@@ -69,7 +69,7 @@ class Shift:
         return heard
 
     def kick(self) -> None:
-        """Whoever listens in front looks at once whether he still should."""
+        """The listener in front looks at once whether it still should."""
         if self._waiting:
             with suppress(OSError):
                 self._kick_out.send(b"!")

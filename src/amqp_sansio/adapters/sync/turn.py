@@ -11,14 +11,14 @@ from typing import Final
 class Turn:
     """The lock that serialises the threads of a connection, to be used as `with turn:`.
 
-    What was said during a turn goes out at its end (`ended` is called) unless whoever had it took care of that (`wanted`).
+    Output of a turn goes out at its end (`ended` is called) unless its owner took care of that (`wanted`).
     """
 
     __slots__ = ("_lock", "ended", "wanted")
 
     def __init__(self, lock: threading.RLock) -> None:
         self.wanted = False
-        """Something was said that nobody has seen to yet."""
+        """There is output that nobody has seen to yet."""
         self.ended: Callable[[], None] = lambda: None
         self._lock: Final = lock
 

@@ -40,7 +40,7 @@ class Server(Generic[G]):
         self._connect: Final = connect
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self.paused: Final[dict[_Socket[G], None]] = {}
-        """Who is not read before its guest wants more."""
+        """Sockets that are not read before their guests want more."""
         self.opening: Final[dict[_Socket[G], None]] = {}
         """Whose client has not logged in."""
         self._logins: Final = trio.CapacityLimiter(limits.logins)

@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
     """The value of a ticket, once it is settled; raises its error, or TimeoutError when it is not within `timeout` seconds.
 
-    Cancelled, it takes nothing back that was said.
+    Cancelled, it takes nothing back that was sent.
     """
     if timeout is None:
         await settled(ticket)

@@ -25,7 +25,7 @@ class Wire:
 
     While the socket takes no more octets it is not `taking`, and `writable` is not set.
 
-    Who waits for an answer and is alone in that reads it himself (`answer`): a task that reads for him and wakes him costs one
+    A task that waits alone for an answer reads it itself (`answer`): another task that reads and wakes it costs one
     more turn of the loop.  So that it does not cost two, the task that reads stays away in between, until it is called
     (`listen`) or nobody has read for a moment.
     """
@@ -61,7 +61,7 @@ class Wire:
         return self._machine.bytes_to_send
 
     def wake(self) -> None:
-        """There is something to send: it goes out with all else that is said before the loop turns."""
+        """There is something to send: it goes out with everything else before the loop turns."""
         if not self._saying:
             self._woken.set()
 
@@ -125,7 +125,7 @@ class Wire:
         return ticket.done
 
     def _answered(self) -> None:
-        """Who reads for a ticket need not do so any more."""
+        """The task that reads for a ticket need not do so any more."""
         if not self._own and self._direct is not None:
             trio.lowlevel.notify_closing(self._direct)
 
@@ -239,7 +239,8 @@ class Wire:
     async def _stay_away(self) -> None:
         """Until the task that reads is called, or nobody has read himself for a moment.
 
-        While one has been reading since it looked last, it sleeps until he is done: who waits long is not looked after.
+        While another task has been reading since it looked last, it sleeps until that one is done: it does not watch long
+        waits.
         """
         while self._lent or (self._used and not self._called):
             self._awaited = self._lent and not self._used

@@ -1,4 +1,4 @@
-"""A channel, either role: where it stands, what is said on it and by whom it is closed."""
+"""A channel, either role: its state, its methods, and which side closes it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class BaseChannel:
 
     @property
     def closed_cause(self) -> str | None:
-        """Why nothing may be said any more; None as long as it may."""
+        """Why the channel cannot send any more; None as long as it can."""
         return self._channels.carrier._closed_cause if self._cause is None else self._cause
 
     @property
@@ -147,7 +147,7 @@ class BaseChannel:
         """Says any method that is legal now; its id is the one by which `MethodAnswered` names it.
 
         `properties` and `body` are for those that carry a content.  With `size`, the octets of the whole body, what is missing
-        of it follows by `body`, before anything else is said on the channel.
+        of it follows by `body`, before anything else is sent on the channel.
         """
         raise NotImplementedError
 
@@ -225,7 +225,7 @@ class BaseChannel:
         return LocalProtocolError(verb, "a content is under way", legal, "content.interrupted")
 
     def _may_say(self, method: Method) -> Answered[Asked] | None:
-        """Raises unless the method may be said now, whatever it is; the question that it answers."""
+        """Raises unless the method is legal now, whatever it is; the question that it answers."""
         verb = _method(method).VERB
         self._must_be_alive(verb)
         if self._body_left:

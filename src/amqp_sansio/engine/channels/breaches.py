@@ -23,7 +23,7 @@ _INSTEAD: Final[dict[int, int]] = {
     ReplyCode.PRECONDITION_FAILED: ReplyCode.NOT_ALLOWED,
     ReplyCode.UNEXPECTED_FRAME: ReplyCode.CHANNEL_ERROR,
 }
-"""What is said by a version that lacks a code."""
+"""The code instead, in a version that lacks one."""
 
 
 def code_of(rule: str, code: int, codes: Container[int] | None) -> int:

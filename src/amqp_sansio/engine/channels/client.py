@@ -33,7 +33,7 @@ def as_tags(tags: TagSet) -> RangeSet:
 
 
 class Channel(BaseChannel):
-    """A channel: get one from a connection.  What is said before ChannelOpened is not queued; it goes out at once.
+    """A channel: get one from a connection.  Methods before ChannelOpened are not queued; they go out at once.
 
     A call for a method gives its id, by which `MethodAnswered` names it; with `no_wait` no answer comes.  A call that the
     server refuses closes the channel: ChannelClosed tells what was outstanding.

@@ -242,7 +242,7 @@ class Channels(Endpoints):
         return 0
 
     def flush(self) -> None:
-        """Everything goes out when it is said."""
+        """Nothing to do: methods go out at once."""
 
     @property
     def roomless(self) -> int:

@@ -1,6 +1,6 @@
-"""What is checked before a method is said, and what saying it changes.
+"""The checks before a method is sent, and what sending it changes.
 
-Each check looks at one method, raises when it may not be said now, changes nothing, and returns what is to happen once it was
+Each check looks at one method, raises when it is illegal now, changes nothing, and returns what is to happen once it was
 written.
 """
 

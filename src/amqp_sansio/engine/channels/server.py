@@ -83,7 +83,7 @@ class ServedChannel(BaseChannel):
         body: bytes = b"",
         properties: Contents = None,
     ) -> MethodId:
-        """Gives a message back that nothing could be done with (basic.return): to be said before its confirm."""
+        """Returns a message that nothing could be done with (basic.return), before its confirm."""
         return self.send(basic.Return(code, text, exchange, routing_key), properties, body)
 
     def confirm(self, numbers: TagSet, *, taken: bool = True) -> None:

@@ -40,7 +40,7 @@ Check: TypeAlias = Callable[[str, str], bool]
 
 
 class PasswordExchange(ServerExchange):
-    """The exchange of a server that is told a name and a password and asks its mechanism about them."""
+    """The exchange of a server that gets a name and a password and asks its mechanism about them."""
 
     def __init__(self, mechanism: PlainServer) -> None:
         self._mechanism: Final = mechanism

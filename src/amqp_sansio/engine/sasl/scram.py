@@ -165,7 +165,7 @@ class Scram:
                 scramp, scramp.ScramClient([self.name], self.username, self.password, c_nonce=nonce), self.max_iterations
             )
         except scramp.ScramException:
-            raise SaslError("the name, the password or the nonce cannot be said in SCRAM") from None
+            raise SaslError("SCRAM cannot encode the name, the password or the nonce") from None
 
 
 @attrs.frozen
