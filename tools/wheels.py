@@ -145,7 +145,7 @@ def from_source(python: Path, source: Path, out: Path) -> str:
         packed.extractall(where, filter="data")
     (unpacked,) = where.iterdir()
     inside = environment(python, out / ".work" / "use-source", f"{unpacked}[testing]", "pytest-xdist")
-    words = ("-m", "pytest", "-n", "2", "-p", "no:cacheprovider", "tests/kernel", "tests/wire", "tests/events", "tests/tables")
+    words = ("-m", "pytest", "-n", "2", "-p", "no:cacheprovider", "tests/kernel", "tests/events", "tests/tables")
     return run(inside, *words, where=unpacked).strip().splitlines()[-1]
 
 

@@ -215,3 +215,17 @@ def test_a_branch_recovered_on_another_address_of_its_broker_is_not_in_doubt(
     check([path], as_json=False, ports=(), strict=False, brokers=brokers)
     told = "in doubt at the end: 1 (1 branch prepared and not decided)" if left else "in doubt at the end: 0"
     assert told in capsys.readouterr().out.splitlines()
+
+
+def test_only_wrong_shows_those_that_broke_the_protocol_and_counts_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    samples = Path(__file__).parents[2] / "src" / "amqp_sansio" / "cli" / "samples"
+    assert check([str(samples)], as_json=False, ports=(), strict=False, only_wrong=True) == 1
+    out = capsys.readouterr().out
+    assert "hello.pcap" not in out
+    assert out.splitlines()[0].endswith("badopen.pcap")
+    assert "clean  (" not in out
+    assert "4 connections in 2 files: 2 clean, 2 with violations" in out
+    assert check([str(samples)], as_json=True, ports=(), strict=False, only_wrong=True) == 1
+    assert [json.loads(line)["verdict"] for line in capsys.readouterr().out.splitlines()] == ["violations"] * 2

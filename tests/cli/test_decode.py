@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from tests.captures import build
 
-from amqp_sansio.cli.decode import decode
+from amqp_sansio.cli.decode import BODY_SHOWN, decode
 from amqp_sansio.cli.output import NO_CONNECTION
+from amqp_sansio.cli.selection import Wanted
 
 HELLO = str(Path(__file__).parents[1] / "data" / "captures" / "hello.pcap")
 
@@ -87,3 +88,60 @@ def test_a_file_that_cannot_be_read_is_status_2_and_the_next_is_read(
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) > 10
     assert "cannot be opened" in captured.err
+
+
+def test_bodies_are_text_or_hex_or_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, octets = b"one\n\xc3\xa4", b"\xff" * 5000
+    path = build.write(tmp_path / "x", build.pcap(build.records(build.conversation([text, octets]).segments)))
+
+    def rows(bodies: str) -> list[tuple[str | None, str | None]]:
+        assert decode([path], as_json=True, ports=(), secrets=False, bodies=bodies) == 0
+        found = [json.loads(line) for line in printed(capsys)]
+        return [(row.get("body"), row.get("body_hex")) for row in found if row["body_octets"]]
+
+    assert rows("none") == [(None, None), (None, None)]
+    assert rows("text") == [(text.decode(), None), (None, octets.hex())]
+    assert rows("hex") == [(None, text.hex()), (None, octets.hex())]
+    assert decode([path], as_json=False, ports=(), secrets=False, bodies="text") == 0
+    lines = [line.strip() for line in printed(capsys)]
+    at = next(number for number, line in enumerate(lines) if line.endswith(f"{len(text)} octets"))
+    assert lines[at + 1 : at + 3] == ["one", "\\u00e4"]
+    assert f"0ff0  {' '.join(['ff'] * 16)}  {'.' * 16}" in lines
+    assert f"... {5000 - BODY_SHOWN} octets more" in lines
+
+
+def test_stdin_and_folders(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    segments = build.conversation([b"one"]).segments
+    names = [build.write(folder / name, build.pcap(build.records(segments))) for name in ("dump10", "dump2")]
+    with open(names[0], "rb") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert decode(["-", str(folder)], as_json=True, ports=(), secrets=False) == 0
+    files = [json.loads(line)["file"] for line in capfd.readouterr().out.splitlines()]
+    assert list(dict.fromkeys(files)) == ["-", *reversed(names)]
+    (tmp_path / "empty").mkdir()
+    assert decode([str(tmp_path / "empty")], as_json=True, ports=(), secrets=False) == 2
+
+
+def test_only_on_a_terminal_there_are_colours(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = capture(tmp_path)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    decode([path], as_json=False, ports=(), secrets=False)
+    assert "\x1b[36mC\x1b[0m" in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    decode([path], as_json=False, ports=(), secrets=False)
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_lines_are_left_out_and_numbers_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = capture(tmp_path)
+    decode([path], as_json=False, ports=(), secrets=False)
+    every = printed(capsys)
+    decode([path], as_json=False, ports=(), secrets=False, wanted=Wanted(verbs=("message.transfer",)))
+    assert printed(capsys) == [*every[:2], *[line for line in every if "message.transfer" in line]]
+    decode([path], as_json=False, ports=(), secrets=False, wanted=Wanted(verbs=("no.such",)))
+    assert capsys.readouterr() == ("", "")

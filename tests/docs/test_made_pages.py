@@ -8,7 +8,7 @@ import pytest
 
 from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.spec.rules import RULES
-from tools.docs import grammars, pages
+from tools.docs import grammars, pages, verbs
 from tools.docs.conformance import older_rules
 from tools.docs.diagrams import Drawing, depths, svg
 from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
@@ -84,3 +84,15 @@ def test_no_box_of_a_diagram_lies_on_another(table: Table) -> None:
             beside = abs(box.x - other.x) >= (box.width + other.width) / 2
             above = abs(box.y - other.y) >= (box.height + other.height) / 2
             assert beside or above, f"{box.lines} on {other.lines}"
+
+
+def test_every_verb_and_option_is_on_the_page_of_verbs_and_every_verb_on_the_written_one() -> None:
+    text = pages.PAGES["reference/verbs.md"]()
+    written = (pages.ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    made = verbs.verbs()
+    assert {"decode", "check", "probe", "simulate", "store", "rules"} <= made.keys()
+    for name, parser in made.items():
+        assert f"## {name}\n" in text
+        assert f"## {name.partition(' ')[0]}\n" in written
+        for action in parser._actions:
+            assert all(option in text for option in action.option_strings if option not in ("-h", "--help"))

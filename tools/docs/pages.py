@@ -26,6 +26,7 @@ from tools.docs.capture_tables import capture_tables_page
 from tools.docs.departures import departures_page
 from tools.docs.diagrams import svg
 from tools.docs.grammars import grammars_page
+from tools.docs.verbs import verbs_page
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CLASSES: Final = ("connection", "session", "execution", "message", "tx", "dtx", "exchange", "queue", "file", "stream")
@@ -289,6 +290,7 @@ def refusals_page() -> str:
 
 
 PAGES: Final = {
+    "reference/verbs.md": verbs_page,
     "reference/states.md": diagrams,
     "reference/grammars.md": grammars_page,
     "reference/conformance.md": conformance_page,

@@ -48,6 +48,20 @@ def is_remote(path: str) -> bool:
     return ":/" in path and local(path) is None
 
 
+def named(paths: Iterable[str]) -> list[str]:
+    """The files that paths name, in the order in which they are named and as often; folders and patterns as in `found`.
+
+    What is no folder and no pattern stays as it is, whether it is there or not: a pipe, "-" for the standard input.
+    CaptureError for a folder or pattern without any file.
+    """
+    files: list[str] = []
+    for path in paths:
+        here = local(path) if ":" in path else path
+        several = here is not None and (os.path.isdir(here) or (has_magic(here) and not os.path.exists(here)))
+        files += found([path]) if several else [path]
+    return files
+
+
 def found(paths: Iterable[str]) -> list[str]:
     """The files that paths, folders (all files in them, hidden ones left out) and patterns (* ? [ ]) stand for, each once, in
     the order of their names, whatever the order in which they were given.  URIs likewise.

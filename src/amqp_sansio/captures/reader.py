@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
@@ -14,6 +15,8 @@ from amqp_sansio.captures.pcap import MAGICS, read_pcap
 from amqp_sansio.captures.pcapng import MAGIC, read_pcapng
 from amqp_sansio.captures.source import Source, Told
 
+STDIN: Final = "-"
+"""In place of a path: what comes to the standard input."""
 _NOT_OURS: Final = (
     (b"\xfd7zX", "it is compressed with xz: decompress it first (unxz)"),
     (b"BZh", "it is compressed with bzip2: decompress it first (bunzip2)"),
@@ -23,14 +26,18 @@ _NOT_OURS: Final = (
 
 
 def open_capture(path: str) -> BinaryIO:
-    """The file at `path`, a path or URI, to be read from its start; what is compressed with gzip or zstd as what is in it.
+    """The file at `path`, a path or URI, to be read from its start, or for STDIN what comes there; what is compressed with gzip
+    or zstd as what is in it.
 
     CaptureError when it cannot be opened.
     """
     path = resolved(path)
     try:
         # Closed by the caller, or below.
-        stream = remote.opened(path) if is_remote(path) else open(path, "rb")  # noqa: SIM115
+        if path == STDIN:
+            stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+        else:
+            stream = remote.opened(path) if is_remote(path) else open(path, "rb")  # noqa: SIM115
         try:
             found = decompressed(stream, stream.peek(4)[:4])
         except BaseException:

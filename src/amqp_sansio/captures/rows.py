@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Final, NotRequired, TypedDict
 
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.json_values import Json, fields, struct
@@ -29,12 +29,18 @@ class Row(TypedDict):
     fields: dict[str, Json]
     headers: list[Json]
     body_octets: int
+    body: NotRequired[str]
+    body_hex: NotRequired[str]
 
 
-def row_of(file: str, connection: str, heard: Heard, secrets: bool = False) -> Row | None:
+BODIES: Final = ("none", "text", "hex")
+"""How a row has the body of a message: not at all; as `body` where it is UTF-8, else as `body_hex`; as `body_hex`."""
+
+
+def row_of(file: str, connection: str, heard: Heard, secrets: bool = False, bodies: str = "none") -> Row | None:
     """The row of one thing heard; None for violations and notes, which `check` is for.
 
-    Without `secrets` SASL responses and challenges are given as their length in octets.
+    Without `secrets` SASL responses and challenges are given as their length in octets.  `bodies` is one of BODIES.
     """
     said = heard.said
     row: Row = {
@@ -92,7 +98,20 @@ def row_of(file: str, connection: str, heard: Heard, secrets: bool = False) -> R
         row["fields"] = {"reason": said.reason}
     else:
         return None
+    if bodies != "none" and row["body_octets"] and isinstance(said, CommandSeen | MethodSeen):
+        _add_body(row, bytes(said.body or b""), bodies == "text")
     return row
+
+
+def _add_body(row: Row, body: bytes, as_text: bool) -> None:
+    if as_text:
+        try:
+            row["body"] = body.decode()
+        except UnicodeDecodeError:
+            pass
+        else:
+            return
+    row["body_hex"] = body.hex()
 
 
 def properties_of(verb: str, properties: Value | None, header: bytes) -> Json:

@@ -18,32 +18,40 @@ from amqp_sansio.events.observed import CommandSeen, MethodSeen
 HELD_ROWS: Final = 8192
 """Rows that wait for something captured before them and not yet whole; beyond it they come out of order."""
 HELD_OCTETS: Final = 8 * 1024 * 1024
-"""What their headers and arguments took on the wire, likewise."""
+"""What their headers, arguments and, where rows have them, bodies took on the wire, likewise."""
 
 _Entry: TypeAlias = tuple[int, int, int, Talk, Row]
 
 
 def transcript(
-    path: str, make: MakeWitness, ports: Iterable[int], warn: Warn, secrets: bool = False, told: Told | None = None
+    path: str,
+    make: MakeWitness,
+    ports: Iterable[int],
+    warn: Warn,
+    secrets: bool = False,
+    told: Told | None = None,
+    bodies: str = "none",
 ) -> Iterator[tuple[Talk, Row]]:
     """A row for everything heard in the file at `path`, as its packets are read: nothing is kept beyond named limits.
 
     `make` makes the observer of a conversation, `ports` are server ports that count in any case; `told` hears how far the
-    reading is.  When the file cannot be read (any further), what was good comes first and then CaptureError.
+    reading is; `bodies` is one of `rows.BODIES`.  When the file cannot be read (any further), what was good comes first and
+    then CaptureError.
     """
     waiting: list[_Entry] = []
     count = octets = 0
 
     def tell(talk: Talk, heard: Heard) -> None:
         nonlocal count, octets
-        row = row_of(path, talk.name, heard, secrets)
+        row = row_of(path, talk.name, heard, secrets, bodies)
         if row is not None:
             count += 1
-            weight = (
-                len(heard.said.header or b"") + len(heard.said.payload)
-                if isinstance(heard.said, CommandSeen | MethodSeen)
-                else 0
-            )
+            said = heard.said
+            weight = 0
+            if isinstance(said, CommandSeen | MethodSeen):
+                weight = len(said.header or b"") + len(said.payload)
+                if bodies != "none":
+                    weight += len(said.body or b"")
             octets += weight
             heappush(waiting, (heard.packet, count, weight, talk, row))
 

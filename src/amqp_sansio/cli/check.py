@@ -8,6 +8,7 @@ from typing import Final
 
 from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import named
 from amqp_sansio.captures.findings import VIOLATION, Finding
 from amqp_sansio.captures.replay.doubt import Doubt, branches_in_doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -122,8 +123,9 @@ def check(
     make: MakeWitness | None = None,
     brokers: Sequence[str] = (),
     dialects: Sequence[str] = (),
+    only_wrong: bool = False,
 ) -> int:
-    """Prints a verdict on each connection.
+    """Prints a verdict on each connection, with `only_wrong` on those on which somebody broke the protocol.
 
     `brokers` are names of brokers, see `pipeline.named_brokers`; `dialects` those of dialects, see
     `amqp_sansio.dialects.readable`.
@@ -143,7 +145,13 @@ def check(
         progress.clear()
         sys.stdout.write(text)
 
+    try:
+        files = named(files)
+    except CaptureError as error:
+        complain(str(error))
+        return 2
     for file in files:
+        heading = "" if as_json else f"{short(file)}\n"
 
         def warn(text: str, file: str = file) -> None:
             nonlocal warned
@@ -151,11 +159,16 @@ def check(
             progress.clear()
             complain(f"{file}: warning: {text}")
 
-        if not as_json:
-            write(f"{short(file)}\n")
+        if not only_wrong:
+            write(heading)
         try:
             for verdict in verdicts(file, make, ports, warn, options, progress.octets):
                 sums.add(verdict)
+                if only_wrong:
+                    if verdict.verdict != VIOLATIONS:
+                        continue
+                    write(heading)
+                    heading = ""
                 write((json_line(verdict_row(file, verdict)) if as_json else _verdict(verdict)) + "\n")
         except CaptureError as error:
             progress.clear()

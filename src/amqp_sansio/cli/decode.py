@@ -3,44 +3,75 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import named
 from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.json_values import Json
 from amqp_sansio.captures.rows import Row
 from amqp_sansio.captures.transcript import transcript
-from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, pairs, short
+from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, pairs, short
 from amqp_sansio.cli.progress import Progress
+from amqp_sansio.cli.selection import Selection, Wanted, is_error, readable
 
 _VERB: Final = 24
+BODY_SHOWN: Final = 4096
+"""Octets of a body that are shown to people."""
+_HEX_LINE: Final = 16
+_INDENT: Final = " " * 37
+_SPEAKERS: Final = {"C": "cyan", "S": "blue"}
 
 
 class _Page:
     """Lines for people.  Each connection gets a number when it is first heard, and a line that says who it is."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.first: int | None = None
-        self.count = 0
+    def __init__(self, file: str, selection: Selection) -> None:
+        self.file: Final = file
+        self._selection: Final = selection
+        self._begun = False
 
     def line(self, talk: Talk, row: Row) -> str:
         conversation = talk.conversation
         lines = ""
-        if self.first is None:
-            self.first = row["time"]
-            lines = f"{short(self.file)}: first heard at {_date(self.first)}\n"
+        first = self._selection.first
+        if not self._begun:
+            self._begun = True
+            lines = f"{short(self.file)}: first heard at {_date(first)}\n"
         if not talk.label:
-            self.count += 1
-            talk.label = f"[{self.count}]"
+            talk.label = f"[{self._selection.number(talk)}]"
             ends = row["connection"]
             lines += f"{talk.label} is {ends}{'' if conversation.begun else ', from the middle'}\n"
-        seconds = (row["time"] - self.first) / 1e9
+        seconds = (row["time"] - first) / 1e9
         channel = "" if row["channel"] is None else str(row["channel"])
-        head = f"{row['packet']:>7} {seconds:>12.6f} {talk.label:>4} {row['speaker']} {channel:>5}  "
-        return lines + head + _said(row)
+        where = painted(f"{row['packet']:>7} {seconds:>12.6f}", "dim")
+        said = _said(row)
+        if is_error(row):
+            said = painted(said, "red")
+        speaker = painted(row["speaker"], _SPEAKERS[row["speaker"]])
+        return f"{lines}{where} {talk.label:>4} {speaker} {channel:>5}  {said}{''.join(_body(row))}"
+
+
+def _body(row: Row) -> Iterator[str]:
+    """The lines of a message's body, as far as they are shown."""
+    if "body" in row:
+        text = row["body"].encode()[:BODY_SHOWN].decode(errors="ignore")
+        left = row["body_octets"] - len(text.encode())
+        for line in text.splitlines():
+            yield f"\n{_INDENT}{json_line(line)[1:-1]}"
+    elif "body_hex" in row:
+        octets = bytes.fromhex(row["body_hex"][: 2 * BODY_SHOWN])
+        left = row["body_octets"] - len(octets)
+        for at in range(0, len(octets), _HEX_LINE):
+            part = octets[at : at + _HEX_LINE]
+            shown = "".join([chr(octet) if 32 <= octet < 127 else "." for octet in part])
+            yield f"\n{_INDENT}{at:04x}  {part.hex(' '):<{3 * _HEX_LINE}} {shown}"
+    else:
+        return
+    if left:
+        yield f"\n{_INDENT}... {left} octets more"
 
 
 def _said(row: Row) -> str:
@@ -53,7 +84,7 @@ def _said(row: Row) -> str:
     verb = row["verb"] or "?"
     number = "" if row["command_id"] is None else f" #{row['command_id']}"
     if verb.startswith("session.") and isinstance(name := fields.get("name"), str):
-        fields = {**fields, "name": _readable(name)}
+        fields = {**fields, "name": readable(name)}
     elif verb == "message.flow":
         fields = {**fields, **_credit(fields)}
     parts = [f"{verb + number + ('!' if row['sync'] else ''):<{_VERB}}", pairs(fields)]
@@ -66,12 +97,6 @@ def _said(row: Row) -> str:
     if not row["complete"]:
         parts.append("| NOT COMPLETE")
     return " ".join(part for part in parts if part).rstrip()
-
-
-def _readable(name: str) -> str:
-    """The name of a session, which is octets, as the text that it usually is."""
-    octets = bytes.fromhex(name)
-    return octets.decode("ascii") if octets.isascii() and octets.decode("ascii").isprintable() else name
 
 
 def _credit(fields: dict[str, Json]) -> dict[str, Json]:
@@ -101,10 +126,12 @@ def decode(
     secrets: bool,
     make: MakeWitness | None = None,
     dialects: Sequence[str] = (),
+    wanted: Wanted = Wanted(),
+    bodies: str = "none",
 ) -> int:
-    """Prints everything heard in the files; 0, or 2 when one of them could not be read (to its end).
+    """Prints what was heard in the files, as far as it is wanted; 0, or 2 when one of them could not be read (to its end).
 
-    `dialects` are names; see `amqp_sansio.dialects.readable`.
+    `dialects` are names; see `amqp_sansio.dialects.readable`.  `bodies` is one of `rows.BODIES`.
     """
     if make is None:
         from amqp_sansio.captures.witnesses import observers
@@ -114,8 +141,14 @@ def decode(
     status, told = 0, False
     progress = Progress()
     write = sys.stdout.write
+    try:
+        files = named(files)
+    except CaptureError as error:
+        complain(str(error))
+        return 2
     for file in files:
-        page = _Page(file)
+        selection = Selection(wanted)
+        page = _Page(file, selection)
 
         def warn(text: str, file: str = file) -> None:
             nonlocal told
@@ -124,10 +157,11 @@ def decode(
             complain(f"{file}: warning: {text}")
 
         try:
-            for talk, row in transcript(file, make, ports, warn, secrets, progress.octets):
-                progress.clear()
-                write((json_line(row) if as_json else page.line(talk, row)) + "\n")
+            for talk, row in transcript(file, make, ports, warn, secrets, progress.octets, bodies):
                 told = True
+                if selection.takes(talk, row):
+                    progress.clear()
+                    write((json_line(row) if as_json else page.line(talk, row)) + "\n")
         except CaptureError as error:
             progress.clear()
             complain(str(error))

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.cli import simulate, talking
+from amqp_sansio.cli import selection, simulate, talking
+from amqp_sansio.cli.wrapping import Wrapped
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.build import VERSION
 
@@ -49,7 +50,7 @@ and, with the extra [spark], or [tables] for small ones, as tables:
 _FILES: Final = """\
 FILE is a pcap or pcapng file: micro- or nanoseconds, either byte order; Ethernet with or without VLAN tags, loopback, Linux
 cooked or raw IP; IPv4 and IPv6; in PPPoE, MPLS, GRE, VXLAN or GENEVE, too; also in gzip or zstd. It is read once, forward, in
-bounded memory, so it may be a pipe.
+bounded memory, so it may be a pipe; - is stdin. Of a folder all files in it are read, in the order of their names.
 
 Conversations are recognised by their protocol header ("AMQP", the first octets of a connection). With --port all connections
 to that server port count, also those that began before the capture did."""
@@ -63,8 +64,11 @@ captured. Goes on after violations; `amqp-sansio check` reports them.
     + _FILES
     + """
 
-The lines show: packet number, seconds since the first packet, the connection's number in brackets, the speaker (C client, S
-server), the channel, the verb, and its fields. A command's id stands after "#", "!" asks for completion (sync)."""
+The lines show: packet number, seconds since the first line, the connection's number in brackets, the speaker (C client, S
+server), the channel, the verb, and its fields. A command's id stands after "#", "!" asks for completion (sync).
+
+The packet number is the one that viewers give: in Wireshark Go > Go to Packet, with tshark -Y frame.number==N. On a terminal
+lines are in colours, errors in red; NO_COLOR=1 turns that off."""
 )
 
 _DECODE_MORE: Final = """\
@@ -80,6 +84,7 @@ JSON (--json): one object on each line, ASCII, with
   fields       by name, absent ones left out (a bit that is not set is absent)
   headers      the structs of the header segment, each with its name as "struct"
   body_octets  an integer
+  body         with --bodies text, where it is UTF-8; else, and with --bodies hex, body_hex
 Octets are hex digits; floats that are not finite are "NaN", "Infinity", "-Infinity"; decimals and UUIDs are strings; sets of
 ids are lists of [low, high]. SASL responses and challenges are given as a number of octets unless --secrets.
 
@@ -146,22 +151,19 @@ def port(text: str) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The grammar of the command line."""
+    from amqp_sansio.captures.rows import BODIES
     from amqp_sansio.cli.pipeline import add_broker
     from amqp_sansio.dialects import NAMED
 
-    top = argparse.ArgumentParser(
-        prog="amqp-sansio", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    top = argparse.ArgumentParser(prog="amqp-sansio", description=_DESCRIPTION, formatter_class=Wrapped)
     top.add_argument("--version", action="store_true", help="print the version and leave")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs (each has its own --help)")
     for name, short, long, more in (
         ("decode", "print the conversations in captures", _DECODE, _DECODE_MORE),
         ("check", "tell who broke the protocol in captures", _CHECK, _CHECK_MORE),
     ):
-        verb = verbs.add_parser(
-            name, help=short, description=long, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
-        verb.add_argument("files", nargs="+", metavar="FILE", help="a pcap or pcapng file")
+        verb = verbs.add_parser(name, help=short, description=long, epilog=more, formatter_class=Wrapped)
+        verb.add_argument("files", nargs="+", metavar="FILE", help="a pcap or pcapng file, a folder of them, or - for stdin")
         verb.add_argument("--json", action="store_true", help="one JSON object on each line")
         _add_ports(verb)
         verb.add_argument(
@@ -175,8 +177,16 @@ def parser() -> argparse.ArgumentParser:
         )
         if name == "decode":
             verb.add_argument("--secrets", action="store_true", help="show SASL responses and challenges")
+            verb.add_argument(
+                "--bodies",
+                choices=BODIES,
+                default="none",
+                help="bodies of messages: text (hex where they are no UTF-8), hex, none",
+            )
+            selection.add_arguments(verb)
         else:
             verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
+            verb.add_argument("--only-wrong", action="store_true", help="only connections on which somebody broke the protocol")
             add_broker(verb)
     _add_pipeline(verbs)
     show = verbs.add_parser(
@@ -211,9 +221,7 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         ("analyze", "captures of any size to tables", _ANALYZE),
         ("watch", "the same as a stream", _WATCH),
     ):
-        verb = verbs.add_parser(
-            name, help=short, description=long, epilog=_TABLES_MORE, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
+        verb = verbs.add_parser(name, help=short, description=long, epilog=_TABLES_MORE, formatter_class=Wrapped)
         if name == "analyze":
             verb.add_argument("files", nargs="+", metavar="CAPTURE", help="a pcap or pcapng file, also .gz and .zst")
             verb.add_argument(
@@ -314,13 +322,16 @@ def _run(arguments: Sequence[str] | None) -> int:
     if given.verb == "decode":
         from amqp_sansio.cli.decode import decode
 
-        return decode(given.files, as_json=given.json, ports=given.ports, secrets=given.secrets, dialects=given.dialects)
+        return decode(
+            given.files, as_json=given.json, ports=given.ports, secrets=given.secrets, dialects=given.dialects,
+            wanted=selection.wanted(given), bodies=given.bodies,
+        )  # fmt: skip
     if given.verb == "check":
         from amqp_sansio.cli.check import check
 
         return check(
             given.files, as_json=given.json, ports=given.ports, strict=given.strict, brokers=given.broker,
-            dialects=given.dialects,
+            dialects=given.dialects, only_wrong=given.only_wrong,
         )  # fmt: skip
     if given.verb == "run":
         from amqp_sansio.cli.run import run

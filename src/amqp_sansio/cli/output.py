@@ -16,7 +16,7 @@ NO_CONNECTION: Final = "no AMQP connection was found: --port N counts also those
 """The line for files with nothing in them."""
 _BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./#*@:+$%&~^|;<>")
 _LONGEST: Final = 60
-_COLOURS: Final = {"red": 31, "green": 32, "magenta": 35}
+_COLOURS: Final = {"dim": 2, "red": 31, "green": 32, "blue": 34, "magenta": 35, "cyan": 36}
 
 
 def complain(text: str, stream: TextIO | None = None) -> None:

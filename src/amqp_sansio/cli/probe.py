@@ -101,8 +101,9 @@ def _tell(report: Report, wishes: Wishes) -> None:
         row = {"server": f"{wishes.host}:{wishes.port}", "section": wishes.section, "seed": wishes.seed, **report.row()}
         print(json_line(row))
         return
+    print(f"{wishes.host}:{wishes.port}, ", end="")
     for line in report.lines(wishes.verbose):
         print(line if line.isascii() and line.isprintable() else json_line(line)[1:-1])
     command = f"amqp-sansio probe {wishes.host}:{wishes.port} --conversations {wishes.conversations} --seed {wishes.seed}"
     section = f" --section {wishes.section}" if wishes.section else ""
-    print(f"again: {command}{section}; one conversation of it: --only NUMBER --verbose")
+    print(f"\nThe same again: {command}{section}\nOne conversation of it: --only NUMBER --verbose")

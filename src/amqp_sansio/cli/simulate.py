@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.cli.progress import Progress
+from amqp_sansio.cli.wrapping import Wrapped
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation import Outcome
@@ -57,7 +58,7 @@ def add_verb(verbs: _Verbs) -> None:
         help="simulate whole systems",
         description=_SIMULATE,
         epilog=_SIMULATE_MORE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Wrapped,
     )
     verb.add_argument("--seed", type=_number(0), default=1, metavar="N", help="the seed, or the first one of --count (1)")
     verb.add_argument("--seeds", type=_seeds, metavar="A..B", help="all seeds from A to B instead")

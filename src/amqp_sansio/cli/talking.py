@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from amqp_sansio.cli.wrapping import Wrapped
+
 if TYPE_CHECKING:
     _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -116,7 +118,7 @@ def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
         prog=f"amqp-sansio {verb}",
         description=long,
         epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Wrapped,
     )
     add(alone)
     options = list(arguments[1:])
@@ -131,9 +133,7 @@ def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
 
 
 def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> argparse.ArgumentParser:
-    return verbs.add_parser(
-        name, help=short, description=long, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    return verbs.add_parser(name, help=short, description=long, epilog=more, formatter_class=Wrapped)
 
 
 def _add_serve(verb: argparse.ArgumentParser) -> None:

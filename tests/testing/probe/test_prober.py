@@ -156,4 +156,4 @@ def test_a_broken_broker_is_found_quickly_and_told_readably(kind: type[InMemory]
     assert example is not None
     assert len(example.lines) <= 14
     assert example.client.startswith(b"AMQP")
-    assert any(line.startswith(f"BROKEN  {rule}") for line in report.lines())
+    assert any(line.startswith(f"  {rule}: broken ") for line in report.lines())

@@ -30,7 +30,9 @@ class Missed(NamedTuple):
     why: str
 
     def __str__(self) -> str:
-        return f"{self.word}{f' ({self.moves} moves)' if self.moves > 1 else ''}: {self.why}"
+        speaker, _, word = self.word.rpartition(":")
+        places = f" ({self.moves} places)" if self.moves > 1 else ""
+        return f"{f'{word} by the {speaker}' if speaker else word}{places}: {self.why}"
 
 
 def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:

@@ -151,33 +151,50 @@ class Report:
         }
 
     def lines(self, verbose: bool = False) -> list[str]:
-        """For a person."""
-        lines: list[str] = []
+        """For a person: the sum, the rules that were broken, those that were kept, and how much of each part was tried."""
+        lines = [f"{self.conversations} conversations: {len(self.kept)} rules kept, {len(self.broken) or 'none'} broken"]
+        if self.broken:
+            lines += ["", "Broken rules"]
         for tally in self.broken:
-            lines.append(f"BROKEN  {tally.rule}  (broken {tally.broken}, kept {tally.kept})")
+            lines.append(f"  {tally.rule}: broken {_times(tally.broken)}, kept {_times(tally.kept)}")
             for text, way in sorted(tally.ways.items(), key=lambda each: each[1].size):
                 lines.append(f"    {text}  (conversation {way.number})")
             if tally.example is not None:
                 lines += [f"        {line}" for line in tally.example.lines]
                 lines.append(f"        octets of the client: {tally.example.client.hex()}")
                 lines.append(f"        octets of the server: {tally.example.server.hex()}")
+        if self.letter:
+            lines += ["", "Against the letter of the specification, as deployed servers do"]
+            lines += [f"  {rule}: {_times(count)}" for rule, count in sorted(self.letter.items())]
+        if self.unexplained:
+            lines += ["", "Faults of the probe, not of the server: please report them"]
+            lines += [f"  {text}" for text in self.unexplained]
+        if self.kept:
+            lines += ["", "Rules that were kept"]
         for tally in self.kept:
-            lines.append(f"kept    {tally.rule}  ({tally.kept})")
+            lines.append(f"  {tally.rule}: {_times(tally.kept)}")
             if verbose and tally.example is not None:
                 lines += [f"        {line}" for line in tally.example.lines]
                 lines.append(f"        octets of the client: {tally.example.client.hex()}")
-        for name, covered, every, missing in self.coverage():
-            section = name.partition(":")[0]
-            if section in self.not_offered:
-                lines.append(f"moves   {name}: not offered by this server")
+        coverage = self.coverage()
+        if coverage:
+            lines += ["", "How much of the protocol was tried: steps of its grammar, of those that a client can lead to"]
+        for name, covered, every, missing in coverage:
+            if name.partition(":")[0] in self.not_offered:
+                lines.append(f"  {name}: not offered by this server")
+            elif not covered:
+                lines.append(f"  {name}: none of {every}")
             else:
-                lines.append(f"moves   {name}: {covered} of {every}")
-                lines += [f"        not {each}" for each in missing]
-        if self.letter:
-            lines.append("letter  " + ", ".join([f"{rule} ({count})" for rule, count in sorted(self.letter.items())]))
-        lines += [f"OURS    {text}" for text in self.unexplained]
-        lines.append(f"{self.conversations} conversations: {len(self.kept)} rules kept, {len(self.broken)} broken")
+                lines.append(f"  {name}: {covered} of {every}")
+            if verbose and name.partition(":")[0] not in self.not_offered:
+                lines += [f"        not tried: {each}" for each in missing]
+        if not verbose and any(missing for _, _, _, missing in coverage):
+            lines.append("  (--verbose names the steps that were not tried, and why)")
         return lines
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _missed(each: Missed) -> Json:

@@ -1,0 +1,1 @@
+"""Repeatable comparisons with pamqp and pika, measured in the same run: `make bench`."""

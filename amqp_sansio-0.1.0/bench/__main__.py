@@ -1,0 +1,163 @@
+"""`make bench`: ours, pamqp and pika take turns in one process; medians of ratios over the rounds, against the targets.
+
+At the end clients on real sockets: ours, pika and aiormq, each a process of its own, against brokers that run for it.
+
+Exit code 0 when every target is met, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import subprocess
+import sys
+from importlib.metadata import version
+from typing import Final, NamedTuple
+
+from amqp_sansio.kernel import build
+from bench import broker, compiled, ending, fixture, memory, model, ours, peer_pamqp, peer_pika, selecting
+from bench.harness import Fresh, once, progress, ratio, rounds
+from bench.loopback import compare as sockets
+from bench.messages import messages
+
+
+class Case(NamedTuple):
+    """One comparison: contenders by name, and what ours must reach against whom."""
+
+    label: str
+    rich: bool
+    targets: dict[str, float]
+
+
+RECEIVE_UNTOUCHED: Final = Case("receive, minimal header, untouched", False, {"pamqp": 4.0, "pika": 5.0})
+RECEIVE_READ: Final = Case("receive, rich header, every property read", True, {"pamqp": 2.5, "pika": 2.0})
+PUBLISH: Final = Case("publish, rich header", True, {"pamqp": 4.0, "pika": 2.5})
+CASES: Final = (RECEIVE_UNTOUCHED, RECEIVE_READ, PUBLISH)
+COMPILED: Final[dict[str, dict[str, float]]] = {
+    RECEIVE_UNTOUCHED.label: {"pamqp": 30.0},
+    RECEIVE_READ.label: {"pamqp": 10.0},
+    PUBLISH.label: {"pamqp": 15.0},
+}
+"""What the compiled build must reach, by case."""
+MEMORY_TARGET: Final = 0.5
+SIZES: Final = (0, 4096, 7, 1)
+LOOPBACK_ROUNDS: Final = 3
+LINEAR: Final = 1.5
+"""Twice the octets may cost at most this much more than twice the time, so the cost per message grows by less."""
+
+
+def contenders(case: Case, count: int, varied: bool) -> dict[str, Fresh]:
+    """The libraries to compare; all handle the same messages."""
+    sent = messages(count, rich=case.rich, varied=varied)
+    if case is PUBLISH:
+        return {"ours": ours.publish(sent), "pamqp": peer_pamqp.publish(sent), "pika": peer_pika.publish(sent)}
+    read = case is RECEIVE_READ
+    return {
+        "ours": ours.receive(sent, read=read),
+        "pamqp": peer_pamqp.receive(sent, read=read),
+        "pika": peer_pika.receive(sent, read=read),
+    }
+
+
+def compare(count: int, turns: int, built: bool = False) -> list[str]:
+    """Prints the table of ratios; the targets that were missed.  `built`: ours is the compiled build."""
+    missed: list[str] = []
+    print(f"\n{'microseconds per message':44} {'ours':>7} {'pamqp':>7} {'pika':>7}   {'pamqp/ours':>18} {'pika/ours':>18}")
+    for case in CASES:
+        for varied in (False, True):
+            label = f"{case.label}, {'varied' if varied else 'repeated'}"
+            times = rounds(contenders(case, count, varied), count, turns, label)
+            medians = {name: statistics.median(each) for name, each in times.items()}
+            cells = []
+            for name, wanted in case.targets.items():
+                target = COMPILED[case.label].get(name, wanted) if built else wanted
+                reached = ratio(times[name], times["ours"])
+                met = reached >= target
+                cells.append(f"{reached:6.2f} of {target:3.1f} {'met' if met else 'MISSED':>6}")
+                if not met:
+                    missed.append(f"{label}: {reached:.2f} times {name}, target {target}")
+            print(
+                f"{label:44.60} {medians['ours']:7.2f} {medians['pamqp']:7.2f} {medians['pika']:7.2f}   {'  '.join(cells)}",
+                flush=True,
+            )
+    return missed
+
+
+def beside(count: int, turns: int) -> list[str]:
+    """The same with the compiled build, if there is one: in a process of its own, with the same peers in turns."""
+    if not compiled.there():
+        print("\nthe compiled build: not measured, `make compiled` makes it")
+        return []
+    print("\nthe compiled build:", flush=True)
+    words = [sys.executable, "-m", "bench", "--only-ratios", "--rounds", str(turns), "--messages", str(count)]
+    done = subprocess.run(words, cwd=compiled.ROOT, env=compiled.environment(True), check=False)
+    return [] if done.returncode == 0 else ["the compiled build: see above"]
+
+
+def remember() -> list[str]:
+    """Prints the retained memory; the targets that were missed."""
+    missed: list[str] = []
+    print("\nmemory kept per received message of 100 octets, minimal header untouched, 10000 kept")
+    for kind, (our, their) in memory.compare().items():
+        share = our / their
+        met = share <= MEMORY_TARGET
+        verdict = "met" if met else "MISSED"
+        print(f"  {kind:9} ours {our:6.0f} octets, pamqp {their:6.0f}: {share:.2f} of it, target {MEMORY_TARGET} {verdict}")
+        if not met:
+            missed.append(f"memory, {kind}: {share:.2f} of pamqp's, target {MEMORY_TARGET}")
+    return missed
+
+
+def linear(count: int) -> list[str]:
+    """Prints the cost of feeding in pieces; the sizes at which it is not linear."""
+    missed: list[str] = []
+    print("\nfeeding the same octets in pieces: microseconds per message, and the cost of twice as many messages")
+    recordings = {many: ours.Recording(messages(many, rich=False, varied=True)) for many in (count, 2 * count)}
+    for size in SIZES:
+        costs: dict[int, float] = {}
+        for many, recording in recordings.items():
+            progress(f"feeding in {size or 'one'}")
+            piece = size or len(recording.stream)
+            costs[many] = min(once(ours.feed(recording, piece, many), many) for _ in range(5))
+        progress("")
+        growth = costs[2 * count] / costs[count]
+        met = growth <= LINEAR
+        name = f"pieces of {size}" if size else "whole"
+        verdict = "linear" if met else "NOT LINEAR"
+        print(f"  {name:14} {costs[count]:8.2f} {costs[2 * count]:8.2f}   x{growth:.2f} per message {verdict}")
+        if not met:
+            missed.append(f"feeding, {name}: x{growth:.2f}")
+    return missed
+
+
+def main() -> int:
+    """Runs everything."""
+    parser = argparse.ArgumentParser(prog="make bench", description="ours against pamqp and pika, in one run")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of each case (at least 9 for a verdict)")
+    parser.add_argument("--messages", type=int, default=3000, help="messages of one round")
+    parser.add_argument("--loopback", type=int, default=20000, help="messages of one client on real sockets")
+    parser.add_argument(
+        "--only-ratios", action="store_true", help="the ratios of the codec only, of the build that is imported"
+    )
+    arguments = parser.parse_args()
+    if arguments.only_ratios:
+        return 1 if compare(arguments.messages, arguments.rounds, build.COMPILED) else 0
+    peers = ", ".join(f"{name} {version(name)}" for name in ("pamqp", "pika"))
+    print(f"Python {platform.python_version()}, {peers}; {arguments.rounds} rounds of {arguments.messages} messages, in turns")
+    missed = compare(arguments.messages, arguments.rounds) + beside(arguments.messages, arguments.rounds)
+    missed += remember() + linear(arguments.messages)
+    missed += model.flat(arguments.messages, arguments.rounds) + model.memory()
+    missed += selecting.linear()
+    missed += broker.through_broker(arguments.rounds) + fixture.cost()
+    missed += sockets.loopback(arguments.loopback, LOOPBACK_ROUNDS)
+    missed += ending.compare()
+    print()
+    for line in missed:
+        print(f"missed: {line}")
+    print("bench: every target met" if not missed else f"bench: {len(missed)} targets missed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

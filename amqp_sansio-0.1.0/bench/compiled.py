@@ -1,0 +1,27 @@
+"""The compiled build, where `make compiled` has made one: what is measured beside the pure build."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+FOLDER: Final = ROOT / "out" / "compiled"
+
+
+def there() -> bool:
+    """Whether there is one, by the Python that runs this, and no source has changed since."""
+    from tools.compiled.machine import SUFFIX
+    from tools.compiled.sources import files
+
+    if not (FOLDER / "amqp_sansio" / "kernel" / f"build{SUFFIX}").exists():
+        return False
+    package = FOLDER / "amqp_sansio"
+    return all((package / path).exists() and (package / path).read_bytes() == octets for path, octets in files())
+
+
+def environment(compiled: bool) -> dict[str, str]:
+    """That of a process that runs the one or the other."""
+    path = [str(FOLDER if compiled else ROOT / "src"), str(ROOT)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

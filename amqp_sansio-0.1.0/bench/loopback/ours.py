@@ -1,0 +1,85 @@
+"""Our clients: the three adapters."""
+
+from __future__ import annotations
+
+import asyncio
+
+import trio
+
+from amqp_sansio.adapters import asyncio as awaiting
+from amqp_sansio.adapters import sync as blocking
+from amqp_sansio.adapters import trio as on_trio
+from amqp_sansio.conversation.session import Session
+from bench.loopback.measure import AHEAD, BODY, PREFETCH, Meter
+
+
+def sync(url: str, case: str, count: int, meter: Meter) -> None:
+    """Blocking code."""
+    with blocking.connect(url) as connection, connection.session() as session:
+        session.declare_queue("bench")
+        with meter:
+            if case == "publish":
+                for _ in range(count):
+                    session.send("", "bench", BODY)
+                session.sync()
+            elif case == "confirmed":
+                for _ in range(count):
+                    session.publish("", "bench", BODY)
+            elif case == "window":
+                session._talk.most_in_flight = AHEAD
+                for _ in range(count):
+                    session.send("", "bench", BODY)
+                session.sync()
+            elif case == "consume":
+                with session.subscribe("bench", prefetch=PREFETCH) as messages:
+                    for got, message in enumerate(messages, 1):
+                        assert len(message.body) == len(BODY)
+                        message.accept()
+                        if got == count:
+                            break
+
+
+def asyncio_(url: str, case: str, count: int, meter: Meter) -> None:
+    """Code that awaits, on asyncio."""
+
+    async def main() -> None:
+        async with awaiting.connect(url) as connection, connection.session() as session:
+            await _awaiting(session, case, count, meter)
+
+    asyncio.run(main())
+
+
+def trio_(url: str, case: str, count: int, meter: Meter) -> None:
+    """The same code, on trio."""
+
+    async def main() -> None:
+        async with on_trio.connect(url) as connection, connection.session() as session:
+            await _awaiting(session, case, count, meter)
+
+    trio.run(main)
+
+
+async def _awaiting(session: Session, case: str, count: int, meter: Meter) -> None:
+    await session.declare_queue("bench")
+    with meter:
+        if case == "publish":
+            for _ in range(count):
+                await session.send("", "bench", BODY)
+            await session.sync()
+        elif case == "confirmed":
+            for _ in range(count):
+                await session.publish("", "bench", BODY)
+        elif case == "window":
+            session._talk.most_in_flight = AHEAD
+            for _ in range(count):
+                await session.send("", "bench", BODY)
+            await session.sync()
+        elif case == "consume":
+            got = 0
+            async with session.subscribe("bench", prefetch=PREFETCH) as messages:
+                async for message in messages:
+                    assert len(message.body) == len(BODY)
+                    message.accept()
+                    got += 1
+                    if got == count:
+                        break

@@ -1,0 +1,39 @@
+"""Octets of memory kept per received message of 100 octets, header untouched: tracemalloc over many kept messages."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from typing import Final
+
+from bench import ours, peer_pamqp
+from bench.messages import Message, messages
+
+COUNT: Final = 10_000
+
+
+def retained(keep: Callable[[list[Message]], list[object]], sent: list[Message]) -> float:
+    """Octets per message that stay allocated while the messages are kept and everything else is gone."""
+    keep(sent[:50])  # what is made once is not counted
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    kept = keep(sent)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    if len(kept) != len(sent):
+        raise SystemExit(f"bench: {len(kept)} messages kept of {len(sent)}: the comparison is void")
+    return (after - before) / len(kept)
+
+
+def compare() -> dict[str, tuple[float, float]]:
+    """Octets per message, ours and pamqp's, by kind of message."""
+    return {
+        kind: (retained(ours.kept, sent), retained(peer_pamqp.kept, sent))
+        for kind, sent in (
+            ("repeated", messages(COUNT, rich=False, varied=False)),
+            ("varied", messages(COUNT, rich=False, varied=True)),
+        )
+    }

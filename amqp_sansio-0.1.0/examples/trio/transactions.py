@@ -1,0 +1,44 @@
+"""Moves messages from one queue to another, all or none: `python transactions.py amqp://guest:guest@127.0.0.1:5672/`."""
+
+import sys
+
+import trio
+
+from amqp_sansio.adapters.trio import Session, connect
+
+
+async def count(session: Session, name: str) -> int:
+    """How many messages are on a queue."""
+    return (await session.query_queue(name)).message_count or 0
+
+
+async def move(session: Session, many: int, *, fail: bool) -> None:
+    """Takes messages from one queue and puts them on the other in one transaction, which `fail` ends too early."""
+    async with session.subscribe("from", prefetch=many) as subscription, session.transaction():
+        for _ in range(many):
+            message = await subscription.receive()
+            await session.send("", "to", message.body)
+            message.accept()
+        if fail:
+            raise RuntimeError("not today")
+
+
+async def main(url: str) -> None:
+    """The transactional session works, another one looks on."""
+    async with connect(url) as connection, connection.session() as looking:
+        for name in ("from", "to"):
+            await looking.declare_queue(name)
+            await looking.purge(name)
+        for number in range(5):
+            await looking.publish("", "from", f"message {number}".encode())
+        for fail in (True, False):
+            try:
+                async with connection.session() as session:
+                    await move(session, 5, fail=fail)
+            except RuntimeError as error:
+                print(f"rolled back: {error}")
+            print(f"from: {await count(looking, 'from')}, to: {await count(looking, 'to')}")
+
+
+if __name__ == "__main__":
+    trio.run(main, sys.argv[1] if len(sys.argv) > 1 else "amqp://localhost:5672/")

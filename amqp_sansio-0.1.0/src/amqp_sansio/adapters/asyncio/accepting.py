@@ -1,0 +1,124 @@
+"""Accepts connections on asyncio, as many as there is room for, and sees each through its TLS handshake."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+from amqp_sansio.adapters.admission import NO_ROOM, RETRY_SECONDS, Admission, Place
+
+BACKLOG: Final = 1024
+"""Connections that may wait to be accepted."""
+ACCEPTS: Final = 64
+"""Connections accepted at most before the loop has its turn."""
+_ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+
+
+class Accepted(Protocol):
+    """Who is joined to an accepted connection."""
+
+    made: bool
+    """Whether it has its transport, and will hear that the connection is lost."""
+
+    def opening(self) -> asyncio.BaseProtocol:
+        """What the transport speaks to at first."""
+        raise NotImplementedError
+
+
+class Acceptor:
+    """The listening sockets of one server."""
+
+    def __init__(self, join: Callable[[Place], Accepted], tls: ssl.SSLContext | None, admission: Admission) -> None:
+        self.admission: Final = admission
+        self._join: Final = join
+        self._tls: Final = tls
+        self._listeners: Final[list[socket.socket]] = []
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+
+    async def listen(self, host: str, port: int) -> None:
+        """Listens on all addresses that the name stands for.  OSError when one cannot be had."""
+        loop = asyncio.get_running_loop()
+        kind, flags = socket.SOCK_STREAM, socket.AI_PASSIVE
+        try:  # a number needs no thread that looks it up
+            found = socket.getaddrinfo(host or None, port, type=kind, flags=flags | socket.AI_NUMERICHOST)
+        except socket.gaierror:
+            found = await loop.getaddrinfo(host, port, type=kind, flags=flags)
+        try:
+            for family, address in dict.fromkeys([(each[0], each[4]) for each in found]):
+                try:
+                    listener = socket.create_server(address, family=family, backlog=BACKLOG)
+                except OSError as error:
+                    if error.errno in _ABSENT and len(found) > 1 and (self._listeners or address != found[-1][4]):
+                        continue  # of an IP that this machine does not speak
+                    raise
+                listener.setblocking(False)
+                self._listeners.append(listener)
+        except BaseException:
+            self._close()
+            raise
+        for listener in self._listeners:
+            self._start(self._accept(listener))
+
+    @property
+    def listening(self) -> bool:
+        """Whether `listen` was called."""
+        return bool(self._listeners)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of the first."""
+        host, port = self._listeners[0].getsockname()[:2]
+        return str(host), int(port)
+
+    async def close(self) -> None:
+        """Accepts no more, and drops who has not come through the TLS handshake.  Calling it again does no harm."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._close()
+
+    def _close(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            for _ in range(ACCEPTS):
+                try:
+                    accepted, address = await loop.sock_accept(listener)
+                except OSError as error:
+                    if error.errno in NO_ROOM:
+                        loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
+                        await asyncio.sleep(RETRY_SECONDS)
+                    break  # else it was gone before we came
+                place = self.admission.admit(address, loop.time())
+                if place is None:
+                    accepted.close()
+                else:
+                    self._start(self._begin(accepted, place))
+            await asyncio.sleep(0)  # a flood of them does not keep the loop
+
+    async def _begin(self, accepted: socket.socket, place: Place) -> None:
+        joined = self._join(place)
+        seconds = None if self._tls is None else self.admission.limits.tls_seconds
+        try:
+            with suppress(OSError):  # no TLS, or not in time: ssl's errors are OSErrors
+                await asyncio.get_running_loop().connect_accepted_socket(
+                    joined.opening, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
+                )
+        finally:
+            if not joined.made:
+                accepted.close()
+                place.leave()

@@ -1,0 +1,176 @@
+"""The model broker on sockets of asyncio, with its journal on the disk."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Literal, Self
+
+from amqp_sansio.adapters.asyncio.server import Server, _Socket
+from amqp_sansio.adapters.asyncio.writing import COMPACT, Writer
+from amqp_sansio.adapters.store import Store
+from amqp_sansio.adapters.tapping import Listener, Tapped
+from amqp_sansio.broker import Broker, Peer
+from amqp_sansio.broker.model.hints import Hint
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.hosting import Guest, load
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.events import Event
+from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
+from amqp_sansio.spec.codes import CloseCode
+
+LOOK: Final = 0.25
+"""Seconds until the broker is asked again what is due, while nothing is read."""
+
+
+class Front:
+    """A broker as its sockets see it: connections may be listened to, and nothing is read while `held` says so."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        config: Callable[[], ServerConfig],
+        held: Callable[[], bool],
+        listen: Callable[[], Listener] | None,
+    ) -> None:
+        self.broker: Final = broker
+        self.configure: Final = config
+        """What the next client meets."""
+        self._held: Final = held
+        self._listen: Final = listen
+        self._tapped: Final[dict[Peer, Tapped]] = {}
+        self._now = AT_ONCE
+
+    def connect(self) -> Guest:
+        """A new connection."""
+        peer = self.broker.connect(self.configure())
+        if self._listen is None:
+            return peer
+        tapped = self._tapped[peer] = Tapped(peer, self._listen())
+        return tapped
+
+    def forget(self, guest: Guest) -> None:
+        """Its socket is gone."""
+        if isinstance(guest, Tapped) and isinstance(guest.guest, Peer):
+            self._tapped.pop(guest.guest, None)
+
+    def next_event(self) -> tuple[Guest, Event] | None:
+        """The next thing that happened; None also while nothing is to be read."""
+        return None if self._held() else self.broker.next_event()
+
+    def ready(self) -> tuple[Guest, ...]:
+        """Who has octets to send now, or has ended."""
+        ready = self.broker.ready()
+        return ready if self._listen is None else tuple([self._tapped[each] for each in ready if each in self._tapped])
+
+    def tick(self, now: float) -> float | None:
+        """Says what time it is; `due`."""
+        self._now = now
+        self.broker.tick(now)
+        return self.due
+
+    @property
+    def due(self) -> float | None:
+        """The moment of the next turn; while nothing is read, what is to be read does not count."""
+        due = self.broker.due
+        return self._now + LOOK if due is not None and due <= self._now and self._held() else due
+
+
+class BrokerServer(Server[Guest]):
+    """A broker on a socket address; to be used as `async with`, and ended by `stop`.
+
+    With a store, what the broker writes down is kept in it: the broker is the one that the store's content was restored into,
+    its config says `journal=True`.  `failed` is called when the store fails: nothing is read any more from then on, and nothing
+    is told to anybody that is not on the disk.  What is left to do then is `stop`.  `hinted` is called once for each argument
+    of clients that changes nothing.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        config: Callable[[], ServerConfig] = ServerConfig,
+        address: str = "127.0.0.1",
+        port: int = 5672,
+        *,
+        tls: ssl.SSLContext | None = None,
+        store: Store | None = None,
+        failed: Callable[[str], None] = lambda why: None,
+        listen: Callable[[], Listener] | None = None,
+        hinted: Callable[[Hint], None] = lambda hint: None,
+        compact: int = COMPACT,
+        limits: ServerLimits = DEFAULT_SERVER_LIMITS,
+    ) -> None:
+        self.broker: Final = broker
+        self.writer: Final = None if store is None else Writer(broker, store, self.wake, failed, compact)
+        self._hinted: Final = hinted
+        self._front: Final = Front(broker, config, self._held, listen)
+        self._phase: Literal["open", "quiet", "closing", "over"] = "open"
+        super().__init__(self._front, self._front.connect, (address, port), tls, limits)
+
+    async def __aenter__(self) -> Self:
+        load(self._front.configure())
+        return await super().__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop("the broker is stopped")
+
+    def _held(self) -> bool:
+        """Whether nothing is read now: the disk must come after first, or this is the end."""
+        if self._phase == "open":
+            return self.writer is not None and self.writer.full
+        return self._phase == "quiet"
+
+    def settle(self) -> None:
+        """What was written down goes to the store; new hints are told."""
+        for hint in self.broker.hints.take():
+            self._hinted(hint)
+        if self.writer is not None:
+            self.writer.gather()
+
+    def entered(self, guest: Guest, socket: _Socket[Guest]) -> None:
+        """A client came."""
+        super().entered(guest, socket)
+        if isinstance(guest, Tapped):
+            guest.listener.note(f"connected from {socket.client}")
+
+    def left(self, guest: Guest) -> None:
+        """Its socket is gone."""
+        super().left(guest)
+        self._front.forget(guest)
+
+    async def stop(self, text: str) -> None:
+        """The clean end: what was read is stored and told, clients hear close 320 with `text`, the last snapshot is written.
+
+        StoreError when that cannot be; the sockets are closed in any case.  Saying so again does no harm.
+        """
+        if self._phase != "open" or not self._acceptor.listening:
+            return
+        self._phase = "quiet"
+        await self._acceptor.close()
+        if self.writer is not None:
+            self.writer.gather()
+            await self.writer.idle()
+        self.transmit()
+        await self._dismiss(text)
+        await self.close()
+        self._phase = "over"
+        for peer in self.broker.peers:
+            peer.receive_eof()
+        for _ in self.broker.events():
+            pass
+        if self.writer is not None:
+            await self.writer.finish()
+
+    async def _dismiss(self, text: str) -> None:
+        """Says close to everybody, and waits for the answers, but not for ever."""
+        for peer in self.broker.peers:
+            with suppress(AmqpError):  # it is closing already
+                peer.close(CloseCode.CONNECTION_FORCED, text)
+        self._phase = "closing"  # the answers are to be read; whoever was told close can say nothing else any more
+        self.wake()
+        await self._all_over()

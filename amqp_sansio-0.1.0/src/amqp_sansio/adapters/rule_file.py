@@ -1,0 +1,49 @@
+"""A file of rules, and the groups that a file of verifiers gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from amqp_sansio.adapters.verifiers import Verifiers
+from amqp_sansio.broker import Rules
+from amqp_sansio.broker.access.text import RulesError, parse_rules
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, RULES_OCTETS
+
+
+def read_rules(path: str, verifiers: Verifiers | None = None) -> Rules:
+    """The rules of a file, as `parse_rules` takes them.  RulesError, with the line, when it cannot be read or is none.
+
+    `verifiers` tells who is in which group; without one nobody is in any.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            octets = file.read(RULES_OCTETS + 1)
+    except OSError as error:
+        raise RulesError(path, None, f"cannot be read: {error.strerror}") from None
+    if len(octets) > RULES_OCTETS:
+        raise RulesError(path, None, f"has more than {RULES_OCTETS} octets (RULES_OCTETS)")
+    try:
+        text = octets.decode()
+    except UnicodeDecodeError as error:
+        raise RulesError(path, octets.count(b"\n", 0, error.start) + 1, "is not UTF-8") from None
+    rules = parse_rules(text, path, groups_of(verifiers))
+    most = DEFAULT_BROKER_LIMITS.rules
+    if len(rules.rules) > most:
+        raise RulesError(path, rules.rules[most].line, f"here is one more than {most} rules (limit rules)")
+    return rules
+
+
+def warnings(path: str, rules: Rules) -> list[str]:
+    """A sentence for each line of a file of rules that is about a group in which nobody is."""
+    lines = {(rule.line, rule.who[1:]): None for rule in rules.idle}
+    return [f"warning: {path}: line {line}: nobody is in group {name!r}" for line, name in lines]
+
+
+def groups_of(verifiers: Verifiers | None) -> Mapping[str, frozenset[str]]:
+    """Who is in which group."""
+    groups: dict[str, set[str]] = {}
+    for name, verifier in ({} if verifiers is None else verifiers.users).items():
+        for group in verifier.groups:
+            groups.setdefault(group, set()).add(name)
+    return {group: frozenset(names) for group, names in groups.items()}

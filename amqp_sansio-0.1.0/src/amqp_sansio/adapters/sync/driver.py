@@ -1,0 +1,317 @@
+"""The thread in the background: it owns the sockets, one after the other, and keeps time while the caller is busy.
+
+Whoever waits for an answer listens to the socket himself meanwhile, where the system lets two threads take turns in that: so an
+answer needs no second thread to come through.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import ssl
+import threading
+import time
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from amqp_sansio.adapters.sync.dialing import dial
+from amqp_sansio.adapters.sync.ears import Ears, ears
+from amqp_sansio.adapters.sync.shift import Shift, pipe
+from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.conversation.address import Address, Endpoint
+from amqp_sansio.conversation.attempts import Attempts
+from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.errors import ConnectionLost
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.kernel.deadlines import earliest
+
+Value = TypeVar("Value")
+
+READ: Final = 64 * 1024
+"""Octets read at once."""
+HIGH: Final = 1024 * 1024
+"""Octets that wait for a slow socket, from which on a publisher waits too."""
+
+
+class Driver:
+    """Everything happens under one lock, whichever thread does it; whoever waits is told when what he waits for is there."""
+
+    def __init__(self, client: Client, address: Address, tls: ssl.SSLContext | None, lock: threading.RLock, turn: Turn) -> None:
+        self.client: Final = client
+        self.address: Final = address
+        self._tls: Final = tls
+        self._lock: Final = lock
+        self._turns: Final = turn
+        self._changed: Final = threading.Condition(lock)
+        self._thread: Final = threading.Thread(target=self._run, name=f"amqp to {address.endpoints[0]}", daemon=True)
+        self._poke_in, self._poke_out = pipe()
+        self._poked = False
+        self._stopped = False
+        self._socket: socket.socket | None = None
+        self._machine: ClientConnection  # of the present connection, from the first socket on
+        self._shift: Shift | None = None  # as long as there is a socket
+        self._standing_by = 0  # threads that wait until something has changed
+        self._outbox: Final = bytearray()
+        turn.ended = self.poke
+
+    def start(self) -> None:
+        """Begins to connect, in the background."""
+        self._thread.start()
+
+    def stop(self, timeout: float) -> None:
+        """The end, however things stand; waits for the thread."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+            self.poke()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        self._poke_in.close()
+        self._poke_out.close()
+
+    def poke(self) -> None:
+        """There is something for the thread to do: it is told, unless it was told already.  Under the lock."""
+        if not self._poked:
+            self._poked = True
+            with suppress(OSError):  # nobody is there any more to be woken
+                self._poke_out.send(b"!")
+
+    def wait(self, ticket: Ticket[Value], timeout: float | None = None, until: float | None = None) -> Value:
+        """The value of a ticket, once it is settled; raises its error, or TimeoutError.  Under the lock, which is given up.
+
+        `until` is when the time is over, where it began before; it begins now else.
+        """
+        if not ticket.done:
+            self._transmit()
+            self._wait(ticket, timeout, time.monotonic() + timeout if until is None and timeout is not None else until)
+        return ticket.result()
+
+    def wait_writable(self, timeout: float | None = None, until: float | None = None) -> None:
+        """Until the socket takes octets; TimeoutError when the caller's `timeout` is over, at `until`.  Under the lock."""
+        if not self._poked and not self._outbox:
+            return  # nothing was said that the thread is not told of, or that the socket did not take
+        if self._socket is not None and len(self._outbox) + self._machine.bytes_to_send >= HIGH:
+            self._transmit()
+            while len(self._outbox) >= HIGH and self._socket is not None:
+                left = None if until is None else until - time.monotonic()
+                if left is not None and left <= 0:
+                    raise TimeoutError(f"no room within {timeout} seconds")
+                self._stand_by(left)
+
+    # --- who waits -----------------------------------------------------------------------------------------------------------
+
+    def _wait(self, ticket: Ticket[Value], timeout: float | None, until: float | None) -> None:
+        ticket.on_done(self._settled)
+        try:
+            while not ticket.done:
+                left = None if until is None else until - time.monotonic()
+                if left is not None and left <= 0:
+                    raise TimeoutError(f"no answer within {timeout} seconds")
+                shift, connected = self._shift, self._socket
+                if shift is None or connected is None or shift.taken or not shift.may_lend or self.client.closed is not None:
+                    self._stand_by(left)
+                else:
+                    self._lead(ticket, connected, shift, until)
+        finally:
+            if not ticket.done:
+                ticket.forget(self._settled)
+
+    def _stand_by(self, seconds: float | None) -> None:
+        """Until something has changed."""
+        self._standing_by += 1
+        try:
+            self._changed.wait(seconds)
+        finally:
+            self._standing_by -= 1
+
+    def _tell(self) -> None:
+        """Something has changed."""
+        if self._standing_by:
+            self._changed.notify_all()
+
+    def _settled(self) -> None:
+        """Something that somebody waits for is there."""
+        if self._shift is not None:
+            self._shift.kick()
+        self._tell()
+
+    def _lead(self, ticket: Ticket[Value], connected: socket.socket, shift: Shift, until: float | None) -> None:
+        """Listens to the socket in the place of the thread, until the ticket is settled or there is no time left."""
+        client = self.client
+        machine = self._machine
+        try:  # from here on, for an interrupt can come behind any call: nobody listens to a socket that is not given back
+            shift.take(bool(self._outbox))
+            tls = connected if isinstance(connected, ssl.SSLSocket) else None
+            more = tls is not None and tls.pending() > 0
+            while not ticket.done and self._socket is connected and client.closed is None:
+                left = None if until is None else (until - time.monotonic()) * 1000
+                if left is not None and left <= 0:
+                    break  # whatever comes
+                heard = shift.listen(0 if more else left)
+                if heard is None and not more:
+                    break
+                if self._socket is connected and (heard or more):
+                    self._read(connected)
+                    more = tls is not None and tls.pending() > 0
+                    if self._turns.wanted or machine.bytes_to_send:
+                        self._transmit()
+        finally:
+            shift.give_back()
+            if client.closed is not None and self._socket is connected:
+                self.poke()
+            self._tell()
+
+    # --- the thread --------------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        attempts = Attempts(self.client, self.address, random.random)
+        attempt = attempts.first()
+        failure: Exception | None = None
+        try:
+            while not self._stopped:
+                error: Exception | None = None
+                self._sleep(attempt.delay)
+                try:
+                    self._connection(attempt.endpoint)
+                except (OSError, AmqpError) as raised:  # TimeoutError and ssl's are OSErrors
+                    error = raised
+                with self._changed:
+                    following = attempts.after(error)
+                if following is None:
+                    failure = attempts.error
+                    break
+                attempt = following
+        except Exception as error:
+            attempts.broken(error)
+            failure = attempts.error
+        finally:
+            with self._changed:
+                self.client.give_up(failure or ConnectionLost("it was closed here"))
+                self._changed.notify_all()
+
+    def _sleep(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        with self._changed:
+            while not (self._stopped or self.client.closing) and (left := until - time.monotonic()) > 0:
+                self._stand_by(left)
+
+    def _connection(self, endpoint: Endpoint) -> None:
+        """One connection, from its socket to its end."""
+        until = time.monotonic() + self.address.connect_timeout
+        with self._changed:
+            machine = self.client.begin()
+        try:
+            connected = dial(endpoint, self._tls, until, lambda: self._stopped)
+        except TimeoutError:
+            raise self._too_late() from None
+        listening = ears(self._poke_in, connected)
+        shift = Shift(listening, connected, self._lock, self.poke)
+        try:
+            with self._changed:
+                self._outbox.clear()
+                self._machine = machine
+                self._socket = connected
+                self._shift = shift
+            self._drive(connected, listening, shift, until)
+        finally:
+            with self._changed:
+                self._socket = None
+                self._outbox.clear()
+                if not self.client.machine.finished:
+                    self.client.receive_eof()
+                    self.client.tick(time.monotonic())
+                self._settled()
+                while shift.taken:
+                    self._stand_by(None)
+                self._shift = None
+                self._changed.notify_all()
+            shift.close()
+            connected.close()
+
+    def _drive(self, connected: socket.socket, listening: Ears, shift: Shift, until: float) -> None:
+        while True:
+            with self._changed:
+                now = time.monotonic()
+                due = self._turn(now, until)
+                if self.client.machine.finished or self.client.closed is not None or self._stopped:
+                    return  # what the socket did not take now, nobody waits for
+                seconds = earliest(None if due is None else max(due - now, 0.0), shift.look(bool(self._outbox)))
+                more = not shift.lent and isinstance(connected, ssl.SSLSocket) and connected.pending() > 0
+            poked, ready = listening.wait(0.0 if more else seconds)
+            with self._changed:
+                if poked:
+                    self._poked = False
+                    self._poke_in.recv(16)
+                if (ready or more) and not shift.lent:
+                    self._read(connected)
+
+    def _turn(self, now: float, until: float) -> float | None:
+        """Ticks, writes, tells the others; when to look again."""
+        self.client.tick(now)
+        self._transmit()
+        due = self.client.due
+        self._changed.notify_all()
+        if self.client.opened.done or self.client.closed is not None:
+            return due
+        if now >= until:
+            raise self._too_late()
+        return until if due is None else min(due, until)
+
+    def _too_late(self) -> TimeoutError:
+        return TimeoutError(f"no open connection within {self.address.connect_timeout} seconds")
+
+    def _read(self, connected: socket.socket) -> None:
+        failure: OSError | None = None
+        try:
+            octets = connected.recv(READ)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return
+        except OSError as error:
+            octets, failure = b"", error  # a reset is how some brokers end a connection
+        if octets:
+            self.client.receive_data(octets)
+        else:
+            self.client.receive_eof(failure)
+            self._outbox.clear()
+        self.client.tick(time.monotonic())
+        if self.client.awaits_end:
+            self.poke()  # the thread may have to look sooner than it knows
+
+    def _transmit(self) -> None:
+        """Writes what there is to write, as far as the socket takes it."""
+        connected = self._socket
+        if connected is None:
+            return
+        self._turns.wanted = False
+        outbox = self._outbox
+        self.client.flush()
+        if len(outbox) < HIGH:  # else it stays in the machine, where what is owed is told in as few words as it takes
+            octets = self._machine.data_to_send()
+            if not outbox and len(octets) <= READ:  # nearly always: it goes out as it is
+                sent = self._write(connected, octets) if octets else 0
+                if sent is None or sent == len(octets):
+                    return
+                octets = octets[sent:]
+            outbox.extend(octets)
+        while outbox:
+            with memoryview(outbox)[:READ] as piece:
+                sent = self._write(connected, piece)
+            if sent is None:
+                outbox.clear()
+            elif sent:
+                del outbox[:sent]
+            else:
+                return
+
+    def _write(self, connected: socket.socket, octets: bytes | memoryview) -> int | None:
+        """How many of them the socket takes now; None when it is gone: that will be read."""
+        try:
+            return connected.send(octets)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            if threading.current_thread() is not self._thread:
+                self.poke()  # who waits for the socket must wait for room in it from now on
+            return 0
+        except OSError:
+            return None

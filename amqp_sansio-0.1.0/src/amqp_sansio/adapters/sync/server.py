@@ -1,0 +1,354 @@
+"""The server side without a loop: one thread with all sockets of a broker, or of a server of one's own."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Final, Generic, Self, TypeVar
+
+from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
+from amqp_sansio.config import Accepted, Rejected, ServerConfig
+from amqp_sansio.conversation.hosting import Guest, Host, load
+from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
+from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
+
+G = TypeVar("G", bound=Guest)
+
+TURN: Final = 500
+"""Events at most before the sockets have their turn."""
+READ: Final = 256 * 1024
+"""Octets read at once."""
+CLOSE_SECONDS: Final = 5.0
+"""How long the octets that are left may take to go out, at the end."""
+_BLOCKED: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class Server(Generic[G]):
+    """Listens in a thread of its own, until the end of its block: `with serve(...) as server`.
+
+    `lock` is held whenever the host is worked on; whoever looks at it from another thread holds it too.
+    """
+
+    def __init__(
+        self,
+        host: Host[G],
+        connect: Callable[[], G],
+        where: tuple[str, int],
+        tls: ssl.SSLContext | None,
+        limits: ServerLimits = DEFAULT_SERVER_LIMITS,
+    ) -> None:
+        self.host: Final = host
+        self.admission: Final = Admission(limits, tls is not None)
+        """How many connections there are, and how many found no room."""
+        self.lock: Final = threading.RLock()
+        self.error: BaseException | None = None
+        """What the host raised: it serves no more then."""
+        self._connect: Final = connect
+        self._tls: Final = tls
+        family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
+        self._listener: Final = socket.create_server(where, family=family, backlog=100)
+        self._listener.setblocking(False)
+        self._selector: Final = selectors.DefaultSelector()
+        self._poke_in, self._poke_out = socket.socketpair()
+        self._sockets: Final[dict[G, _Socket[G]]] = {}
+        self._paused: Final[dict[_Socket[G], None]] = {}
+        self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
+        self._ending: Final[dict[_Socket[G], float]] = {}  # whose guest has finished, and until when they take what is left
+        self._checks: ThreadPoolExecutor | None = None
+        self._deaf_until: float | None = None  # the system had no room for a connection: none is accepted before
+        self._stopped = False
+        self._thread: Final = threading.Thread(target=self._run, name=f"serving at {where[0]}", daemon=True)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens: host and port."""
+        host, port = self._listener.getsockname()[:2]
+        return str(host), int(port)
+
+    def __enter__(self) -> Self:
+        load(ServerConfig())
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._poke_in, selectors.EVENT_READ)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+        if error is None and self.error is not None:
+            raise self.error
+
+    def wake(self) -> None:
+        """Something was said from another thread: a turn follows."""
+        with suppress(OSError):
+            self._poke_out.send(b"!")
+
+    def close(self) -> None:
+        """Listens no more, and closes every socket once its octets are written.  Saying so again does no harm."""
+        self._stopped = True
+        self.wake()
+        self._thread.join()
+
+    def cut(self) -> None:
+        """Closes every socket that there is, without a word, as a network that breaks; new clients may come."""
+        with self.lock:
+            for each in self._sockets.values():
+                each.lose()
+        self.wake()
+
+    def serve_forever(self) -> None:
+        """Until it is interrupted, or the host has raised something, which is raised here."""
+        self._thread.join()
+        if self.error is not None:
+            raise self.error
+
+    # --- the thread --------------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            due: float | None = AT_ONCE
+            while not self._stopped:
+                due = earliest(due, self._deaf_until)
+                wait = None if due is None else max(due - time.monotonic(), 0.0)
+                for key, events in self._selector.select(wait):
+                    self._serve(key, events)
+                with self.lock:
+                    due = self._turn()
+        except BaseException as error:
+            self.error = error
+        finally:
+            self._end()
+
+    def _serve(self, key: selectors.SelectorKey, events: int) -> None:
+        if key.fileobj is self._listener:
+            self._accept()
+        elif key.fileobj is self._poke_in:
+            self._poke_in.recv(4096)
+        else:
+            with self.lock:
+                if events & selectors.EVENT_READ:
+                    key.data.read()
+                if events & selectors.EVENT_WRITE:
+                    key.data.write()
+
+    def _accept(self) -> None:
+        try:
+            accepted, address = self._listener.accept()
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                LOG.warning("no connection can be accepted: %s", error.strerror)
+                self._selector.unregister(self._listener)
+                self._deaf_until = time.monotonic() + RETRY_SECONDS
+            return  # else it was gone before we came
+        place = self.admission.admit(address, time.monotonic())
+        if place is None:
+            accepted.close()
+            return
+        try:
+            accepted.setblocking(False)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls is not None:
+                accepted = self._tls.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
+        except OSError:  # it was gone before we came
+            accepted.close()
+            place.leave()
+            return
+        with self.lock:
+            try:
+                guest = self._connect()
+            except Exception:  # told to the log, and the others go on
+                LOG.exception("a connection is closed: connect raised")
+                place.leave()
+                accepted.close()
+                return
+            joined = self._sockets[guest] = _Socket(guest, place, accepted, self._selector, self._paused)
+            self._opening[joined] = None
+
+    def _check(self) -> None:
+        """Passwords are checked in threads, a few at once: nobody else waits meanwhile.  Who has logged in is read faster."""
+        for joined in list(self._opening):
+            if joined.guest.is_open:
+                joined.opened = True
+                del self._opening[joined]
+                joined.place.open()
+            elif (decide := joined.guest.take_deferred()) is not None:
+                self.admission.logins.wait(joined.place, partial(self._begin, joined.guest, decide))
+
+    def _begin(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:
+        if self._checks is None:
+            self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
+        self._checks.submit(checked, decide).add_done_callback(partial(self._decided, guest))
+
+    def _decided(self, guest: G, future: Future[Accepted | Rejected]) -> None:
+        with self.lock:
+            self.admission.logins.done()
+            if not future.cancelled():
+                guest.decided(future.result())
+        self.wake()
+
+    def _turn(self) -> float | None:
+        """The host ticks, what came happens, octets go out; the moment of the next turn."""
+        self.host.tick(time.monotonic())
+        for _ in range(TURN):
+            if self.host.next_event() is None:
+                break
+        if self._deaf_until is not None and time.monotonic() >= self._deaf_until:
+            self._deaf_until = None
+            self._selector.register(self._listener, selectors.EVENT_READ)
+        self._check()
+        for guest in self.host.ready():
+            if guest in self._sockets:
+                self._sockets[guest].write()
+                if guest.finished:
+                    self._ending[self._sockets[guest]] = time.monotonic() + CLOSE_SECONDS
+        for each in list(self._paused):
+            each.watch()
+        now = time.monotonic()
+        for each in [each for each, until in self._ending.items() if each.over or now >= until]:
+            del self._ending[each]
+            each.lose()
+        for guest in [guest for guest, each in self._sockets.items() if each.over]:
+            gone = self._sockets.pop(guest)
+            self._opening.pop(gone, None)
+            gone.place.leave()
+        return earliest(self.host.due, *self._ending.values())
+
+    def _end(self) -> None:
+        self._listener.close()
+        self.admission.logins.stop()
+        if self._checks is not None:
+            self._checks.shutdown(wait=False, cancel_futures=True)
+        until = time.monotonic() + CLOSE_SECONDS
+        with self.lock:
+            for each in self._sockets.values():
+                each.finish(until)
+        self._sockets.clear()
+        self._selector.close()
+        self._poke_in.close()
+        self._poke_out.close()
+
+
+class _Socket(Generic[G]):
+    """One client's socket."""
+
+    def __init__(
+        self, guest: G, place: Place, connected: socket.socket, selector: selectors.BaseSelector, paused: dict[_Socket[G], None]
+    ) -> None:
+        self.over = False
+        self.opened = False
+        """Whether its client has logged in."""
+        self.guest: Final = guest
+        self.place: Final = place
+        self._socket: Final = connected
+        self._selector: Final = selector
+        self._paused: Final = paused
+        self._unsent = b""
+        self._events = selectors.EVENT_READ
+        self._eof = False
+        selector.register(connected, self._events, self)
+
+    def read(self) -> None:
+        """Reads what there is, as long as the guest wants it."""
+        while not self.over and not self._eof and self.guest.wants_data:
+            try:
+                octets = self._socket.recv(READ if self.opened else OPENING_READ)
+            except _BLOCKED:
+                break
+            except OSError:
+                octets = b""
+            if not octets:
+                self._eof = True
+                self.guest.receive_eof()
+            else:
+                self.guest.receive_data(octets)
+            if not isinstance(self._socket, ssl.SSLSocket):
+                break  # else there may be more that was deciphered already
+        self.watch()
+
+    def write(self) -> None:
+        """Writes what there is, as far as the socket takes it: the rest stays, and the host makes no more of it."""
+        try:
+            while not self.over and (self._unsent or self._take()):
+                self._unsent = self._unsent[self._socket.send(self._unsent) :]
+        except _BLOCKED:
+            pass
+        except OSError:
+            self._unsent = b""
+            self.lose()
+            return
+        if self.guest.finished and not self._unsent:
+            self.lose()
+        else:
+            self.watch()
+
+    def finish(self, until: float) -> None:
+        """The end: what was taken is written, as far as that goes until then."""
+        if self.over:
+            return
+        with suppress(OSError):
+            self._socket.settimeout(max(until - time.monotonic(), 0.01))
+            if self._unsent:
+                self._socket.sendall(self._unsent)
+        self.lose()
+
+    def _take(self) -> bytes:
+        self._unsent = self.guest.data_to_send()
+        return self._unsent
+
+    def watch(self) -> None:
+        """Listens for what there is to be done: reading as long as the guest wants it, writing as long as something is left."""
+        if self.over:
+            return
+        reading = selectors.EVENT_READ if self.guest.wants_data and not self._eof else 0
+        if reading or self._eof:
+            self._paused.pop(self, None)
+        else:
+            self._paused[self] = None
+        writing = selectors.EVENT_WRITE if self._unsent else 0
+        events = reading | writing
+        if events == self._events:
+            return
+        if not self._events:
+            self._selector.register(self._socket, events, self)
+        elif not events:
+            self._selector.unregister(self._socket)
+        else:
+            self._selector.modify(self._socket, events, self)
+        self._events = events
+
+    def lose(self) -> None:
+        """The socket is closed, and the guest told."""
+        if self.over:
+            return
+        self.over = True
+        self._paused.pop(self, None)
+        if self._events:
+            self._selector.unregister(self._socket)
+            self._events = 0
+        self._socket.close()
+        if not self._eof:
+            self._eof = True
+            self.guest.receive_eof()
+
+
+def serve(
+    host: Host[G],
+    connect: Callable[[], G],
+    address: str = "127.0.0.1",
+    port: int = 5672,
+    *,
+    tls: ssl.SSLContext | None = None,
+    limits: ServerLimits = DEFAULT_SERVER_LIMITS,
+) -> Server[G]:
+    """Serves a broker, or a server of one's own, on a socket address: `with serve(broker, broker.connect) as server`.
+
+    Port 0 picks a free one.  OSError when the address cannot be had.
+    """
+    return Server(host, connect, (address, port), tls, limits)

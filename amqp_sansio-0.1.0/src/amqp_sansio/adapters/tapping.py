@@ -1,0 +1,72 @@
+"""A connection of a broker, listened to: whoever is given a listener hears all octets of both speakers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from amqp_sansio.config import Accepted, Rejected
+from amqp_sansio.conversation.hosting import Guest
+
+
+class Listener(Protocol):
+    """Who hears one connection."""
+
+    def hear(self, speaker: str, octets: bytes) -> None:
+        """`speaker`, "client" or "server", said these octets."""
+        raise NotImplementedError
+
+    def note(self, text: str) -> None:
+        """Something that nobody said."""
+        raise NotImplementedError
+
+
+class Tapped:
+    """A guest, and somebody who hears what its socket carries."""
+
+    def __init__(self, guest: Guest, listener: Listener) -> None:
+        self.guest: Final = guest
+        self.listener: Final = listener
+        self._eof = False
+
+    def receive_data(self, data: bytes) -> None:
+        """Stores octets of the client."""
+        self.listener.hear("client", data)
+        self.guest.receive_data(data)
+
+    def receive_eof(self) -> None:
+        """The client sends nothing more."""
+        if not self._eof:
+            self._eof = True
+            self.listener.note("the client's octets have ended")
+        self.guest.receive_eof()
+
+    def data_to_send(self) -> bytes:
+        """Takes everything that is to be written now."""
+        octets = self.guest.data_to_send()
+        if octets:
+            self.listener.hear("server", octets)
+        return octets
+
+    @property
+    def wants_data(self) -> bool:
+        """Whether more is read now."""
+        return self.guest.wants_data
+
+    @property
+    def finished(self) -> bool:
+        """Whether the socket is to be closed."""
+        return self.guest.finished
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client has logged in and opened a virtual host."""
+        return self.guest.is_open
+
+    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
+        """See `Guest`."""
+        return self.guest.take_deferred()
+
+    def decided(self, verdict: Accepted | Rejected) -> None:
+        """See `Guest`."""
+        self.guest.decided(verdict)

@@ -1,0 +1,11 @@
+"""AMQP on trio: `async with connect(url) as connection: ...`."""
+
+from __future__ import annotations
+
+from amqp_sansio.adapters.trio.connection import Connection, connect
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.pending import Pending
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.session import Session, Subscription
+
+__all__ = ["NEVER", "Connection", "Message", "Pending", "RetryPolicy", "Session", "Subscription", "connect"]

@@ -1,0 +1,324 @@
+"""A file of salted password verifiers, never passwords: one JSON object on each line.
+
+For each user a key by scrypt, against which a password is checked (PLAIN), and, where the password is plain ASCII, the two keys
+of SCRAM-SHA-256, which prove a password that is never sent.  What is in the file lets nobody log in.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import tempfile
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from amqp_sansio.engine.sasl.scram import ScramSecret, ScramServer
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.limits import USERNAME_OCTETS
+
+SCRYPT_N: Final = 1 << 14
+"""The cost of one check: 16 MiB of memory, and some 40 milliseconds."""
+SCRYPT_R: Final = 8
+SCRYPT_P: Final = 1
+SALT: Final = 16
+"""Octets of salt."""
+ITERATIONS: Final = 100_000
+"""Of SCRAM-SHA-256: the cost is the client's."""
+REMEMBERED: Final = 1024
+"""Logins that are remembered while the file is the same, so that many connections of one user cost one check.  Failed ones are
+not: they would push out those of others."""
+
+_MOST_N: Final = 1 << 20
+_MOST_FACTOR: Final = 64
+_SALT_KEY: Final = "salt-key"  # names the line with the key of which salts for unknown names are made
+
+
+class VerifierError(AmqpError):
+    """A file of verifiers that cannot be read or written, or a user or password that cannot be in one."""
+
+
+@attrs.frozen
+class Verifier:
+    """What is kept of one password: an scrypt key with its costs, and perhaps the keys of SCRAM."""
+
+    n: int
+    r: int
+    p: int
+    salt: bytes = attrs.field(repr=False)
+    key: bytes = attrs.field(repr=False)
+    scram: ScramSecret | None = attrs.field(default=None, repr=False)
+    """Salt, stored key, server key and iterations; None where the password is not plain ASCII."""
+    groups: tuple[str, ...] = ()
+    """The groups that the user is in, for rules that say who may do what."""
+
+    @classmethod
+    def make(cls, password: str, n: int = SCRYPT_N, iterations: int = ITERATIONS) -> Verifier:
+        """The verifier of a password, with new salts.  VerifierError for one that PLAIN cannot carry."""
+        if not password or "\0" in password:
+            raise VerifierError("a password is not empty and has no NUL in it")
+        salt = secrets.token_bytes(SALT)
+        try:
+            key = _scrypt(password.encode(), salt, n, SCRYPT_R, SCRYPT_P)
+        except UnicodeEncodeError:
+            raise VerifierError("a password is text that UTF-8 can carry") from None
+        return cls(n, SCRYPT_R, SCRYPT_P, salt, key, scram_keys(password, secrets.token_bytes(SALT), iterations))
+
+    def verify(self, password: str) -> bool:
+        """Whether it is the password.  Takes as long for a wrong one."""
+        return hmac.compare_digest(_scrypt(password.encode(), self.salt, self.n, self.r, self.p), self.key)
+
+
+def scram_keys(password: str, salt: bytes, iterations: int) -> ScramSecret | None:
+    """What a server keeps for SCRAM-SHA-256 (RFC 5802 section 3); None for what would have to be prepared first (RFC 4013)."""
+    if not (password.isascii() and password.isprintable()):
+        return None
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
+    client_key = hmac.digest(salted, b"Client Key", "sha256")
+    return salt, hashlib.sha256(client_key).digest(), hmac.digest(salted, b"Server Key", "sha256"), iterations
+
+
+def _scrypt(password: bytes, salt: bytes, n: int, r: int, p: int) -> bytes:
+    return hashlib.scrypt(password, salt=salt, n=n, r=r, p=p, maxmem=256 * r * (n + p), dklen=32)
+
+
+class Verifiers:
+    """The users of a file, read again when the file has changed.
+
+    VerifierError when it cannot be read at first; later `complaint` says so, and what was read before stays.  Several threads
+    may use it at once: a check holds up no other.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path: Final = os.fspath(path)
+        self.complaint = ""
+        """Why the file could not be read again, "" when all is well."""
+        self._secret: Final = secrets.token_bytes(32)
+        self._lock: Final = threading.Lock()
+        self._logins: Final[OrderedDict[bytes, None]] = OrderedDict()
+        self._stranger: Final = Verifier(SCRYPT_N, SCRYPT_R, SCRYPT_P, secrets.token_bytes(SALT), secrets.token_bytes(32))
+        self._salt_key = secrets.token_bytes(32)
+        self._seen = self._stamp()
+        self._users: Mapping[str, Verifier] = {}
+        self._read()
+
+    @property
+    def users(self) -> Mapping[str, Verifier]:
+        """By name, as the file says now."""
+        stamp = self._stamp()
+        with self._lock:
+            if stamp != self._seen:
+                self._seen = stamp
+                self._logins.clear()
+                try:
+                    self._read()
+                    self.complaint = ""
+                except VerifierError as error:
+                    self.complaint = str(error)
+            return self._users
+
+    def _read(self) -> None:
+        self._users, key = read(self.path), read_salt_key(self.path)
+        self._salt_key = key or self._salt_key
+
+    def _stamp(self) -> tuple[int, ...]:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def scram_server(self) -> ScramServer:
+        """SCRAM-SHA-256 for these users.  An unknown name gets a salt that is always the same, also after a restart."""
+        counts = Counter([each.scram[3] for each in self.users.values() if each.scram is not None])
+        iterations = counts.most_common(1)[0][0] if counts else ITERATIONS
+        return ScramServer(self.scram, key=self._salt_key, iterations=iterations)
+
+    def verify(self, username: str, password: str) -> bool:
+        """Whether they belong together.  A name that is not there takes as long as a wrong password."""
+        if self.remembers(username, password):
+            return True
+        verifier = self.users.get(username)
+        try:
+            said = self._login(username, password)
+        except UnicodeEncodeError:
+            return False
+        if not ((verifier or self._stranger).verify(password) and verifier is not None):
+            return False
+        with self._lock:
+            if self._users.get(username) is verifier:  # else the file has changed meanwhile
+                self._logins[said] = None
+                if len(self._logins) > REMEMBERED:
+                    self._logins.popitem(last=False)
+        return True
+
+    def remembers(self, username: str, password: str) -> bool:
+        """Whether they were found to belong together lately, in the file as it is now: that takes no time."""
+        try:
+            said = self._login(username, password)
+        except UnicodeEncodeError:
+            return False
+        there = username in self.users  # which forgets what it knew when the file has changed
+        with self._lock:
+            if said not in self._logins or not there:
+                return False
+            self._logins.move_to_end(said)
+            return True
+
+    def _login(self, username: str, password: str) -> bytes:
+        return hmac.digest(self._secret, username.encode() + b"\0" + password.encode(), "sha256")
+
+    def scram(self, username: str) -> ScramSecret | None:
+        """The keys of SCRAM of a user; None for who is not there."""
+        verifier = self.users.get(username)
+        return None if verifier is None else verifier.scram
+
+    @property
+    def all_scram(self) -> bool:
+        """Whether every user can log in by SCRAM."""
+        users = self.users
+        return bool(users) and all(each.scram is not None for each in users.values())
+
+    def __repr__(self) -> str:
+        return f"<Verifiers of {len(self._users)} users in {self.path!r}>"
+
+
+# --- the file -----------------------------------------------------------------------------------------------------------------
+
+
+def read(path: str) -> dict[str, Verifier]:
+    """The users of a file.  VerifierError when it cannot be read, or when a line of it is not one."""
+    users: dict[str, Verifier] = {}
+    for number, line in _lines(path):
+        try:
+            found = json.loads(line)
+            if _SALT_KEY not in found:
+                user, verifier = _parse(found)
+                users[user] = verifier
+        except (ValueError, KeyError, TypeError, binascii.Error):  # never its text: it may quote the line
+            raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
+    return users
+
+
+def read_salt_key(path: str) -> bytes:
+    """The key of which salts for unknown names are made; b"" in a file of an earlier release.  VerifierError as `read`."""
+    for number, line in _lines(path):
+        if _SALT_KEY.encode() in line:
+            try:
+                return _octets(json.loads(line)[_SALT_KEY])
+            except (ValueError, KeyError, TypeError, binascii.Error):
+                raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
+    return b""
+
+
+def _lines(path: str) -> list[tuple[int, bytes]]:
+    """The lines that say something, with their numbers."""
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        raise VerifierError(f"{path}: cannot be read: {error.strerror}") from None
+    return [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith(b"#")]
+
+
+def _parse(found: Any) -> tuple[str, Verifier]:  # Any: what is in there is about to be looked at
+    kdf = found["scrypt"]
+    n, r, p = kdf["n"], kdf["r"], kdf["p"]
+    if not (type(n) is int and 1 < n <= _MOST_N and not n & (n - 1)):
+        raise ValueError("n is a power of 2")
+    if not all(type(each) is int and 1 <= each <= _MOST_FACTOR for each in (r, p)):
+        raise ValueError("r and p are small numbers")
+    scram = found.get("scram-sha-256")
+    secret: ScramSecret | None = None
+    if scram is not None:
+        iterations = scram["iterations"]
+        if type(iterations) is not int or iterations < 1:
+            raise ValueError("iterations are counted")
+        secret = (_octets(scram["salt"]), _octets(scram["stored-key"]), _octets(scram["server-key"]), iterations)
+    name, groups = found["user"], found.get("groups", [])
+    if type(name) is not str or type(groups) is not list or not all(type(each) is str for each in groups):
+        raise TypeError("a name is text, as are those of groups")
+    return name, Verifier(n, r, p, _octets(kdf["salt"]), _octets(kdf["key"]), secret, tuple(groups))
+
+
+def _line(user: str, verifier: Verifier) -> str:
+    said: dict[str, object] = {
+        "user": user,
+        "scrypt": {
+            "n": verifier.n, "r": verifier.r, "p": verifier.p, "salt": _text(verifier.salt), "key": _text(verifier.key),
+        },
+    }  # fmt: skip
+    if verifier.scram is not None:
+        salt, stored_key, server_key, iterations = verifier.scram
+        said["scram-sha-256"] = {
+            "iterations": iterations, "salt": _text(salt), "stored-key": _text(stored_key), "server-key": _text(server_key),
+        }  # fmt: skip
+    if verifier.groups:
+        said["groups"] = list(verifier.groups)
+    return json.dumps(said)
+
+
+def _text(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()
+
+
+def _octets(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def write_groups(path: str, user: str, groups: tuple[str, ...]) -> None:
+    """Puts a user of a file into these groups, and into no other; the password stays.  VerifierError as `write`."""
+    for group in groups:
+        if not group or group.startswith("@") or not group.isprintable() or len(group.encode()) > USERNAME_OCTETS:
+            raise VerifierError(
+                f"a group has 1 to {USERNAME_OCTETS} printable octets of UTF-8 and no @ in front, not {group!r}"
+            )
+    users = read(path)
+    if user not in users:
+        raise VerifierError(f"{path}: no user {user!r}")
+    _replace(path, {**users, user: attrs.evolve(users[user], groups=groups)})
+
+
+def write(path: str, user: str, verifier: Verifier | None) -> None:
+    """Puts a user into a file, in place of an earlier one, or takes it out (None); the file is made when it is not there.
+
+    A user that was in it stays in its groups, unless the new verifier names others.
+
+    The new file is whole or it is not there; nobody but its owner can read it.  VerifierError when that cannot be done.
+    """
+    if not user or "\0" in user or len(user.encode("utf-8", "surrogatepass")) > USERNAME_OCTETS or not user.isprintable():
+        raise VerifierError(f"a user is 1 to {USERNAME_OCTETS} printable octets of UTF-8")
+    users = read(path) if os.path.exists(path) else {}
+    if verifier is None and user not in users:
+        raise VerifierError(f"{path}: no user {user!r}")
+    if verifier is None:
+        del users[user]
+    else:
+        before = users.get(user)
+        users[user] = attrs.evolve(verifier, groups=before.groups) if before is not None and not verifier.groups else verifier
+    _replace(path, users)
+
+
+def _replace(path: str, users: Mapping[str, Verifier]) -> None:
+    salt_key = (read_salt_key(path) if os.path.exists(path) else b"") or secrets.token_bytes(32)
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".passwd-", dir=os.path.dirname(path) or ".")  # mode 0600
+        with os.fdopen(handle, "w", encoding="ascii") as out:
+            out.write(json.dumps({_SALT_KEY: _text(salt_key)}) + "\n")
+            out.writelines([_line(name, each) + "\n" for name, each in users.items()])
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise VerifierError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,18 @@
+"""A broker without I/O, in memory: the model (queues, exchanges, bindings), and a server-role connection joined to it."""
+
+from __future__ import annotations
+
+from amqp_sansio.broker.access.rule import Kind, Request, Rule, Verb
+from amqp_sansio.broker.access.rules import Decision, Rules
+from amqp_sansio.broker.access.text import RulesError, parse_rules
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.encoding import decode_entry, encode_entry
+from amqp_sansio.broker.operations import Entry
+from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
+
+__all__ = [
+    "Broker", "BrokerConfig", "Decision", "Entry", "Kind", "Peer", "Request", "Rule", "Rules", "RulesError", "Verb",
+    "decode_entry", "decode_snapshot", "encode_entry", "encode_snapshot", "parse_rules",
+]  # fmt: skip

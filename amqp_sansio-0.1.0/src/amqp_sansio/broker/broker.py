@@ -1,0 +1,447 @@
+"""The broker: many connections on virtual hosts in memory.  Octets in, octets out, no I/O, time by `tick` and `due`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from amqp_sansio.broker.access.guard import Access, Guard
+from amqp_sansio.broker.access.rules import Rules
+from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
+from amqp_sansio.broker.fronts.front import Front
+from amqp_sansio.broker.fronts.holder import Holder
+from amqp_sansio.broker.fronts.service import Service
+from amqp_sansio.broker.fronts.table import FRONTS
+from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.model.form import Form
+from amqp_sansio.broker.model.hints import Hints
+from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.intake import Intake
+from amqp_sansio.broker.operations import Entry, Opened
+from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.site import Site
+from amqp_sansio.broker.snapshot import restore, take
+from amqp_sansio.broker.transactions.coordinator import Coordinator
+from amqp_sansio.config import Profile, ServerConfig
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import Event
+from amqp_sansio.kernel.agenda import Agenda
+from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
+from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec.codes import CloseCode
+from amqp_sansio.spec.values import Map
+
+TURN: Final = 64
+"""Deliveries at most between two events: no connection waits for more before it is read."""
+WORK: Final = 16 * TURN
+"""Deliveries at most for each virtual host where nothing is to be read: octets that arrive meanwhile wait for no more."""
+
+
+class Broker:
+    """A broker in memory.
+
+    Connections come from `connect`; their sockets are yours.  The order in a loop: `Peer.receive_data`, `tick`, `events`, for
+    each of `ready` `Peer.data_to_send`, and last `due`, the moment of the next round.  As long as anything can be done at
+    once, `ready` is not empty or `due` has come.  What a client says never makes it raise.
+
+    What it does for a client is a matter of the front of the client's family; `fronts` are those that it has.
+    """
+
+    def __init__(self, config: BrokerConfig = DEFAULT_BROKER_CONFIG, *, fronts: Iterable[type[Front]] = FRONTS) -> None:
+        self.config: Final = config
+        self.limits: Final[BrokerLimits] = config.limits
+        self._now: float | None = None
+        self._began = 0.0  # the moment of the first tick, by which all had arrived that was there before
+        self.hints: Final = Hints()
+        """Arguments that clients gave and that change nothing: `take` them for a log."""
+        self._journals: Final = Journal(config.journal)
+        """What is written down of durable changes, and what waits for it."""
+        self._intake: Final = Intake(config.epoch)
+        """Numbers the messages."""
+        self._sites: Final[dict[str, Site]] = {}
+        self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
+        self._settling: Final[dict[Holder, None]] = {}
+        """Sessions with publishes to accept or to reject."""
+        self._bereaved: Final[list[tuple[Holder, str]]] = []  # who must hear that a queue is gone, and which
+        self._clean = False  # whether a snapshot was taken without any connection, and nobody has connected since
+        self._opened = 0  # the entry by which messages of a clean snapshot may have been delivered
+        self._peers: Final[dict[Peer, None]] = {}
+        self._connected = 0  # connections so far
+        self._turns: Final[deque[Peer]] = deque()
+        self._blocked: Final[dict[Peer, None]] = {}  # not read before their octets are taken
+        self._ready: dict[Peer, None] = {}
+        self._untold: Final[dict[Peer | Holder, None]] = {}  # who must hear what time it is: octets came, or a time is to begin
+        self._asked: Final[dict[str, None]] = {}  # virtual hosts that the program may hold in its hands
+        if config.virtual_hosts is not None:
+            for name in config.virtual_hosts:
+                self._sites[name] = Site(self, name)
+        self._guard: Guard | None = None
+        """Decides what clients may do; None: everything."""
+        self._fronts: Final = tuple([front(self) for front in fronts])
+        self._forms: Final[Mapping[str, Form]] = {front.FORM.name: front.FORM for front in self._fronts}
+        self.set_access(config.access)
+
+    def set_access(self, access: Access | None) -> None:
+        """From now on clients may do what these rules, or this function, allow; None: everything.
+
+        Subscriptions without a right are ended, with the reason.  LimitError for more rules than `limits.rules`.
+        """
+        if isinstance(access, Rules) and len(access.rules) > self.limits.rules:
+            raise LimitError("rules", self.limits.rules, len(access.rules))
+        self._guard = None if access is None else Guard(access)
+        if self._guard is None:
+            return
+        for peer in self.peers:
+            front = self._front_of(peer)
+            if front is not None and not self._serves(front) and peer._connection.closed_cause is None:
+                peer.close(CloseCode.CONNECTION_FORCED, "the rules of this broker do not reach the dialect of the connection")
+        for front in self._fronts:
+            front.revoke(self._guard)
+
+    # --- connections ------------------------------------------------------------------------------------------------------
+
+    def connect(self, config: ServerConfig | None = None) -> Peer:
+        """A new connection, which waits for its client.  Raises what `ServerConnection` raises for a config.
+
+        Who may connect, and by which mechanisms, is in the config; its `virtual_hosts` narrow those of the broker.
+        """
+        if config is not None and not isinstance(config, ServerConfig):
+            raise EncodeError("config", f"takes a ServerConfig, not {type(config).__name__}")
+        if config is None:
+            config = ServerConfig(profile=Profile(error_codes=self.config.error_codes))
+        # The model reads a header once, for all messages that share it; a command is complete when the broker has done it.
+        profile = attrs.evolve(config.profile, completion="default")
+        properties = Map({**self.config.announced, **config.properties})
+        self._connected += 1
+        peer = Peer(self, self._connected, attrs.evolve(config, headers="lazy", profile=profile, properties=properties))
+        self._peers[peer] = None
+        self._untold[peer] = None
+        if self._clean:
+            self._clean = False
+            number = self._opened = self._journals.write(Opened(""))
+            self._journals.after(number, lambda: self._open_to_all(number))
+        return peer
+
+    def _serving(self, peer: Peer) -> Service:
+        """The service for the client, now that its dialect is known."""
+        front = self._front_of(peer)
+        return Service(peer) if front is None or not self._serves(front) else front.serve(peer)
+
+    def _front_of(self, peer: Peer) -> Front | None:
+        return next((front for front in self._fronts if isinstance(peer._connection, front.CONNECTION)), None)
+
+    def _serves(self, front: Front) -> bool:
+        """Whether what its clients say is held against the rules that there are."""
+        return self._guard is None or front.GUARDED
+
+    def _open_to_all(self, number: int) -> None:
+        if self._opened == number:
+            self._opened = 0
+
+    @property
+    def peers(self) -> tuple[Peer, ...]:
+        """The connections that are not over."""
+        return tuple(self._peers)
+
+    def ready(self) -> tuple[Peer, ...]:
+        """The connections that have octets to send now, or have ended.  Costs nothing for the others."""
+        if not self._ready:
+            return ()
+        ready = tuple([peer for peer in self._ready if peer.bytes_to_send or peer._ended])
+        if len(ready) < len(self._ready):
+            self._ready = dict.fromkeys(ready)
+        for peer in ready:
+            if peer._ended and (peer._eof or not peer.bytes_to_send):  # nobody may be there to take anything: said once
+                del self._ready[peer]
+        return ready
+
+    # --- events -----------------------------------------------------------------------------------------------------------
+
+    def next_event(self) -> tuple[Peer, Event] | None:
+        """The next thing that happened, and on which connection; None when there is nothing to read.
+
+        The broker has acted on it when it is handed out.  Connections take turns, one event each, and deliveries go on in
+        between, so that nobody waits for another's flood.
+        """
+        turns = self._turns
+        while turns:
+            peer = turns.popleft()
+            connection = peer._connection
+            if peer._waits or (connection.bytes_to_send >= peer._most and not peer._eof):  # `Peer.held_up`, without the calls
+                self._rest(peer)
+                continue
+            event = connection.next_event()
+            if event is None and connection._undecoded:  # others have their turn, also those whose octets are not stored yet
+                turns.append(peer)
+                self._ready[peer] = None
+                break
+            if event is None:
+                peer._in_turn = False
+                peer._service.drained()
+                self._agenda.note(peer, connection.due)
+                if connection.bytes_to_send or peer._stopped_lingering:
+                    self._ready[peer] = None
+                continue
+            turns.append(peer)
+            peer._service.act_on(event)
+            if connection.bytes_to_send:
+                self._ready[peer] = None
+            if self._bereaved:
+                self._bereave()
+            site = peer._site
+            if site is not None and (site.stirred or site.slack):
+                site.dispatch(TURN)
+            return peer, event
+        self._work()
+        return None
+
+    def events(self) -> Iterator[tuple[Peer, Event]]:
+        """All that happened, until there is nothing for now."""
+        while (happened := self.next_event()) is not None:
+            yield happened
+
+    def _readable(self) -> bool:
+        """Whether a connection in turn can be read; those before it that cannot are in turn no more."""
+        while self._turns and self._turns[0].held_up:
+            self._rest(self._turns.popleft())
+        return bool(self._turns)
+
+    def _rest(self, peer: Peer) -> None:
+        """Does not read the connection before its octets were taken, if they are too many, or the journal was written."""
+        peer._in_turn = False
+        self._agenda.note(peer, peer._connection.due)
+        if peer.full and not peer._eof:
+            self._blocked[peer] = None
+
+    def _work(self) -> None:
+        """Does what is left to do where nothing is to be read, up to `WORK`; what is left then is due."""
+        busy = True
+        left = WORK
+        while busy and left > 0:
+            left -= TURN
+            busy = False
+            for site in self._sites.values():
+                if site.stirred or site.slack:
+                    busy = site.dispatch(TURN) or busy
+            if self._settling:
+                settling = list(self._settling)
+                self._settling.clear()
+                for holder in settling:
+                    holder.settle()
+            if self._bereaved:
+                busy = True
+                self._bereave()
+        for front in self._fronts:
+            front.work()
+
+    def _bereave(self) -> None:
+        bereaved = self._bereaved[:]
+        self._bereaved.clear()
+        for holder, queue in bereaved:
+            holder.bereave(queue)
+
+    # --- what peers and sessions tell -------------------------------------------------------------------------------------
+
+    def _stored(self, peer: Peer) -> None:
+        """The connection has octets to read, or their end."""
+        self._untold[peer] = None
+        self._in_turn(peer)
+
+    def _in_turn(self, peer: Peer) -> None:
+        """The connection has something to hand out."""
+        if not peer._in_turn:
+            peer._in_turn = True
+            self._turns.append(peer)
+
+    def _taken(self, peer: Peer) -> None:
+        """The octets of the connection were taken: who waited for room goes on."""
+        self._ready.pop(peer, None)
+        if peer in self._blocked:
+            del self._blocked[peer]
+            self._in_turn(peer)
+        if peer._stalled:
+            stalled = list(peer._stalled)
+            peer._stalled.clear()
+            for consumer in stalled:
+                consumer.wake()
+        site = peer._site
+        if site is not None and (site.stirred or site.slack):
+            site.dispatch(TURN)  # what is left then is due
+        if peer._connection.bytes_to_send:
+            self._ready[peer] = None
+
+    def _wrote(self, peer: Peer) -> None:
+        """The connection may have octets to send."""
+        self._ready[peer] = None
+
+    def _forget_peer(self, peer: Peer) -> None:
+        """The connection is over."""
+        if peer._site is not None:
+            peer._site.host.owner_ended(peer._owner)
+        self._peers.pop(peer, None)
+        self._blocked.pop(peer, None)
+        self._agenda.forget(peer)
+        self._ready[peer] = None
+        if peer._connection.lingers:
+            self._untold[peer] = None
+        else:
+            self._untold.pop(peer, None)
+
+    def _keep(self, holder: Holder) -> None:
+        """The holder lives on without a connection: its time begins."""
+        self._untold[holder] = None
+
+    # --- virtual hosts ----------------------------------------------------------------------------------------------------
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a virtual host, or could be one."""
+        return self.config.virtual_hosts is None or name in self.config.virtual_hosts
+
+    def _open(self, name: str) -> Site | None:
+        """The virtual host of that name, made when it is not there yet; None when it may not be.
+
+        When there are as many as the limit, the broker removes those that are empty and that nobody uses.
+        """
+        site = self._sites.get(name)
+        if site is None and self.exists(name) and len(self._sites) >= self.limits.virtual_hosts:
+            self._give_up_idle()
+        if site is None and self.exists(name) and len(self._sites) < self.limits.virtual_hosts:
+            site = self._sites[name] = Site(self, name)
+        return site
+
+    def _give_up_idle(self) -> None:
+        used = {peer._site.host.name for peer in self._peers if peer._site is not None}
+        used = used.union(*[front.hosts() for front in self._fronts])
+        for name in [name for name, site in self._sites.items() if site.empty and name not in used | self._asked.keys()]:
+            del self._sites[name]
+
+    def host(self, name: str = "") -> VirtualHost:
+        """The model of a virtual host, made when it is not there yet; it stays from now on.
+
+        Raises LocalProtocolError for one that the config does not know, LimitError for one too many.
+        """
+        site = self._open(name)
+        if site is None:
+            hosts = self.config.virtual_hosts
+            if hosts is not None:
+                legal = tuple([repr(each) for each in hosts])
+                raise LocalProtocolError(f"host({name!r})", "no such virtual host", legal, "BrokerConfig.virtual_hosts")
+            raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self._sites) + 1)
+        self._asked[name] = None
+        return site.host
+
+    def coordinator(self, name: str = "") -> Coordinator:
+        """The coordinator of the branches of a virtual host: `in_doubt` and `complete` are for its administrator.  Raises as
+        `host` does.
+        """
+        self.host(name)
+        return self._sites[name].coordinator
+
+    # --- time -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float | None:
+        """The moment of the last tick (monotonic seconds); None before the first."""
+        return self._now
+
+    def tick(self, now: float) -> float | None:
+        """Says what time it is (monotonic seconds), and does what is due; answers what `due` would at this point.
+
+        Heartbeats, handshakes and connections that are silent, sessions that were kept long enough, messages that expire,
+        branches that time out.  To be called behind `receive_data` and before `events`, in every round in which octets came: a
+        message with a ttl expires that long after the last tick.  When its octets were stored after that, its time begins at
+        the next tick, so that nothing is lost to a program that ticks behind the events; only the expiration in its header
+        (BrokerConfig.epoch) counts from the last tick then, and may be early.
+        """
+        now = now + 0.0  # what is no number is refused before anything has changed
+        if self._now is None:
+            self._began = now
+        self._now = now
+        due = dict.fromkeys(self._untold)
+        self._untold.clear()
+        for each in self._agenda.due(now):
+            due[each] = None
+        for each in due:
+            if isinstance(each, Peer):
+                each._tick(now)
+            else:
+                each.tick(now)
+        moment: float | None = None
+        for site in self._sites.values():
+            at = site.due
+            if at is not None and at <= now:
+                site.tick(now)
+                at = site.due
+            moment = earliest(moment, at)
+        self._work()
+        return now if self._untold or self._readable() else earliest(moment, self._agenda.next)
+
+    @property
+    def due(self) -> float | None:
+        """The next moment at which there is something to do (monotonic seconds), None when no time matters.
+
+        To be asked last, behind `ready` and `Peer.data_to_send`.  At most the moment of the last tick as long as anything can
+        be done at once, what `ready` tells apart: octets to read, deliveries that go on because others were taken, a time
+        that begins with the next tick.  Then go round once more without waiting.
+        """
+        if self._untold or self._settling or self._bereaved or self._readable() or any(front.busy for front in self._fronts):
+            return self._at_once
+        moment = self._agenda.next
+        for site in self._sites.values():
+            if site.stirred or site.slack:
+                return self._at_once
+            moment = earliest(moment, site.due)
+        return moment
+
+    @property
+    def _at_once(self) -> float:
+        return AT_ONCE if self._now is None else self._now
+
+    # --- the journal ------------------------------------------------------------------------------------------------------
+
+    def journal(self) -> tuple[Entry, ...]:
+        """The durable changes since the last call, in order: store them, then say so with `journalled`."""
+        return self._journals.take()
+
+    def journalled(self, number: int) -> None:
+        """The entries up to this number are stored: what waited for them happens now.  LocalProtocolError for one not taken."""
+        self._journals.journalled(number)
+        self._work()
+
+    # --- snapshots --------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, object]:
+        """All that must survive a restart, as a plain value of builtins; `snapshot.encode_snapshot` makes octets of it.
+
+        Entries up to its "journal" are in it, those that are not journalled yet included: once it is stored they are safe, and
+        `restore` passes them over.
+        """
+        taken = take(self)
+        self._clean = bool(taken["clean"])
+        return taken
+
+    @classmethod
+    def restore(
+        cls,
+        snapshot: Mapping[str, object] | None,
+        entries: Iterable[Entry] = (),
+        *,
+        config: BrokerConfig = DEFAULT_BROKER_CONFIG,
+        fronts: Iterable[type[Front]] = FRONTS,
+    ) -> Broker:
+        """A broker that goes on where another one stopped: at a snapshot (None: at nothing) and the journal entries after it.
+
+        Every message counts as redelivered, unless the snapshot was taken when there was no connection and no entry came
+        after it.  RestoreError when the snapshot is damaged or of another version, when entries are missing between, or when
+        the config does not allow what is in it.
+        """
+        broker = cls(config, fronts=fronts)
+        restore(broker, snapshot, entries)
+        broker.set_access(config.access)  # of subscriptions of sessions that were kept
+        return broker
+
+    def __repr__(self) -> str:
+        return f"<Broker: {len(self._peers)} connections, {len(self._sites)} virtual hosts>"

@@ -1,0 +1,218 @@
+"""Why a broker refuses what a client asks for: one row for each reason.
+
+A row knows no family: each front has a column for the rows, with the codes by which its family tells them.  A template makes
+the text of what the model knows of the case; a front may have another one for a row.  Where one of the two profiles does not
+refuse at all the model lets the command pass in that profile (`counts`).  Nothing else is ever raised for what a client says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from amqp_sansio.config import ErrorCodes
+
+
+@attrs.frozen
+class Condition:
+    """One reason to refuse a command."""
+
+    name: str
+    """The command in the words of the specifications, and what is wrong: "exchange.delete: no such exchange"."""
+    template: str
+    """The text, as `str.format` takes it; the names in it are those of the facts that a `Refused` has."""
+    only: ErrorCodes | None = None
+    """The one profile that refuses; None: both do."""
+
+    def counts(self, error_codes: ErrorCodes) -> bool:
+        """Whether that profile refuses at all."""
+        return self.only in (None, error_codes)
+
+
+class Refused(Exception):
+    """A command cannot be done, and nothing has changed.  The front tells its client in the words of its family."""
+
+    def __init__(self, condition: Condition, **facts: object) -> None:
+        self.condition: Final = condition
+        self.facts: Final = facts
+        """What is known of the case, plain values by name: at least those that the template of the condition names."""
+        super().__init__(f"{condition.name}: {self.text}")
+
+    @property
+    def text(self) -> str:
+        """What the template of the condition makes of it."""
+        return self.condition.template.format_map(self.facts)
+
+    def __reduce__(self) -> tuple[Callable[[Condition, dict[str, object]], Refused], tuple[Condition, dict[str, object]]]:
+        return _again, (self.condition, self.facts)
+
+
+def _again(condition: Condition, facts: dict[str, object]) -> Refused:
+    return Refused(condition, **facts)
+
+
+CONDITIONS: Final[dict[str, Condition]] = {}
+"""Every row by its name."""
+
+
+def _row(name: str, template: str, only: ErrorCodes | None = None) -> Condition:
+    assert name not in CONDITIONS
+    return CONDITIONS.setdefault(name, Condition(name, template, only))
+
+
+# --- texts that several have ----------------------------------------------------------------------------------------------
+
+_NO_EXCHANGE: Final = "there is no exchange {exchange!r}"
+_NO_QUEUE: Final = "there is no queue {queue!r}"
+_OWNED: Final = "another session has queue {queue!r} for itself"
+_NO_NAME: Final = "the name of the queue is empty"
+_NO_DESTINATION: Final = "no subscription has destination {destination!r}"
+_RESERVED: Final = "names that begin with {prefix!r} are the broker's; legal: to declare it passive"
+_NO_ALTERNATE: Final = "there is no exchange {exchange!r} to be the alternate; legal: {legal}"
+_OTHER_ALTERNATE: Final = "the alternate of {name!r} is {has!r}, not {exchange!r}; legal: {has!r} or none"
+_UNKNOWN: Final = "{argument!r}; known are {known}"
+_SAID: Final = "{why}"
+_BRANCH: Final = "dtx.{verb} of branch {branch}: {fault}; {why}"
+
+# --- any command ----------------------------------------------------------------------------------------------------------
+
+ACCESS_DENIED: Final = _row("any: access denied", _SAID)
+LIMIT: Final = _row("any: a limit stands in the way", "limit {limit} is {value}; {why}")
+
+# --- message --------------------------------------------------------------------------------------------------------------
+
+TRANSFER_NO_EXCHANGE: Final = _row("message.transfer: no such exchange", f"{_NO_EXCHANGE}; legal: {{legal}}")
+TRANSFER_USER_ID: Final = _row(
+    "message.transfer: user-id of somebody else", "user-id {user!r}; this connection may say {identity!r} or none"
+)
+TRANSFER_LIMIT: Final = _row("message.transfer: too large, or no room", "limit {limit} is {value}{where}; {why}")
+TRANSFER_HEADER: Final = _row("message.transfer: header cannot be read", _SAID)
+TRANSFER_FRAGMENT: Final = _row("message.transfer: a fragment", "part of a message; whole messages are taken")
+RESUME_NO_DESTINATION: Final = _row("message.resume: no such destination", _NO_DESTINATION)
+SUBSCRIBE_NO_QUEUE: Final = _row("message.subscribe: no such queue", _NO_QUEUE)
+SUBSCRIBE_NO_NAME: Final = _row("message.subscribe: empty name", _NO_NAME)
+SUBSCRIBE_TWICE: Final = _row("message.subscribe: destination in use", "destination {destination!r} is subscribed already")
+SUBSCRIBE_EXCLUSIVE: Final = _row("message.subscribe: queue in use", "queue {queue!r} has {count} subscribers{why}")
+SUBSCRIBE_OWNED: Final = _row("message.subscribe: queue of another session", _OWNED)
+SUBSCRIBE_QUEUE_DELETED: Final = _row("message.subscribe: queue deleted", "queue {queue!r} is deleted")
+SUBSCRIBE_SELECTOR: Final = _row("message.subscribe: a selector that cannot be read", _SAID)
+SUBSCRIBE_ARGUMENT: Final = _row("message.subscribe: unknown argument", _UNKNOWN)
+SUBSCRIBE_VALUE: Final = _row("message.subscribe: value of an argument", _SAID)
+CANCEL_NO_DESTINATION: Final = _row("message.cancel: no such destination", _NO_DESTINATION)
+FLOW_NO_DESTINATION: Final = _row("message.flow: no such destination", _NO_DESTINATION)
+FLUSH_NO_DESTINATION: Final = _row("message.flush: no such destination", _NO_DESTINATION)
+STOP_NO_DESTINATION: Final = _row("message.stop: no such destination", _NO_DESTINATION)
+SET_FLOW_MODE_CREDIT: Final = _row(
+    "message.set-flow-mode: credit is left", "destination {destination!r} has credit left", "spec"
+)
+SET_FLOW_MODE_NO_DESTINATION: Final = _row("message.set-flow-mode: no such destination", _NO_DESTINATION)
+
+# --- exchange -------------------------------------------------------------------------------------------------------------
+
+EXCHANGE_DECLARE_RESERVED: Final = _row("exchange.declare: reserved name", _RESERVED)
+EXCHANGE_DECLARE_QPID: Final = _row('exchange.declare: name that begins with "qpid."', _RESERVED, "qpid")
+EXCHANGE_DECLARE_NO_NAME: Final = _row("exchange.declare: empty name", "the default exchange is not declared; legal: a name")
+EXCHANGE_DECLARE_NO_TYPE: Final = _row("exchange.declare: no such type", "there is no type {type!r}; legal: {legal}")
+EXCHANGE_DECLARE_OTHER_TYPE: Final = _row("exchange.declare: other type", "exchange {exchange!r} is {has}, not {type}")
+EXCHANGE_DECLARE_NO_ALTERNATE: Final = _row("exchange.declare: no such alternate", _NO_ALTERNATE)
+EXCHANGE_DECLARE_OTHER_ALTERNATE: Final = _row("exchange.declare: other alternate", _OTHER_ALTERNATE)
+EXCHANGE_DECLARE_PASSIVE: Final = _row("exchange.declare: no such exchange", _NO_EXCHANGE)
+EXCHANGE_DECLARE_ARGUMENT: Final = _row("exchange.declare: unknown argument", "{argument!r}; legal: no arguments")
+EXCHANGE_REDECLARE_ARGUMENT: Final = _row(
+    "exchange.declare: unknown argument of one that exists", "{argument!r}; legal: no arguments", "spec"
+)
+EXCHANGE_DELETE_NO_EXCHANGE: Final = _row("exchange.delete: no such exchange", _NO_EXCHANGE)
+EXCHANGE_DELETE_NO_NAME: Final = _row("exchange.delete: empty name", "the default exchange stays; legal: a name")
+EXCHANGE_DELETE_ALTERNATE: Final = _row(
+    "exchange.delete: in use as alternate", "{exchange!r} is the alternate of {count} queues and exchanges"
+)
+EXCHANGE_DELETE_IN_USE: Final = _row("exchange.delete: has bindings", "{exchange!r} has {count} bindings")
+EXCHANGE_DELETE_RESERVED: Final = _row(
+    "exchange.delete: predeclared exchange", "{exchange!r} was there before all clients, and stays"
+)
+BIND_NO_QUEUE: Final = _row("exchange.bind: no such queue", _NO_QUEUE)
+BIND_NO_EXCHANGE: Final = _row("exchange.bind: no such exchange", _NO_EXCHANGE)
+BIND_NO_QUEUE_NAME: Final = _row("exchange.bind: empty queue name", _NO_NAME)
+BIND_NO_EXCHANGE_NAME: Final = _row(
+    "exchange.bind: empty exchange name", "every queue is bound to the default exchange by its name; legal: a name"
+)
+BIND_OWNED: Final = _row("exchange.bind: queue of another session", _OWNED)
+BIND_NO_X_MATCH: Final = _row("exchange.bind: headers without x-match", 'the argument x-match is "all" or "any"{given}')
+BIND_SELECTOR: Final = _row("exchange.bind: a selector that cannot be read", _SAID)
+BIND_VALUE: Final = _row("exchange.bind: value of an argument", _SAID)
+BIND_ARGUMENT: Final = _row("exchange.bind: unknown argument", "{argument!r}; an exchange of type {type} knows {known}")
+UNBIND_NO_QUEUE: Final = _row("exchange.unbind: no such queue", _SAID)
+UNBIND_NO_EXCHANGE: Final = _row("exchange.unbind: no such exchange", _NO_EXCHANGE)
+UNBIND_NO_KEY: Final = _row("exchange.unbind: no such binding", "{queue!r} is not bound to {exchange!r} with key {key!r}")
+UNBIND_NO_EXCHANGE_NAME: Final = _row(
+    "exchange.unbind: empty exchange name", "no queue leaves the default exchange; legal: a name"
+)
+UNBIND_OWNED: Final = _row("exchange.unbind: queue of another session", _OWNED)
+
+# --- queue ----------------------------------------------------------------------------------------------------------------
+
+QUEUE_DECLARE_RESERVED: Final = _row(
+    "queue.declare: reserved name", 'names that begin with "amq." are the broker\'s; legal: to declare it passive', "spec"
+)
+QUEUE_DECLARE_NO_NAME: Final = _row("queue.declare: empty name", "legal: a name of 1 to 255 octets")
+QUEUE_DECLARE_NAME: Final = _row(
+    "queue.declare: name that begins with another character",
+    "{queue!r}; legal: a name that begins with a digit, a letter or '_'",
+    "spec",
+)
+QUEUE_DECLARE_NO_ALTERNATE: Final = _row("queue.declare: no such alternate", _NO_ALTERNATE)
+QUEUE_DECLARE_OTHER_ALTERNATE: Final = _row("queue.declare: other alternate", _OTHER_ALTERNATE, "spec")
+QUEUE_DECLARE_PASSIVE: Final = _row("queue.declare: no such queue", _NO_QUEUE)
+QUEUE_DECLARE_EXCLUSIVE: Final = _row("queue.declare: queue in use", _SAID)
+QUEUE_DECLARE_PASSIVE_OWNED: Final = _row("queue.declare: passive, queue of another session", _OWNED, "spec")
+QUEUE_REDECLARE_ARGUMENT: Final = _row("queue.declare: unknown argument of one that exists", _UNKNOWN, "spec")
+QUEUE_DECLARE_ARGUMENT: Final = _row("queue.declare: unknown argument", _UNKNOWN)
+QUEUE_DECLARE_VALUE: Final = _row("queue.declare: value of an argument", _SAID)
+QUEUE_DELETE_NO_NAME: Final = _row("queue.delete: empty name", _NO_NAME)
+QUEUE_DELETE_NO_QUEUE: Final = _row("queue.delete: no such queue", _NO_QUEUE)
+QUEUE_DELETE_IN_USE: Final = _row("queue.delete: has consumers", "queue {queue!r} has {count} subscribers")
+QUEUE_DELETE_NOT_EMPTY: Final = _row("queue.delete: has messages", "queue {queue!r} has {count} messages")
+QUEUE_DELETE_OWNED: Final = _row("queue.delete: queue of another session", _OWNED)
+QUEUE_PURGE_NO_NAME: Final = _row("queue.purge: empty name", _NO_NAME)
+QUEUE_PURGE_NO_QUEUE: Final = _row("queue.purge: no such queue", _NO_QUEUE)
+QUEUE_PURGE_OWNED: Final = _row("queue.purge: queue of another session", _OWNED)
+
+# --- dtx ------------------------------------------------------------------------------------------------------------------
+
+DTX_START_ILLEGAL: Final = _row("dtx.start: no dtx.select", _BRANCH)
+DTX_START_ACTIVE: Final = _row("dtx.start: session has a branch", _BRANCH)
+DTX_START_KNOWN: Final = _row("dtx.start: branch is known", _BRANCH)
+DTX_START_JOIN_AND_RESUME: Final = _row("dtx.start: join and resume", _BRANCH)
+DTX_START_JOIN_UNKNOWN: Final = _row("dtx.start: join of an unknown branch", _BRANCH)
+DTX_START_RESUME_UNKNOWN: Final = _row("dtx.start: resume of an unknown branch", _BRANCH)
+DTX_START_NOT_SUSPENDED: Final = _row("dtx.start: not suspended here", _BRANCH)
+DTX_START_JOIN_DONE: Final = _row("dtx.start: join of a prepared branch", _BRANCH)
+DTX_START_JOIN_DECIDED: Final = _row("dtx.start: join of a decided branch", _BRANCH)
+DTX_START_JOIN_UNSUPPORTED: Final = _row("dtx.start: join not supported", _BRANCH)
+DTX_END_ILLEGAL: Final = _row("dtx.end: no branch", _BRANCH)
+DTX_END_NOT_ASSOCIATED: Final = _row("dtx.end: not associated", _BRANCH)
+DTX_END_SUSPENDED: Final = _row("dtx.end: suspended already", _BRANCH)
+DTX_END_OTHER: Final = _row("dtx.end: another branch is active", _BRANCH)
+DTX_END_SUSPEND_AND_FAIL: Final = _row("dtx.end: suspend and fail", _BRANCH)
+DTX_PREPARE_ILLEGAL: Final = _row("dtx.prepare: wrong state", _BRANCH)
+DTX_PREPARE_UNKNOWN: Final = _row("dtx.prepare: unknown branch", _BRANCH)
+DTX_PREPARE_ASSOCIATED: Final = _row("dtx.prepare: still associated", _BRANCH)
+DTX_COMMIT_ILLEGAL: Final = _row("dtx.commit: wrong state", _BRANCH)
+DTX_COMMIT_UNKNOWN: Final = _row("dtx.commit: unknown branch", _BRANCH)
+DTX_COMMIT_ASSOCIATED: Final = _row("dtx.commit: still associated", _BRANCH)
+DTX_COMMIT_ONE_PHASE: Final = _row("dtx.commit: prepared, one phase", _BRANCH)
+DTX_COMMIT_TWO_PHASE: Final = _row("dtx.commit: not prepared, two phases", _BRANCH)
+DTX_ROLLBACK_ILLEGAL: Final = _row("dtx.rollback: wrong state", _BRANCH)
+DTX_ROLLBACK_UNKNOWN: Final = _row("dtx.rollback: unknown branch", _BRANCH)
+DTX_ROLLBACK_ASSOCIATED: Final = _row("dtx.rollback: still associated", _BRANCH)
+DTX_FORGET_ILLEGAL: Final = _row("dtx.forget: wrong state", _BRANCH)
+DTX_FORGET_UNKNOWN: Final = _row("dtx.forget: unknown branch", _BRANCH)
+DTX_FORGET_ASSOCIATED: Final = _row("dtx.forget: still associated", _BRANCH)
+DTX_GET_TIMEOUT_UNKNOWN: Final = _row("dtx.get-timeout: unknown branch", _BRANCH)
+DTX_SET_TIMEOUT_UNKNOWN: Final = _row("dtx.set-timeout: unknown branch", _BRANCH)
+DTX_SET_TIMEOUT_TOO_LONG: Final = _row("dtx.set-timeout: too long", _BRANCH)
+
+NO_XID: Final = Condition("dtx: no xid", "no branch is named")
+"""A field that every command on a branch must have; no row, for every class of branches has it."""

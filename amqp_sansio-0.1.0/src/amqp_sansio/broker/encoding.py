@@ -1,0 +1,177 @@
+"""Journal entries and snapshots as octets: an envelope around one map of AMQP 0-10.
+
+The envelope is what kind it is (4 octets), the version (2), the length of the map with its size (8) and a checksum of all that
+and the map (CRC-32, 4).  So the reader distinguishes what is cut off, mixed up or damaged from what is whole, and both from
+another version.  Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from amqp_sansio.broker.operations import FIRST_FORM, OPERATIONS, BranchPrepared, Entry, MessageStored, Operation
+from amqp_sansio.errors import AmqpError, RestoreError
+from amqp_sansio.spec.values import List, Map, Value
+from amqp_sansio.wire.encoding import encode_map
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.types import decode_map
+
+VERSION: Final = 3
+"""Of the shape of entries and snapshots.  One that adds or moves anything is another one."""
+FORMER_VERSIONS: Final = (1, 2)
+"""They are read as well: a message in version 1 says nothing of its form, which is `FIRST_FORM`, and a prepared branch says in
+neither who began it."""
+ENTRY: Final = b"ENTR"
+SNAPSHOT: Final = b"SNAP"
+
+_HEAD: Final = struct.Struct(">4sHQ")
+_SUM: Final = struct.Struct(">I")
+DEEPER: Final = 64
+"""Levels that are ours, or a host's that lets maps nest deeper than the default, around and in what clients sent."""
+READING: Final = Reading(nesting=DEFAULT_READING.nesting + DEEPER, ranges=1 << 32)
+
+
+def pack(kind: bytes, value: Mapping[str, Value]) -> bytes:
+    """A map of plain values in its envelope.  EncodeError for what no wire type can carry."""
+    octets = encode_map(value, -DEEPER)
+    head = _HEAD.pack(kind, VERSION, len(octets))
+    return head + _SUM.pack(zlib.crc32(octets, zlib.crc32(head))) + octets
+
+
+def unpack(kind: bytes, what: str, octets: bytes) -> Map:
+    """The map in an envelope of that kind.  RestoreError, which names `what`, for anything else."""
+    if not isinstance(octets, bytes):
+        raise RestoreError(what, f"octets, not {type(octets).__name__}")
+    start = _HEAD.size + _SUM.size
+    if len(octets) < start:
+        raise RestoreError(what, f"it begins with {start} octets, {len(octets)} are there")
+    found, version, length = _HEAD.unpack_from(octets)
+    if found != kind:
+        raise RestoreError(what, f"it begins with {kind!r}, not {found!r}")
+    refuse_version(what, version)
+    if len(octets) != start + length:
+        raise RestoreError(what, f"{start + length} octets, not {len(octets)}")
+    if _SUM.unpack_from(octets, _HEAD.size)[0] != zlib.crc32(octets[start:], zlib.crc32(octets[: _HEAD.size])):
+        raise RestoreError(what, "its checksum is wrong: it is damaged")
+    try:
+        value, end = decode_map(octets, start, len(octets), reading=READING)
+    except AmqpError as why:
+        raise RestoreError(what, f"a map of AMQP: {why}") from None
+    if end != len(octets):
+        raise RestoreError(what, f"its map ends {len(octets) - end} octets early")
+    return value
+
+
+def refuse_version(what: str, version: object) -> None:
+    """RestoreError for a version that this library does not read."""
+    if version not in (*FORMER_VERSIONS, VERSION):
+        raise RestoreError(what, f"this library reads versions {FORMER_VERSIONS[0]} to {VERSION}, not {version!r}")
+
+
+# --- operations -----------------------------------------------------------------------------------------------------------
+
+_Reader: TypeAlias = Callable[[Value], object]
+
+
+def _typed(*kinds: type) -> _Reader:
+    def read(value: Value) -> object:
+        if type(value) not in kinds:
+            raise TypeError(f"{type(value).__name__} where {' or '.join([kind.__name__ for kind in kinds])} belongs")
+        return value
+
+    return read
+
+
+_text, _flag, _number, _octets = _typed(str), _typed(bool), _typed(int), _typed(bytes)
+
+
+def _items(value: Value) -> tuple[Value, ...]:
+    if not isinstance(value, tuple):
+        raise TypeError(f"{type(value).__name__} where a list belongs")
+    return value
+
+
+def _xid(value: Value) -> object:
+    format_, global_id, branch_id = _items(value)
+    return _number(format_), _octets(global_id), _octets(branch_id)
+
+
+def _published(value: Value) -> object:
+    return tuple(
+        [(_number(number), tuple([_text(q) for q in _items(queues)])) for number, queues in map(_items, _items(value))]
+    )
+
+
+def _accepted(value: Value) -> object:
+    return tuple([(_text(queue), _number(number)) for queue, number in map(_items, _items(value))])
+
+
+def _map(value: Value) -> object:
+    if not isinstance(value, Map):
+        raise TypeError(f"{type(value).__name__} where a map belongs")
+    return value
+
+
+_READERS: Final[dict[str, _Reader]] = {
+    **dict.fromkeys(("host", "queue", "exchange", "type", "alternate", "key", "identity", "form"), _text),
+    **dict.fromkeys(("exclusive", "auto_delete", "redelivered"), _flag),
+    **dict.fromkeys(("number", "timeout", "status"), _number),
+    **dict.fromkeys(("header", "session"), _octets),
+    "body": _typed(bytes, type(None)),
+    "began_by": _typed(str, type(None)),
+    "expires": _typed(int, float, type(None)),
+    "arguments": _map,
+    "xid": _xid,
+    "published": _published,
+    "accepted": _accepted,
+    "numbers": lambda value: tuple([_number(each) for each in _items(value)]),
+}
+"""How each field of an operation is read, whichever the operation."""
+
+_CODES: Final = {kind: code for code, kind in enumerate(OPERATIONS)}
+
+
+def plain(operation: Operation) -> List:
+    """An operation as a list: its code and its fields."""
+    return List((_CODES[type(operation)], *[_plain(value) for value in operation.values()]))
+
+
+def _plain(value: object) -> Value:
+    if isinstance(value, tuple) and not isinstance(value, List):
+        return List([_plain(item) for item in value])
+    return value  # type: ignore[return-value]  # the fields of operations are plain
+
+
+def operation_of(value: Value) -> Operation:
+    """The operation of such a list.  TypeError, ValueError or IndexError for any other value."""
+    code, *values = _items(value)
+    if type(code) is not int or not 0 <= code < len(OPERATIONS):
+        raise ValueError(f"no operation has code {code!r}")
+    kind = OPERATIONS[code]
+    if kind is MessageStored and len(values) == len(kind.FIELDS) - 1:  # as it was before it said its form
+        values.append(FIRST_FORM)
+    elif kind is BranchPrepared and len(values) == len(kind.FIELDS) - 1:  # as it was before it said who began it
+        values.append(None)
+    if len(values) != len(kind.FIELDS):
+        raise ValueError(f"{kind.__name__} has {len(kind.FIELDS)} fields, not {len(values)}")
+    return kind(*[_READERS[name](field) for name, field in zip(kind.FIELDS, values, strict=True)])  # type: ignore[arg-type]
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """A journal entry as octets that an adapter can store as they are.  EncodeError for what no wire type can carry."""
+    return pack(ENTRY, {"number": entry.number, "operations": List([plain(each) for each in entry.operations])})
+
+
+def decode_entry(octets: bytes) -> Entry:
+    """The entry again.  RestoreError for octets that `encode_entry` has not made, or not in this version."""
+    value = unpack(ENTRY, "journal entry", octets)
+    try:
+        number = value["number"]
+        if type(number) is not int or number < 1:
+            raise ValueError(f"{number!r} is no number of an entry")
+        return Entry(number, [operation_of(each) for each in _items(value["operations"])])
+    except (TypeError, ValueError, KeyError) as why:
+        raise RestoreError("journal entry", f"{type(why).__name__} {why}") from None

@@ -1,0 +1,1 @@
+"""The family of sessions at the broker: commands in; effect, result and completion out."""

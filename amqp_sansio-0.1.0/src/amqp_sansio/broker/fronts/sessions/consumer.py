@@ -1,0 +1,227 @@
+"""A subscription as its queue sees it: the queue offers it messages, and it says whether it can send them now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.fronts.sessions.form import FORM
+from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
+from amqp_sansio.broker.model.arguments import NOTHING_ASKED
+from amqp_sansio.broker.model.owner import published_by
+from amqp_sansio.broker.model.since import Since
+from amqp_sansio.engine.transmit import transfer
+from amqp_sansio.errors import AmqpError, LimitError, NoCredit
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+    from amqp_sansio.broker.model.arguments import SubscriptionArguments
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.owner import Owner
+    from amqp_sansio.broker.model.queue import Queue
+    from amqp_sansio.engine.subscription import Subscriber
+
+
+def _begin(broker: Broker, replay: int | None) -> Since | None:
+    """From when on a subscription of now wants messages that asks for a replay of so many seconds."""
+    if replay is None:
+        return None
+    return Since((broker._now or 0.0) - replay, 0 if replay else broker._intake.last)
+
+
+class Consumer:
+    """A subscription of a session.  The credit is the engine's: `subscriber.flow`."""
+
+    __slots__ = (
+        "_accept_mode",
+        "_acquire_mode",
+        "_flushes",
+        "_left",
+        "_most",
+        "acquires",
+        "destination",
+        "exclusive",
+        "explicit",
+        "holder",
+        "no_local",
+        "octets_left",
+        "owner",
+        "priority",
+        "queue",
+        "selective",
+        "selector",
+        "since",
+        "subscriber",
+    )
+
+    def __init__(
+        self,
+        holder: SessionHolder,
+        queue: str | None,
+        subscriber: Subscriber,
+        exclusive: bool,
+        asked: SubscriptionArguments = NOTHING_ASKED,
+        since: Since | None = None,
+    ) -> None:
+        """Joins the subscribers of the queue, or raises `Refused`.
+
+        `since`: where the replay period that it asks for began, when it was there before a restart.
+        """
+        self.holder: Final = holder
+        self.owner: Final[Owner] = holder.owner
+        self.subscriber: Final = subscriber
+        self.destination: Final = subscriber.destination
+        self.exclusive: Final = exclusive
+        self.priority: Final = asked.priority
+        self.selector: Final = asked.selector
+        self.no_local: Final = asked.no_local
+        self.since: Final = _begin(holder.broker, asked.replay) if since is None else since
+        """From when on it wants messages; None: from whenever."""
+        self.selective: Final = asked.selector is not None or asked.no_local or self.since is not None
+        self.explicit: Final = subscriber.accept_mode == 0
+        self.acquires: Final = subscriber.acquire_mode == 0
+        self._accept_mode: Final = subscriber.accept_mode
+        self._acquire_mode: Final = subscriber.acquire_mode
+        self._most: Final = holder.broker.limits.unaccepted_transfers
+        self._flushes: list[int] = []  # commands that complete when what is there now was pushed out
+        self.octets_left: int | None = None
+        """Octets of credit that were too few for the last message; None: they were not what was missing."""
+        self._left = 0  # how much of that is left, at most
+        self.queue: Final[Queue] = holder.site.host.subscribe(queue, self)
+        holder.site.subscribers += 1
+
+    def offer(self, entry: Entry) -> bool:
+        """Sends the message when it can be sent now; what the client need not settle is off the queue then."""
+        self.octets_left = None
+        holder = self.holder
+        peer = holder.peer
+        if peer is None or holder.ended:
+            return False
+        if peer.full:
+            peer._stalled[self] = None
+            return False
+        unsettled = holder.unsettled
+        kept = self.explicit or not self.acquires
+        if kept and len(unsettled) >= self._most:
+            holder.sated[self] = None
+            return False
+        if self._flushes and self._left <= 0:
+            self._end_flushes()
+            return False  # until `flushed`
+        session = holder.session
+        if not session._speaks or session._subscribers.get(self.destination) is not self.subscriber:
+            return False
+        try:
+            id = transfer(
+                session,
+                self.destination,
+                self._accept_mode,
+                self._acquire_mode,
+                (),
+                entry.message.body,
+                False,
+                entry.header_in(FORM),
+                True,
+                entry.message.envelope.empty_body,
+            )
+        except LimitError:  # too much is kept for replay: until the client has confirmed some of it
+            peer._clogged[self] = None
+            return False
+        except NoCredit as lacking:
+            self.octets_left = lacking.available if lacking.unit == "byte" else None
+            return False
+        except AmqpError:  # the connection closes
+            return False
+        if self._flushes:
+            self._left -= 1
+        if kept:
+            unsettled[id] = Unsettled(entry, self.acquires, self.explicit)
+            if not self.acquires:
+                holder.show(id)
+            elif holder.taken is not None:
+                holder.taken.add(id)
+        else:
+            holder.site.host.dequeue((entry,))
+        holder.broker._wrote(peer)
+        return True
+
+    def size(self, entry: Entry) -> int:
+        """The octets that its credit counts for the message."""
+        return len(entry.message.body) + (len(entry.header_in(FORM)) if self.holder.session.counts_headers else 0)
+
+    def selects(self, entry: Entry) -> bool:
+        """Whether it wants the message: its selector is true, it arrived in time, and from elsewhere if that matters."""
+        return self._selects(entry.message, entry.redelivered)
+
+    def _selects(self, message: Message, redelivered: bool) -> bool:
+        if self.no_local and published_by(message, self.owner):
+            return False
+        if self.since is not None and not self.since.wants(message, self.holder.broker._began):
+            return False
+        if self.selector is None:
+            return True
+        return self.selector.selects(self.holder.site.host.selectable.properties(message, redelivered).get)
+
+    def able(self, message: Message) -> bool:
+        """Whether it could have the message at once."""
+        holder = self.holder
+        if self.selective and not self._selects(message, message.redelivered):
+            return False
+        session = holder.session
+        peer = holder.peer
+        if peer is None or holder.ended or not session._speaks or peer.full:
+            return False
+        octets = len(message.body) + (len(message.envelope.header_in(FORM, False)) if session.counts_headers else 0)
+        return self.subscriber._book.allows(octets) and len(holder.unsettled) < self._most
+
+    def gone(self, queue: Queue, by: Owner | None) -> None:
+        """The queue was deleted under it: its session ends, unless that one has done it."""
+        self._end_flushes()
+        if by is not self.owner:
+            self.holder.site.subscribers -= 1
+            self.holder.gone(self)
+
+    def wake(self) -> None:
+        """Something has changed by which it may be able to take a message."""
+        if not self.holder.ended:
+            self.queue.wake(self)
+            if self._flushes:
+                self._watch()
+
+    # --- message.flush ----------------------------------------------------------------------------------------------------
+
+    def flush(self, id: int) -> None:
+        """Pushes out what credit and queue allow now; then the command completes, and the credit is gone."""
+        self._flushes.append(id)
+        self._left = self.queue.available
+        self.wake()
+
+    def flushed(self) -> None:
+        """The queue has nothing more that it can take: its flushes are done, unless something else holds it up (see `wake`)."""
+        holder = self.holder
+        peer = holder.peer
+        if peer is None or not holder.session._speaks:
+            return
+        if self not in peer._stalled and self not in peer._clogged and self not in holder.sated:
+            self._end_flushes()
+            if self.subscriber._book.messages.available:  # what was granted since the flush
+                self.queue.wake(self)
+
+    def cancel(self) -> int:
+        """Nothing comes any more; what came can still be settled.  The number of the entry that must be journalled before."""
+        self.holder.site.subscribers -= 1
+        self._end_flushes()
+        return self.holder.site.host.unsubscribe(self.queue, self)
+
+    def _watch(self) -> None:
+        self.holder.site.watch(self.queue, self)
+
+    def _end_flushes(self) -> None:
+        flushes = self._flushes[:]
+        self._flushes.clear()
+        for id in flushes:
+            self.holder.complete(id)
+
+    def __repr__(self) -> str:
+        return f"<Consumer {self.destination!r} of {self.queue!r}>"

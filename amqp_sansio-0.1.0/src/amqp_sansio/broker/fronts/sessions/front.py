@@ -1,0 +1,117 @@
+"""The sessions of a broker: by virtual host, identity and name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.fronts.front import Front, Plain
+from amqp_sansio.broker.fronts.sessions import keeping, rights
+from amqp_sansio.broker.fronts.sessions.form import FORM
+from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder
+from amqp_sansio.broker.fronts.sessions.kept import Kept
+from amqp_sansio.broker.fronts.sessions.reception import Reception
+from amqp_sansio.broker.fronts.sessions.service import SessionService
+from amqp_sansio.broker.fronts.sessions.throttle import Throttle
+from amqp_sansio.broker.operations import SessionLeft
+from amqp_sansio.engine.server import ServerConnection
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.access.guard import Guard
+    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.peer import Peer
+    from amqp_sansio.broker.survey import Needed, Rebuilding
+
+
+class Sessions(Front):
+    """The front of 0-10.  Sessions outlive their connection, and the broker, for as long as they were granted."""
+
+    CONNECTION = ServerConnection
+    FORM = FORM
+    KEEPS = True
+    GUARDED = True
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker)
+        self.reception: Final = Reception(broker._intake)
+        self.sessions: Final[dict[Key, SessionHolder]] = {}
+        """All sessions, attached or kept."""
+        self.throttle: Final = Throttle(broker.limits.throttle_messages)
+        self.kept: Final = Kept(broker.limits.kept_sessions)
+        self._remembered: Final[dict[Key, None]] = {}  # sessions in the last snapshot to which nothing happened since
+        self._leaving: Final[dict[Key, int]] = {}  # what `touched` wrote and is not known to be journalled
+
+    def serve(self, peer: Peer) -> SessionService:
+        """The service for the sessions of a connection."""
+        return SessionService(self, peer)
+
+    def work(self) -> None:
+        """Lets those publish again who waited for a queue that was too long."""
+        if self.throttle.busy:
+            self.throttle.relieve()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a stopped publisher may go on and does not know it yet."""
+        return self.throttle.relievable
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a session."""
+        return bool(self.sessions)
+
+    def hosts(self) -> set[str]:
+        """Those of all sessions."""
+        return {key[0] for key in self.sessions}
+
+    def revoke(self, guard: Guard) -> None:
+        """The session of such a subscription ends with the refusal, which is the only word that a server has for it."""
+        for holder in list(self.sessions.values()):
+            rights.demand_again(guard, holder)
+
+    # --- over a restart ---------------------------------------------------------------------------------------------------
+
+    def take(self) -> tuple[Plain, ...]:
+        """The sessions that are detached and kept."""
+        kept = self._keepable()
+        self._remembered.clear()
+        self._remembered.update(dict.fromkeys([holder.key for holder in kept]))
+        return tuple([keeping.take(holder) for holder in kept])
+
+    def need(self, host: str, needed: Needed) -> None:
+        """What these sessions need of a virtual host."""
+        for holder in self._keepable():
+            if holder.key[0] == host:
+                keeping.need(holder, needed)
+
+    def _keepable(self) -> list[SessionHolder]:
+        return [holder for holder in self.sessions.values() if keeping.keepable(holder)]
+
+    def claims(self, plain: Plain) -> tuple[set[str], set[tuple[str, int]]]:
+        """The queues that a session owns, subscribes to or has messages of, and the messages that it has."""
+        return keeping.claims(plain)
+
+    def outlived(self, plain: Plain, left: Collection[tuple[str, str, bytes]]) -> bool:
+        """Whether nothing has happened to the session since the snapshot."""
+        return (plain["host"], plain["identity"], plain["name"]) not in left
+
+    def restore(self, plain: Plain, rebuilding: Rebuilding) -> None:
+        """The session again, detached; its time begins."""
+        holder = keeping.restore(self, plain, rebuilding)
+        self._remembered[holder.key] = None
+
+    def touched(self, key: Key) -> int:
+        """A session begins, lives on or ends: what an earlier snapshot has of it is not to be restored any more.
+
+        The number of the journal entry that must be stored before anything is sent in it; 0 when none must.
+        """
+        journals = self.broker._journals
+        if key in self._remembered:
+            del self._remembered[key]
+            number = self._leaving[key] = journals.write(SessionLeft(*key))
+            journals.after(number, lambda: self._left(key, number))
+        return max(self._leaving.get(key, 0), self.broker._opened)
+
+    def _left(self, key: Key, number: int) -> None:
+        if self._leaving.get(key) == number:
+            del self._leaving[key]

@@ -1,0 +1,405 @@
+"""What a session holds at the broker: its subscriptions, what it has not settled, its transaction, its queues."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
+from amqp_sansio.broker.fronts.holder import Holder
+from amqp_sansio.broker.fronts.sessions.columns import code_of, field_index_of
+from amqp_sansio.broker.fronts.sessions.pledges import Pledges
+from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
+from amqp_sansio.broker.model.owner import SESSION, Owner
+from amqp_sansio.engine.feedback import parts
+from amqp_sansio.errors import AmqpError, EncodeError, LimitError
+from amqp_sansio.kernel.picking import ById
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.limits import MAX_FRAME_SIZE
+from amqp_sansio.spec import message
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import ErrorCode, RejectCode
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+    from amqp_sansio.broker.fronts.sessions.front import Sessions
+    from amqp_sansio.broker.fronts.sessions.service import SessionService
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.site import Site
+    from amqp_sansio.broker.transactions.work import Work
+    from amqp_sansio.engine.session import Session
+
+Key: TypeAlias = tuple[str, str, bytes]
+"""Virtual host, identity and name: what tells one session from all others."""
+
+RESULT_OCTETS: Final = 12 + 6 + 4
+"""Of a frame with execution.result, besides the value: the head of the frame, codes and flags, the id."""
+MOST_TEXT: Final = 1000
+"""Characters of a description that we say."""
+
+
+class Missed:
+    """A transfer whose message the session asked for (message.acquire) while somebody else had it.
+
+    It is not looked at again before that one releases the message: to ask again and again costs nothing.
+    """
+
+    __slots__ = ("_entry", "_holder", "_id")
+
+    def __init__(self, holder: SessionHolder, id: int, entry: Entry) -> None:
+        self._holder: Final = holder
+        self._id: Final = id
+        self._entry: Final = entry
+        entry.queue.await_release(entry, self)
+
+    def released(self) -> None:
+        """The message can be acquired again."""
+        self._holder.missed.remove(self._id)
+        self._holder.shown.add(self._id)
+
+    def forget(self) -> None:
+        """The session has settled the transfer."""
+        self._entry.queue.await_no_more(self._entry, self)
+
+
+class SessionHolder(Holder):
+    """One session as the broker sees it.  It outlives the connection that the session is attached to.
+
+    Everything that it says waits while the session is detached.
+    """
+
+    def __init__(self, front: Sessions, service: SessionService | None, site: Site, key: Key, session: Session) -> None:
+        peer = None if service is None else service.peer
+        self.front: Final = front
+        self.broker: Final[Broker] = front.broker
+        self.site: Final = site
+        self.key: Final = key
+        self.session: Final = session
+        self.service = service
+        """The service where it is attached; None while it is not."""
+        self.peer = peer
+        """The connection where it is attached; None while it is not."""
+        self.owner: Final = Owner(SESSION, connection=None if peer is None else peer._owner)
+        """As the model knows it: the owner of exclusive queues, subscriptions and transactions."""
+        self.kept: Final = session._max_timeout != 0
+        """Whether it counts as one that outlives its connection."""
+        self.consumers: Final[dict[str, Consumer]] = {}
+        self.unsettled: Final[ById[Unsettled]] = ById()
+        self.shown: Final = MutableRangeSet()
+        """The ids of those in `unsettled` that are not acquired and may be: the ones in `missed` apart."""
+        self.taken: MutableRangeSet | None = None
+        """The ids of those in `unsettled` that are acquired; None as long as nothing was shown: then all of them are."""
+        self.missed: Final[ById[Missed]] = ById()
+        """The others in `unsettled` that are not acquired: somebody else has them, or they are gone."""
+        self.sated: Final[OrderedDict[Consumer, None]] = OrderedDict()
+        """Consumers that get nothing because too much is unsettled."""
+        self.tx: Work | None = None
+        """What the local transaction holds back, once tx.select has arrived."""
+        self.pledged: Final = Pledges()
+        """What was accepted in a local transaction, this or an earlier one, and is not settled; it is not in `unsettled`."""
+        self.ended = False
+        self.owing: Final[dict[int, Struct | None]] = {}
+        """Results that are not sent yet: it is detached, or an entry is not journalled."""
+        self.failing: tuple[int | None, int, str, int | None] | None = None
+        """The exception that could not be sent while it was detached."""
+        self._waiting: Final[set[int]] = set()  # the ids of `owing` that wait for the journal
+        self.accepts: Final = MutableRangeSet()  # publishes that are to be accepted
+        self.rejects: Final[dict[int, MutableRangeSet]] = {}  # and to be rejected, by code
+        front.sessions[key] = self
+        if self.kept:
+            front.kept.begins(key)
+
+    @property
+    def work(self) -> Work | None:
+        """What the transaction holds back to which transfers and accepts belong now; None when there is none."""
+        return self.tx if self.tx is not None else self.site.coordinator.work(self.owner)
+
+    @property
+    def reading(self) -> Reading:
+        """How headers are read on the connection that it is attached to."""
+        return self.peer._connection.reading if self.peer is not None else DEFAULT_READING
+
+    @property
+    def throttles(self) -> bool:
+        """Whether it supports producer flow control."""
+        return self.service is not None and self.service.session_flow
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it can send now."""
+        session = self.session
+        channel = session._channel
+        return session._speaks and channel is not None and channel.carrier._closed_cause is None
+
+    # --- attachment -------------------------------------------------------------------------------------------------------
+
+    def attached(self) -> None:
+        """The session can send: sends what waited, and messages where there is credit."""
+        for id in [id for id in self.owing if id not in self._waiting]:
+            if self.speaks:
+                self.result(id, self.owing.pop(id))
+        if self.failing is not None and self.speaks:
+            self.fail(*self.failing)
+        if self.ended:
+            return
+        self.broker._settling[self] = None
+        self.front.throttle.attached(self)
+        for consumer in list(self.consumers.values()):
+            consumer.wake()
+
+    def moved(self, service: SessionService) -> None:
+        """It is being attached to that connection."""
+        self.service = service
+        self.peer = service.peer
+        self.owner.moved(service.peer._owner)
+        self.broker._agenda.forget(self)
+        self.front.touched(self.key)
+
+    def detached(self) -> None:
+        """The session has lost its transport: it ends, or is kept for as long as was granted."""
+        if self.ended:
+            return
+        if self.session.state == "ended":
+            self.end()
+        else:
+            self.service = self.peer = None
+            self.owner.moved(None)
+            self.broker._keep(self)
+
+    def tick(self, now: float) -> None:
+        """Says what time it is while it is detached: it may be over."""
+        moment = self.session.tick(now)
+        if self.session.state == "ended":
+            self.end()
+        elif not self.ended:
+            self.broker._agenda.note(self, moment)
+
+    # --- answers ----------------------------------------------------------------------------------------------------------
+
+    def complete(self, id: int) -> None:
+        """The command is executed."""
+        session = self.session
+        if session.state in ("attached", "resuming", "detached"):
+            session._complete_one(id)
+            if self.peer is not None:
+                self.broker._wrote(self.peer)
+
+    def complete_after(self, number: int, id: int) -> None:
+        """The command is executed once that entry is journalled."""
+        if number:
+            self.broker._journals.after(number, lambda: self.complete(id))
+        else:
+            self.complete(id)
+
+    def result(self, id: int, value: Struct | None) -> None:
+        """The command is executed, and has this result."""
+        if self.ended:
+            return
+        if not self.speaks:
+            self.owing[id] = value
+            return
+        try:
+            self.session.result(id, value)
+        except (EncodeError, LimitError) as error:
+            self.fail(id, ErrorCode.RESOURCE_LIMIT_EXCEEDED, str(error))
+            return
+        self.complete(id)
+
+    def result_after(self, number: int, id: int, value: Struct | None) -> None:
+        """As `result`, once that entry is journalled."""
+        if number <= self.broker._journals.done:
+            self.result(id, value)
+            return
+        self.owing[id] = value
+        self._waiting.add(id)
+        self.broker._journals.after(number, lambda: self._journalled(id))
+
+    def _journalled(self, id: int) -> None:
+        self._waiting.discard(id)
+        if id in self.owing:
+            self.result(id, self.owing.pop(id))
+
+    def fits(self, value: Struct) -> bool:
+        """Whether a result fits into one frame of the connection."""
+        channel = self.session._channel
+        if channel is None:
+            return True
+        try:
+            size = len(channel.layout.encode_struct32(value))
+        except EncodeError:
+            return False
+        return size + RESULT_OCTETS <= channel.carrier._max_frame_size
+
+    @property
+    def frame_octets(self) -> int:
+        """Octets of the largest frame of the connection that it is attached to."""
+        channel = self.session._channel
+        return channel.carrier._max_frame_size if channel is not None else MAX_FRAME_SIZE
+
+    def refuse(self, id: int | None, refused: Refused) -> None:
+        """The command cannot be done: that ends the session."""
+        code = code_of(refused, self.session.profile.error_codes)
+        self.fail(id, code, refused.text, field_index_of(refused) if id is not None else None)
+
+    def fail(self, id: int | None, code: int, text: str, field_index: int | None = None) -> None:
+        """Says an exception, which ends the session."""
+        if self.speaks:
+            peer = self.peer
+            self.session.fail(id, code, text[:MOST_TEXT], field_index=field_index)
+            if peer is not None:
+                self.broker._wrote(peer)
+            self.end()
+        else:
+            self.failing = self.failing or (id, code, text, field_index)
+
+    def say(self, *commands: Command) -> bool:
+        """Says commands that nothing depends on; False when that cannot be done now."""
+        try:
+            for command in commands:
+                self.session.send(command)
+        except AmqpError:  # it is not attached, or replay is full
+            return False
+        if self.peer is not None:
+            self.broker._wrote(self.peer)
+        return True
+
+    # --- publishes with accept-mode explicit ---------------------------------------------------------------------------
+
+    def accept(self, id: int) -> None:
+        """A publish with accept-mode explicit is accepted; said with others, before the octets are taken."""
+        if not self.ended:
+            self.accepts.add(id)
+            self.broker._settling[self] = None
+
+    def reject(self, id: int, code: RejectCode) -> None:
+        """A publish with accept-mode explicit is rejected."""
+        if not self.ended:
+            self.rejects.setdefault(code, MutableRangeSet()).add(id)
+            self.broker._settling[self] = None
+
+    def settle(self) -> None:
+        """Says which publishes are accepted and which rejected."""
+        if self.ended or not self.speaks or not (self.accepts or self.rejects):
+            return
+        commands: list[Command] = []
+        if self.accepts:
+            commands += [message.Accept(ids) for ids in parts(self.session, self.accepts.freeze())]
+        for code, rejected in self.rejects.items():
+            commands += [message.Reject(ids, code) for ids in parts(self.session, rejected.freeze())]
+        self.accepts.clear()
+        self.rejects.clear()
+        try:
+            for command in commands:
+                self.session.send(command)
+        except LimitError as error:
+            self.fail(None, ErrorCode.RESOURCE_LIMIT_EXCEEDED, str(error))
+        if self.peer is not None:
+            self.broker._wrote(self.peer)
+
+    # --- what it was sent -------------------------------------------------------------------------------------------------
+
+    def completed(self, ids: RangeSet) -> None:
+        """The client has completed our commands: windows may be open again, and what it did not have to accept is over."""
+        unsettled = self.unsettled
+        if unsettled:
+            for id in unsettled.among(ids):
+                if not unsettled[id].explicit:
+                    self.settled(id)
+            self.slacken()
+        for subscriber in self.session._replenished:
+            consumer = self.consumers.get(subscriber.destination)
+            if consumer is not None and consumer.subscriber is subscriber:
+                consumer.wake()
+
+    def settled(self, id: int) -> Unsettled:
+        """A transfer is unsettled no more."""
+        record = self.unsettled.remove(id)
+        if record.acquired:
+            if self.taken is not None:
+                self.taken.discard_id(id)
+        else:
+            self.shown.discard_id(id)
+            if id in self.missed:
+                self.missed.remove(id).forget()
+        return record
+
+    def show(self, id: int) -> None:
+        """A transfer is unsettled, and not acquired."""
+        if self.taken is None:
+            self.taken = MutableRangeSet()
+            self.taken.update(RangeSet.of(*[each for each, record in self.unsettled.items() if record.acquired]))
+        self.shown.add(id)
+
+    def acquired(self, ids: RangeSet) -> RangeSet:
+        """Those of the ids that are unsettled and acquired: what was only shown costs nothing, however often it is named."""
+        return self.unsettled.ids.common(ids) if self.taken is None else self.taken.common(ids)
+
+    def slacken(self) -> None:
+        """Less is unsettled than a moment ago: who got nothing because of that may go on."""
+        sated = self.sated
+        room = self.broker.limits.unaccepted_transfers - len(self.unsettled)
+        while sated and room > 0:  # as many as may get something; the others when it turns out that there is still room
+            consumer, _ = sated.popitem(last=False)
+            if self.consumers.get(consumer.destination) is consumer:
+                consumer.wake()
+                room -= 1
+                self.site.slack[self] = None
+
+    def gone(self, consumer: Consumer) -> None:
+        """The queue of a subscription is deleted: the session hears of it as soon as it can be spoken to."""
+        if self.consumers.get(consumer.destination) is consumer:
+            del self.consumers[consumer.destination]
+        self.broker._bereaved.append((self, consumer.queue.name))
+
+    def bereave(self, queue: str) -> None:
+        """Says that a queue was deleted under a subscription."""
+        self.refuse(None, Refused(SUBSCRIBE_QUEUE_DELETED, queue=queue))
+
+    # --- the end ----------------------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """The session is over: all that it held is given back."""
+        if self.ended:
+            return
+        self.ended = True
+        front, broker = self.front, self.broker
+        if front.sessions.get(self.key) is self:
+            del front.sessions[self.key]
+        if self.kept:
+            front.kept.ends(self.key)
+        front.touched(self.key)
+        broker._agenda.forget(self)
+        broker._settling.pop(self, None)
+        front.throttle.ended(self)
+        self.owing.clear()
+        self.sated.clear()
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """What it has acquired is available again, its queues are free or gone."""
+        host = self.site.host
+        if self.tx is not None:
+            self.tx.rollback(False)
+        self.site.coordinator.owner_ended(self.owner)
+        entries = [record.entry for record in self.unsettled.values() if record.acquired]
+        entries += [record.entry for record in self.pledged.values()]
+        self.unsettled.clear()
+        self.pledged.clear()
+        self.shown.clear()
+        self.taken = None
+        for missed in self.missed.values():
+            missed.forget()
+        self.missed.clear()
+        self.site.slack.pop(self, None)
+        if entries:
+            host.release(entries, True)
+        consumers = list(self.consumers.values())
+        self.consumers.clear()
+        for consumer in consumers:
+            consumer.cancel()
+        host.owner_ended(self.owner)
+
+    def __repr__(self) -> str:
+        return f"<SessionHolder of {self.session!r}>"

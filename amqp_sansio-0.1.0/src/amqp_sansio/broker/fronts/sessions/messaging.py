@@ -1,0 +1,182 @@
+"""Commands of class message, transfers apart: subscriptions, their credit, and what becomes of what was transferred."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+from amqp_sansio.broker.fronts.sessions.holder import Missed
+from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
+from amqp_sansio.engine.subscription import Subscriber
+from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
+from amqp_sansio.spec import message
+from amqp_sansio.spec.message import Acquired, MessageResumeResult
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+    from amqp_sansio.broker.model.entry import Entry
+
+Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
+
+
+def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> None:
+    """message.subscribe: no credit yet, so nothing comes.  The destination may be left out: its name is the empty one."""
+    destination = command.destination or ""
+    if destination in holder.consumers:
+        raise Refused(conditions.SUBSCRIBE_TWICE, destination=destination)
+    most = holder.broker.limits.subscribers
+    if holder.site.subscribers >= most:
+        raise Refused(conditions.LIMIT, limit="subscribers", value=most, why=f"there would be {most + 1}")
+    queue, modes = command.queue or "", (command.accept_mode or 0, command.acquire_mode or 0)
+    asked = read_subscription_arguments(command.arguments, holder.broker.limits) if command.arguments else NOTHING_ASKED
+    known = holder.session._subscribers.get(destination)
+    if known is None or (known.queue, known.accept_mode, known.acquire_mode) != (queue, *modes):
+        # The engine has heard more of a session that was resumed than we: this one was cancelled, and gets nothing.
+        known = Subscriber(queue, destination, *modes)
+    holder.consumers[destination] = Consumer(holder, queue, known, command.exclusive, asked)
+    if command.arguments:
+        holder.broker.hints.given(command.VERB, command.arguments)
+    holder.complete(id)
+
+
+def cancel(holder: SessionHolder, id: int, command: message.Cancel) -> None:
+    """message.cancel: what was transferred can still be settled."""
+    destination = command.destination or ""
+    consumer = holder.consumers.pop(destination, None)
+    if consumer is None:
+        raise Refused(conditions.CANCEL_NO_DESTINATION, destination=destination)
+    holder.complete_after(consumer.cancel(), id)
+
+
+def _consumer(holder: SessionHolder, command: Flowing, condition: Condition) -> Consumer:
+    consumer = holder.consumers.get(command.destination or "")
+    if consumer is None:
+        raise Refused(condition, destination=command.destination or "")
+    return consumer
+
+
+def flow(holder: SessionHolder, id: int, command: message.Flow) -> None:
+    """message.flow: the engine has added the credit; the consumer sends what it can now."""
+    _consumer(holder, command, conditions.FLOW_NO_DESTINATION).wake()
+    holder.complete(id)
+
+
+def set_flow_mode(holder: SessionHolder, id: int, command: message.SetFlowMode) -> None:
+    """message.set-flow-mode: the engine has done it, and what credit was left is left still."""
+    consumer = _consumer(holder, command, conditions.SET_FLOW_MODE_NO_DESTINATION)
+    if conditions.SET_FLOW_MODE_CREDIT.counts(holder.session.profile.error_codes) and not consumer.subscriber._book.ends_empty:
+        raise Refused(conditions.SET_FLOW_MODE_CREDIT, destination=command.destination or "")
+    consumer.wake()
+    holder.complete(id)
+
+
+def flush(holder: SessionHolder, id: int, command: message.Flush) -> None:
+    """message.flush: completes when all was transferred that credit and queue allow now."""
+    _consumer(holder, command, conditions.FLUSH_NO_DESTINATION).flush(id)
+
+
+def stop(holder: SessionHolder, id: int, command: message.Stop) -> None:
+    """message.stop: the engine has taken the credit away, so that nothing comes after this completes."""
+    _consumer(holder, command, conditions.STOP_NO_DESTINATION).wake()
+    holder.complete(id)
+
+
+def accept(holder: SessionHolder, id: int, command: message.Accept) -> None:
+    """message.accept: what is acquired is off its queue; ids that are over or were never known are ignored."""
+    unsettled = holder.unsettled
+    named = command.transfers or EMPTY
+    ids = unsettled.among(named)
+    entries = [record.entry for each in ids if (record := unsettled[each]).acquired]
+    work = holder.work
+    number = 0
+    if work is not None and work is holder.tx:
+        work.admit(len(entries))
+        for each in ids:
+            if unsettled[each].acquired:
+                holder.pledged[each] = unsettled[each]
+        holder.pledged.accept(named)
+    elif work is not None:
+        work.accept(entries)
+    elif entries:
+        number = holder.site.host.dequeue(entries)
+    for each in ids:
+        holder.settled(each)
+    holder.slacken()
+    holder.complete_after(number, id)
+
+
+def _withdraw_accepts(holder: SessionHolder, ids: RangeSet) -> None:
+    """Transfers that a local transaction has accepted are unsettled again: neither reject nor release waits for commit.
+
+    qpid.messaging releases at each rollback whatever it has accepted before.
+    """
+    pledged = holder.pledged
+    for each in pledged.among(ids):
+        holder.unsettled[each] = pledged.remove(each)
+        if holder.taken is not None:
+            holder.taken.add(each)
+
+
+def reject(holder: SessionHolder, id: int, command: message.Reject) -> None:
+    """message.reject: what is acquired goes to the alternate exchange of its queue, or nowhere; the rest is ignored."""
+    ids = command.transfers or EMPTY
+    _withdraw_accepts(holder, ids)
+    unsettled = holder.unsettled
+    rejected = unsettled.among(holder.acquired(ids))
+    number = holder.site.host.reject([unsettled[each].entry for each in rejected]) if rejected else 0
+    for each in rejected:  # only now: a refused reject ends the session, which gives back what is unsettled
+        holder.settled(each)
+    holder.slacken()
+    holder.complete_after(number, id)
+
+
+def release(holder: SessionHolder, id: int, command: message.Release) -> None:
+    """message.release: what is acquired is available again, in its place; what is not is forgotten."""
+    ids = command.transfers or EMPTY
+    _withdraw_accepts(holder, ids)
+    unsettled = holder.unsettled
+    entries: list[Entry] = []
+    for each in unsettled.among(ids):
+        record = holder.settled(each)
+        if record.acquired:
+            entries.append(record.entry)
+    if entries:
+        holder.site.host.release(entries, command.set_redelivered)
+    holder.slacken()
+    holder.complete(id)
+
+
+def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
+    """message.acquire: the result names those that are the session's now."""
+    unsettled = holder.unsettled
+    ids = command.transfers or EMPTY
+    shown = holder.shown.common(ids)
+    had = holder.pledged.ids.common(ids) | holder.acquired(ids)
+    mine = MutableRangeSet(had)
+    gone: list[Entry] = []
+    for each in unsettled.among(shown):
+        record = unsettled[each]
+        if not record.entry.queue.acquire(record.entry):
+            holder.shown.discard_id(each)
+            holder.missed[each] = Missed(holder, each, record.entry)
+            continue
+        record.acquired = True
+        holder.shown.discard_id(each)
+        if not record.explicit:  # nobody will accept it: it is off the queue at once
+            del unsettled[each]
+            gone.append(record.entry)
+        elif holder.taken is not None:
+            holder.taken.add(each)
+        mine.add(each)
+    number = holder.site.host.dequeue(gone) if gone else 0
+    holder.slacken()
+    holder.result_after(number, id, Acquired(mine.freeze()))
+
+
+def resume(holder: SessionHolder, id: int, command: message.Resume) -> None:
+    """message.resume: nothing is kept of a message that did not come whole, so that it begins anew."""
+    if (command.destination or "") not in holder.consumers:
+        raise Refused(conditions.RESUME_NO_DESTINATION, destination=command.destination or "")
+    holder.result(id, MessageResumeResult(0))

@@ -1,0 +1,109 @@
+"""Transfers, as the model takes messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Final
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.fronts.sessions.form import NOTHING, envelope_of, rebuilt, user_id_of
+from amqp_sansio.broker.model.intake import Intake
+from amqp_sansio.broker.model.message import Envelope, Message
+from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, Transfer
+from amqp_sansio.wire.headers import decode_headers, encode_headers
+from amqp_sansio.wire.octets import u32
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+
+CACHED: Final = 1024
+"""Envelopes that are remembered by what they were made of; all are forgotten when there are more."""
+CACHED_OCTETS: Final = 512
+"""Octets of a header that is worth remembering."""
+LATEST: Final = 2**63 - 1
+"""What a datetime can hold at most that is read with a sign."""
+MILLISECONDS: Final = 10**11
+"""An expiration from here on is in milliseconds, as Java's clients write it and want it back; others are in seconds."""
+
+
+class Reception:
+    """Makes messages of transfers: one for each broker.
+
+    Where the intake knows the epoch, the expiration of a message with a ttl is written into its header, in the unit in which
+    its publisher wrote one.
+    """
+
+    __slots__ = ("_cache", "_intake")
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake: Final = intake
+        self._cache: dict[tuple[str, bytes], Envelope] = {}
+
+    def read(
+        self,
+        transfer: Transfer,
+        header: bytes,
+        body: bytes,
+        now: float = 0.0,
+        identity: str | None = None,
+        structs: Sequence[Struct] | None = None,
+        reading: Reading = DEFAULT_READING,
+        empty_body: bool = False,
+        publisher: int = 0,
+    ) -> Message:
+        """The message of a transfer.  `structs` are those of the header when they have been read already; `empty_body`: there
+        is a body segment of 0 octets; `publisher` is the number of the connection, 0 when it has none.
+
+        Refused: 403 when message-properties name a user who is not `identity` (None: nobody looks; of a name with a realm the
+        part before "@" is enough); 503 for a header that cannot be read; 540 for a fragment.
+        """
+        exchange = transfer.destination or ""
+        envelope = None if empty_body else self._cache.get((exchange, header))
+        if envelope is None:
+            envelope = self._envelope(exchange, header, structs, reading, now, empty_body)
+        if envelope.user_id and identity is not None:
+            users = identity.encode("utf-8", "surrogateescape"), identity.partition("@")[0].encode("utf-8", "surrogateescape")
+            if envelope.user_id not in users:
+                raise Refused(conditions.TRANSFER_USER_ID, user=envelope.user_id, identity=identity)
+        return self._intake.made(envelope, body, now, publisher)
+
+    def _envelope(
+        self, exchange: str, header: bytes, structs: Sequence[Struct] | None, reading: Reading, now: float, empty_body: bool
+    ) -> Envelope:
+        try:
+            if structs is None:
+                structs = decode_headers(header, 0, len(header), reading)
+            delivery, rest = _parted(header, structs)
+            # ttl: what the broker adds is the moment; a publisher who says one without a ttl is believed by the consumer alone
+            expiration = None
+            if delivery.ttl is not None and self._intake.epoch is not None:
+                moment = self._intake.epoch + now + delivery.ttl / 1000
+                expiration = min(ceil(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment), LATEST)
+            made = encode_headers([rebuilt(delivery, exchange=exchange, expiration=expiration)]) + rest
+        except (DecodeError, EncodeError) as why:
+            raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
+        envelope = envelope_of(made, exchange, delivery, user_id_of(structs), empty_body)
+        if expiration is None and len(header) <= CACHED_OCTETS and not empty_body:
+            if len(self._cache) >= CACHED:
+                self._cache.clear()
+            self._cache[exchange, header] = envelope
+        return envelope
+
+
+def _parted(header: bytes, structs: Sequence[Struct]) -> tuple[DeliveryProperties, bytes]:
+    """The delivery-properties, and all other structs as they came."""
+    delivery = None
+    rest: list[bytes] = []
+    p = 0
+    for struct in structs:
+        q = p + 4 + u32(header, p)[0]
+        if type(struct) is DeliveryProperties and delivery is None:
+            delivery = struct
+        elif type(struct) is FragmentProperties and not (struct.first and struct.last):
+            raise Refused(conditions.TRANSFER_FRAGMENT)
+        else:
+            rest.append(header[p:q])
+        p = q
+    return delivery or NOTHING, b"".join(rest)

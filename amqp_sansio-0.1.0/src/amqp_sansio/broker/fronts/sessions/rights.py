@@ -1,0 +1,164 @@
+"""What each command needs to be allowed to do: the requests that a broker with rules judges before it does the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from amqp_sansio.broker.access.rule import Kind, Request, Verb
+from amqp_sansio.broker.conditions import ACCESS_DENIED, Refused
+from amqp_sansio.engine.xid import show
+from amqp_sansio.kernel.serials import EMPTY
+from amqp_sansio.ledger.demarcation import key_of
+from amqp_sansio.spec import dtx, exchange, file, message, queue, stream
+from amqp_sansio.spec.base import Command
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.access.guard import Guard
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+    from amqp_sansio.broker.transactions.branch import Branch
+
+_Wants: TypeAlias = Iterator[tuple[Verb, Kind, str, str | None]]
+
+_NOT_ACQUIRED: Final = 1
+"""Value of acquire-mode in message.subscribe."""
+
+
+def demand(guard: Guard, holder: SessionHolder, command: Command) -> None:
+    """Refused unless the session may do all that the command needs."""
+    host, identity, _ = holder.key
+    wants = WANTS.get(type(command))
+    if wants is not None:
+        for verb, kind, name, key in wants(holder, command):
+            guard.demand(Request(identity, verb, kind, name, key, host))
+    elif type(command) in BRANCHES:
+        _demand_branch(guard, holder, command)
+
+
+def to_subscribe(acquires: bool, exclusive: bool) -> Verb:
+    """What a subscription does: an exclusive one does more than look."""
+    return Verb.CONSUME if acquires or exclusive else Verb.BROWSE
+
+
+def demand_again(guard: Guard, holder: SessionHolder) -> None:
+    """Ends the session when it has a subscription to which it has no right any more."""
+    host, identity, _ = holder.key
+    for consumer in holder.consumers.values():
+        verb = to_subscribe(consumer.acquires, consumer.exclusive)
+        request = Request(identity, verb, Kind.QUEUE, consumer.queue.name, None, host)
+        if not guard.may(request):
+            holder.refuse(None, Refused(ACCESS_DENIED, why=str(request)))
+            return
+
+
+def _declare_queue(holder: SessionHolder, command: queue.Declare) -> _Wants:
+    yield Verb.QUERY if command.passive else Verb.CREATE, Kind.QUEUE, command.queue or "", None
+    if command.alternate_exchange and not command.passive:
+        yield Verb.PUBLISH, Kind.EXCHANGE, command.alternate_exchange, None
+
+
+def _declare_exchange(holder: SessionHolder, command: exchange.Declare) -> _Wants:
+    yield Verb.QUERY if command.passive else Verb.CREATE, Kind.EXCHANGE, command.exchange or "", None
+    if command.alternate_exchange and not command.passive:
+        yield Verb.PUBLISH, Kind.EXCHANGE, command.alternate_exchange, None
+
+
+def _of_queue(verb: Verb) -> Callable[[SessionHolder, Any], _Wants]:  # Any: each row takes its own command
+    def wants(holder: SessionHolder, command: Any) -> _Wants:
+        yield verb, Kind.QUEUE, command.queue or "", None
+
+    return wants
+
+
+def _binding(verb: Verb) -> Callable[[SessionHolder, Any], _Wants]:
+    def wants(holder: SessionHolder, command: Any) -> _Wants:
+        yield verb, Kind.QUEUE, command.queue or "", None
+        yield verb, Kind.EXCHANGE, command.exchange or "", command.binding_key or ""
+
+    return wants
+
+
+def _delete_exchange(holder: SessionHolder, command: exchange.Delete) -> _Wants:
+    yield Verb.DELETE, Kind.EXCHANGE, command.exchange or "", None
+
+
+def _query_exchange(holder: SessionHolder, command: exchange.Query) -> _Wants:
+    yield Verb.QUERY, Kind.EXCHANGE, command.name or "", None
+
+
+def _bound(holder: SessionHolder, command: exchange.Bound) -> _Wants:
+    yield Verb.QUERY, Kind.EXCHANGE, command.exchange or "", None
+    if command.queue:
+        yield Verb.QUERY, Kind.QUEUE, command.queue, None
+
+
+def _subscribe(holder: SessionHolder, command: message.Subscribe) -> _Wants:
+    acquires = command.acquire_mode != _NOT_ACQUIRED
+    yield to_subscribe(acquires, command.exclusive), Kind.QUEUE, command.queue or "", None
+
+
+def _acquire(holder: SessionHolder, command: message.Acquire) -> _Wants:
+    unsettled = holder.unsettled
+    shown = unsettled.among(holder.shown.common(command.transfers or EMPTY))
+    for name in dict.fromkeys([unsettled[each].entry.queue.name for each in shown]):
+        yield Verb.CONSUME, Kind.QUEUE, name, None
+
+
+def _publish_elsewhere(holder: SessionHolder, command: file.Publish | stream.Publish) -> _Wants:
+    if command.exchange:
+        yield Verb.PUBLISH, Kind.EXCHANGE, command.exchange, command.routing_key or ""
+    else:
+        yield Verb.PUBLISH, Kind.QUEUE, command.routing_key or "", None
+
+
+WANTS: Final[dict[type[Command], Callable[[SessionHolder, Any], _Wants]]] = {
+    message.Subscribe: _subscribe,
+    message.Acquire: _acquire,
+    queue.Declare: _declare_queue,
+    queue.Delete: _of_queue(Verb.DELETE),
+    queue.Purge: _of_queue(Verb.PURGE),
+    queue.Query: _of_queue(Verb.QUERY),
+    exchange.Declare: _declare_exchange,
+    exchange.Delete: _delete_exchange,
+    exchange.Query: _query_exchange,
+    exchange.Bind: _binding(Verb.BIND),
+    exchange.Unbind: _binding(Verb.UNBIND),
+    exchange.Bound: _bound,
+    file.Consume: _of_queue(Verb.CONSUME),
+    file.Publish: _publish_elsewhere,
+    stream.Consume: _of_queue(Verb.CONSUME),
+    stream.Publish: _publish_elsewhere,
+}
+"""By command.  What is in no row touches only what the session has got by one that is: its subscriptions, what it was sent,
+its transactions."""
+
+BRANCHES: Final = frozenset({
+    dtx.Start, dtx.End, dtx.Prepare, dtx.Commit, dtx.Rollback, dtx.Forget, dtx.GetTimeout, dtx.SetTimeout,
+})  # fmt: skip
+"""Commands that name a branch: it belongs to the identity that began it."""
+
+
+def _demand_branch(guard: Guard, holder: SessionHolder, command: Any) -> None:
+    """Refused for a branch that somebody else began, and alike for an unknown one: the client learns nothing of it."""
+    host, identity, _ = holder.key
+    if command.xid is None:
+        return  # the coordinator refuses that
+    branch = holder.site.coordinator.branches.get(key_of(command.xid))
+    if branch is None and type(command) is dtx.Start and not (command.join or command.resume):
+        return
+    if (branch is None or branch.identity != identity) and not guard.manages(identity, host):
+        who = repr(identity) if identity else "anonymous"
+        raise Refused(ACCESS_DENIED, why=f"{who} may not manage branch {show(key_of(command.xid))}, which it did not begin")
+
+
+def own_branches(holder: SessionHolder) -> Callable[[Branch], bool] | None:
+    """Which branches the session may know of; None: all."""
+    guard = holder.broker._guard
+    host, identity, _ = holder.key
+    if guard is None or guard.manages(identity, host):
+        return None
+
+    def own(branch: Branch) -> bool:
+        return branch.identity == identity
+
+    return own

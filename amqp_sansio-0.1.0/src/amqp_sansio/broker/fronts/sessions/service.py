@@ -1,0 +1,163 @@
+"""What is done for one connection on which sessions are spoken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.fronts.service import Service
+from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+from amqp_sansio.broker.fronts.sessions.publishing import publish
+from amqp_sansio.broker.fronts.sessions.table import execute
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import (
+    AttachRequested,
+    Authenticated,
+    CommandReceived,
+    CommandsCompleted,
+    Event,
+    ExceptionReceived,
+    SessionAttached,
+    SessionDetached,
+    TransferReceived,
+)
+from amqp_sansio.spec.codes import DetachCode
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.fronts.sessions.front import Sessions
+    from amqp_sansio.broker.peer import Peer
+
+SESSION_FLOW: Final = "qpid.session_flow"
+"""The client property by which a client says that it understands to be throttled."""
+
+
+class SessionService(Service):
+    """Acts on the words of a connection's sessions, and on requests for one."""
+
+    serves = True
+
+    def __init__(self, front: Sessions, peer: Peer) -> None:
+        super().__init__(peer)
+        self.front: Final = front
+        self.holders: Final[dict[bytes, SessionHolder]] = {}
+        """By name, what the sessions hold that were attached here last."""
+        self.session_flow = False
+        """Whether the client understands to be throttled."""
+        self._requested: AttachRequested | None = None
+
+    @property
+    def _connection(self) -> ServerConnection:
+        connection = self.peer._connection
+        assert isinstance(connection, ServerConnection)
+        return connection
+
+    def act_on(self, event: Event) -> None:
+        """Does what an event asks for: the three that come for each message first."""
+        kind = type(event)
+        if kind is TransferReceived:
+            assert isinstance(event, TransferReceived)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                publish(holder, event)
+        elif kind is CommandsCompleted:
+            assert isinstance(event, CommandsCompleted)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                holder.completed(event.ids)
+        elif kind is CommandReceived:
+            assert isinstance(event, CommandReceived)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                execute(holder, event)
+        else:
+            self._act(event)
+
+    def _act(self, event: Event) -> None:
+        match event:
+            case AttachRequested():
+                self._attach(event)
+            case SessionAttached():
+                holder = self.holders.get(event.session)
+                if holder is not None:
+                    holder.attached()
+            case SessionDetached():
+                self._detached(event.session)
+            case ExceptionReceived():
+                holder = self.holders.get(event.session)
+                if holder is not None:
+                    holder.end()
+            case _:  # of the connection; or what a session confirmed or skipped, a result that nobody asked for
+                if isinstance(event, Authenticated):
+                    self.session_flow = SESSION_FLOW in event.client_properties
+                super().act_on(event)
+
+    def _attach(self, event: AttachRequested) -> None:
+        """Attaches a session: a new one, or the one of that principal and name that was kept."""
+        front, peer, connection, name = self.front, self.peer, self._connection, event.session
+        broker, site = peer._broker, peer._site
+        assert site is not None  # nobody attaches before open-ok
+        if peer._config.attach == "refuse":
+            connection.refuse(name)
+            return
+        key = (site.host.name, peer._identity or "", name)
+        number = front.touched(key)
+        if number > broker._journals.done:  # until then a restart would bring back the session, or messages, as they were
+            self._requested = event
+            peer._waits = True
+            broker._journals.after(number, self._attach_again)
+            return
+        known = front.sessions.get(key)
+        if known is not None:
+            session = known.session
+            holder = session._channel
+            if holder is not None and not event.force:
+                connection.refuse(name, DetachCode.SESSION_BUSY)
+                return
+            if session._timeout == 0 or session.state not in ("attached", "resuming", "detached"):
+                # Nobody wanted it to live on its own: whoever attaches by force begins anew (as old clients do).
+                if holder is not None:
+                    holder.force_off()
+                known.end()
+                if known.peer is not None and known.peer is not peer:
+                    broker._wrote(known.peer)
+            else:
+                before = known.peer
+                connection.accept(name, resume=session)
+                known.moved(self)
+                if before is not None and before is not peer:
+                    broker._wrote(before)
+                self.holders[name] = known
+                return
+        timeout = peer._config.session_timeout
+        if timeout != 0 and not front.kept.has_room(key):
+            timeout = 0
+        session = connection.accept(name, timeout=timeout)
+        session._timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
+        self.holders[name] = SessionHolder(front, self, site, key, session)
+
+    def _attach_again(self) -> None:
+        event, self._requested = self._requested, None
+        peer = self.peer
+        peer._waits = False
+        if event is not None and not peer._ended and peer._connection._closed_cause is None:
+            self._attach(event)
+            peer._broker._wrote(peer)
+        peer._broker._stored(peer)
+
+    def _detached(self, name: bytes) -> None:
+        holder = self.holders.get(name)
+        if holder is None:
+            return
+        if holder.peer is not self.peer:  # it was taken to another connection, or is over
+            del self.holders[name]
+        elif holder.session._channel is None:
+            del self.holders[name]
+            holder.detached()
+
+    def drained(self) -> None:
+        """Who waited until some of what is kept for replay was confirmed goes on, and hears that it may publish again."""
+        super().drained()
+        throttle = self.front.throttle
+        if throttle.owing:
+            for holder in list(self.holders.values()):
+                if holder in throttle.owing:
+                    throttle.attached(holder)

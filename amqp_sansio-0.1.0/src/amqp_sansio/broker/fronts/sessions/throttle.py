@@ -1,0 +1,96 @@
+"""Producer flow control: stops publishers into a queue that is too long, if they support it.
+
+Said as message.set-flow-mode, message.stop and message.flow on destination "", which is every transfer of the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE
+from amqp_sansio.spec.message import Flow, SetFlowMode, Stop
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+    from amqp_sansio.broker.model.queue import Queue
+
+
+class Throttle:
+    """Which queues are too long, and whose sessions wait for that to change."""
+
+    __slots__ = ("_most", "_queues", "_told", "_waiting", "owing")
+
+    def __init__(self, most: int) -> None:
+        self._most: Final = most  # messages of a queue from which on it is too long
+        self._queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
+        self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
+        self.owing: Final[dict[SessionHolder, None]] = {}
+        """Sessions to which going on could not be sent: too much is kept for replay."""
+        self._told: Final[dict[SessionHolder, bool]] = {}  # whether a session was told to stop, of those that were ever told
+
+    def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
+        """The session has published into these queues."""
+        if not holder.throttles:
+            return
+        for queue in queues:
+            if queue.messages >= self._most and holder not in self._queues.get(queue, ()):
+                if not self._waiting.get(holder):
+                    words = (Stop(""),) if holder in self._told else (SetFlowMode("", CREDIT_MODE), Stop(""))
+                    if not holder.say(*words):
+                        return
+                    self._told[holder] = True
+                self._waiting.setdefault(holder, {})[queue] = None
+                self._queues.setdefault(queue, {})[holder] = None
+
+    def relieve(self) -> None:
+        """Looks at the queues that were too long: publishers into one that is not any more may go on."""
+        for queue in list(self._queues):
+            if queue.messages <= self._most // 2 or queue.deleted:
+                for holder in self._queues.pop(queue):
+                    waiting = self._waiting[holder]
+                    del waiting[queue]
+                    if not waiting:
+                        del self._waiting[holder]
+                        self._resume(holder)
+
+    def _resume(self, holder: SessionHolder) -> None:
+        if self._told.get(holder):
+            if holder.say(Flow("", MESSAGE, INFINITE)):
+                self._told[holder] = False
+                self.owing.pop(holder, None)
+            elif holder.speaks:  # else it is looked at when it is attached
+                self.owing[holder] = None
+
+    @property
+    def relievable(self) -> bool:
+        """Whether a queue that was too long is not any more, so that `relieve` has something to do."""
+        return any(queue.messages <= self._most // 2 or queue.deleted for queue in self._queues)
+
+    def attached(self, holder: SessionHolder) -> None:
+        """The session can send again: sends what it could not."""
+        if holder not in self._waiting:
+            self._resume(holder)
+
+    def told(self, holder: SessionHolder) -> bool | None:
+        """Whether the session is stopped; None when it never was."""
+        return self._told.get(holder)
+
+    def restored(self, holder: SessionHolder, told: bool) -> None:
+        """A session is there again that was stopped, or that may go on."""
+        self._told[holder] = told
+
+    def ended(self, holder: SessionHolder) -> None:
+        """The session is over."""
+        self._told.pop(holder, None)
+        self.owing.pop(holder, None)
+        for queue in self._waiting.pop(holder, ()):
+            holders = self._queues[queue]
+            del holders[holder]
+            if not holders:
+                del self._queues[queue]
+
+    @property
+    def busy(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._queues)

@@ -1,0 +1,11 @@
+"""Which families a broker serves when nobody says otherwise."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.broker.fronts.front import Front
+from amqp_sansio.broker.fronts.sessions.front import Sessions
+
+FRONTS: Final[tuple[type[Front], ...]] = (Sessions,)
+"""One front for each; whom a front serves, its `CONNECTION` says."""

@@ -1,0 +1,294 @@
+"""What is durable, as plain values: where the operations of a snapshot and of later journal entries are added up.
+
+It knows nothing of the model: a broker is built from it once everything is in.  Operations that cannot follow on what is there
+raise RestoreError, so that a journal with a hole in it is never taken for a whole one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from amqp_sansio.broker.operations import (
+    Bound,
+    BranchDecided,
+    BranchEnded,
+    BranchPrepared,
+    Closed,
+    Dequeued,
+    Enqueued,
+    Entry,
+    ExchangeDeclared,
+    ExchangeDeleted,
+    Marks,
+    MessageStored,
+    Opened,
+    Operation,
+    QueueDeclared,
+    QueueDeleted,
+    SessionLeft,
+    Unbound,
+)
+from amqp_sansio.errors import RestoreError
+from amqp_sansio.ledger.demarcation import XidKey
+
+
+class HostLedger:
+    """The durable part of one virtual host."""
+
+    __slots__ = (
+        "_branches",
+        "_deleted",
+        "_deletions",
+        "_keys",
+        "_places",
+        "_prepared_after",
+        "bindings",
+        "contents",
+        "decided",
+        "deleted",
+        "exchanges",
+        "lent",
+        "messages",
+        "name",
+        "queues",
+        "transient",
+        "volatile",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+        self.exchanges: Final[dict[str, ExchangeDeclared]] = {}
+        """The predeclared ones apart."""
+        self.queues: Final[dict[str, QueueDeclared]] = {}
+        self.bindings: Final[dict[str, dict[tuple[str, str], Bound]]] = {}
+        """By queue, and then by exchange and key."""
+        self.messages: Final[dict[int, MessageStored]] = {}
+        self.contents: Final[dict[str, dict[int, bool]]] = {}
+        """By queue, the numbers of its messages in their order, and whether each counts as redelivered."""
+        self._keys: Final[dict[str, dict[tuple[str, str], None]]] = {}  # by exchange, the queues and keys of its bindings
+        self._branches: Final[dict[XidKey, BranchPrepared]] = {}  # as they were prepared
+        self._prepared_after: Final[dict[XidKey, int]] = {}  # how many queues had been deleted by then
+        self._deletions: Final[dict[str, int]] = {}  # by name of a queue, the number of its last deletion
+        self._deleted = 0  # how many queues were deleted
+        self.decided: Final[dict[XidKey, int]] = {}
+        """The status of those that are decided."""
+        self.transient: Final[set[str]] = set()
+        """Queues that are there for the sake of a session only; a durable one of that name replaces them."""
+        self.deleted: Final[set[str]] = set()
+        """Queues that were deleted, whether there is another one of the name or not."""
+        self.volatile: Final[dict[tuple[str, int], None]] = {}
+        """Messages, by queue and number, that are there for the sake of a session only."""
+        self.lent: Final[set[int]] = set()
+        """Messages that the transaction of a session holds back: they are on no queue, and may be stored once more."""
+        self._places: dict[int, int] = {}  # on how many queues and in how many branches each message is
+
+    def apply(self, operation: Operation) -> None:
+        """One operation happened.  ValueError or KeyError when it cannot follow on what is there."""
+        match operation:
+            case MessageStored():
+                if operation.number in self.lent:  # the session committed it
+                    self.lent.discard(operation.number)
+                    del self.messages[operation.number]
+                _new(self.messages, operation.number, operation, "message")
+                self._places[operation.number] = 0
+            case Enqueued():
+                if operation.number not in self.messages:
+                    raise KeyError(f"message {operation.number}")
+                _new(self.contents[operation.queue], operation.number, operation.redelivered, "message on the queue")
+                self._places[operation.number] += 1
+            case Dequeued():
+                self.leave(operation.queue, operation.number)
+            case Marks():
+                self._mark(operation)
+            case BranchPrepared() | BranchDecided() | BranchEnded():
+                self._branch(operation)
+            case _:
+                self._topology(operation)
+
+    def _mark(self, operation: Marks) -> None:
+        contents = self.contents[operation.queue]
+        for number in contents:
+            contents[number] = False
+        for number in operation.numbers:
+            if number not in contents:
+                raise KeyError(f"message {number}")
+            contents[number] = True
+
+    def _topology(self, operation: Operation) -> None:
+        match operation:
+            case QueueDeclared():
+                if operation.queue in self.transient:
+                    self.delete_queue(operation.queue)
+                _new(self.queues, operation.queue, _told_apart(operation), "queue")
+                self.contents[operation.queue] = {}
+                self.bindings[operation.queue] = {}
+            case QueueDeleted():
+                self.delete_queue(operation.queue)
+                self.deleted.add(operation.queue)
+            case ExchangeDeclared():
+                _new(self.exchanges, operation.exchange, operation, "exchange")
+            case ExchangeDeleted():
+                del self.exchanges[operation.exchange]
+                for queue, key in self._keys.pop(operation.exchange, ()):
+                    del self.bindings[queue][operation.exchange, key]
+            case Bound():
+                _new(self.bindings[operation.queue], (operation.exchange, operation.key), operation, "binding")
+                self._keys.setdefault(operation.exchange, {})[operation.queue, operation.key] = None
+            case Unbound():
+                del self.bindings[operation.queue][operation.exchange, operation.key]
+                self._forget_key(operation.exchange, operation.queue, operation.key)
+            case _:
+                raise ValueError(f"{type(operation).__name__} is no operation that this version knows")
+
+    def _branch(self, operation: BranchPrepared | BranchDecided | BranchEnded) -> None:
+        xid = operation.xid
+        if isinstance(operation, BranchPrepared):
+            for number, _ in operation.published:
+                self._places[number] += 1
+            _new(self._branches, xid, operation, "branch")
+            self._prepared_after[xid] = self._deleted
+            return
+        branch = self._branches[xid]
+        if isinstance(operation, BranchDecided):
+            self._branches[xid] = BranchPrepared(self.name, xid, timeout=branch.timeout, began_by=branch.began_by)
+            self.decided[xid] = operation.status
+        else:
+            del self._branches[xid], self._prepared_after[xid]
+            self.decided.pop(xid, None)
+        for number, _ in branch.published:
+            self._leaves(number)
+
+    def lend(self) -> None:
+        """What a snapshot has is all there: messages that are on no queue and in no branch are there for a session."""
+        self.lent.update([number for number, places in self._places.items() if not places])
+
+    def delete_queue(self, name: str) -> None:
+        """A queue is no more, nor is what stood on it.  KeyError when there is none."""
+        del self.queues[name]
+        for exchange, key in self.bindings.pop(name):
+            self._forget_key(exchange, name, key)
+        self.transient.discard(name)
+        self._deleted += 1
+        self._deletions[name] = self._deleted
+        for number in self.contents.pop(name):
+            self._leaves(number)
+
+    def _forget_key(self, exchange: str, queue: str, key: str) -> None:
+        keys = self._keys[exchange]
+        del keys[queue, key]
+        if not keys:
+            del self._keys[exchange]
+
+    @property
+    def branches(self) -> dict[XidKey, BranchPrepared]:
+        """Prepared, or decided by an administrator; without what they had on queues that were deleted since."""
+        if not self._deletions:
+            return dict(self._branches)
+        return {xid: self._standing(branch, self._prepared_after[xid]) for xid, branch in self._branches.items()}
+
+    def _standing(self, branch: BranchPrepared, after: int) -> BranchPrepared:
+        """What is left of a branch.  A queue that was declared later is another one, even if its name is the same."""
+        gone = self._deletions
+        published = [
+            (number, tuple([queue for queue in queues if gone.get(queue, 0) <= after])) for number, queues in branch.published
+        ]
+        accepted = [(queue, number) for queue, number in branch.accepted if gone.get(queue, 0) <= after]
+        return BranchPrepared(self.name, branch.xid, published, accepted, branch.timeout, branch.began_by)
+
+    def leave(self, queue: str, number: int) -> None:
+        """A message is off a queue.  KeyError when it is not there."""
+        del self.contents[queue][number]
+        self._leaves(number)
+
+    def _leaves(self, number: int) -> None:
+        """A message has left one of its places; with the last one it is forgotten."""
+        self._places[number] -= 1
+        if not self._places[number]:
+            del self._places[number], self.messages[number]
+
+    def operations(self) -> tuple[Operation, ...]:
+        """What makes the same of an empty host."""
+        made: list[Operation] = [*self.exchanges.values(), *self.queues.values()]
+        for bindings in self.bindings.values():
+            made += bindings.values()
+        made += [message for _, message in sorted(self.messages.items())]
+        for queue, contents in self.contents.items():
+            made += [Enqueued(self.name, queue, number, redelivered) for number, redelivered in contents.items()]
+        made += self.branches.values()
+        made += [BranchDecided(self.name, xid, self.decided[xid]) for xid in self._branches if xid in self.decided]
+        return tuple(made)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HostLedger):
+            return NotImplemented
+        return self.operations() == other.operations()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __repr__(self) -> str:
+        return f"<HostLedger {self.name!r}: {len(self.queues)} queues, {len(self.messages)} messages>"
+
+
+def _told_apart(q: QueueDeclared) -> QueueDeclared:
+    """Whether a queue is exclusive matters only where it goes with its owner: the others stay, and become everybody's."""
+    return QueueDeclared(q.host, q.queue, q.alternate, q.exclusive and q.auto_delete, q.auto_delete, q.arguments)
+
+
+def _new(known: dict, key: object, value: object, what: str) -> None:  # type: ignore[type-arg]  # several kinds of dicts
+    if key in known:
+        raise ValueError(f"{what} {key!r} is there already")
+    known[key] = value
+
+
+class Ledger:
+    """The durable part of a broker.  `number` is that of the last journal entry that is in it."""
+
+    __slots__ = ("closed", "entered", "hosts", "last_message", "left", "number")
+
+    def __init__(self, number: int = 0, last_message: int = 0) -> None:
+        self.number = number
+        self.last_message = last_message
+        """The highest number that a message had."""
+        self.entered = 0
+        """How many entries came after what it began with."""
+        self.closed = False
+        """Whether the last of them says that the end was clean."""
+        self.hosts: Final[dict[str, HostLedger]] = {}
+        self.left: Final[set[tuple[str, str, bytes]]] = set()
+        """Virtual host, identity and name of sessions that are not to be restored."""
+
+    def host(self, name: str) -> HostLedger:
+        """The ledger of a virtual host, an empty one when there was none."""
+        host = self.hosts.get(name)
+        if host is None:
+            host = self.hosts[name] = HostLedger(name)
+        return host
+
+    def add(self, operations: Iterable[Operation], what: str) -> None:
+        """Operations happened, in order.  RestoreError, which names `what`, when one cannot follow on what is there."""
+        for operation in operations:
+            if isinstance(operation, Opened | Closed):
+                continue
+            if isinstance(operation, SessionLeft):
+                self.left.add((operation.host, operation.identity, operation.session))
+                continue
+            try:
+                self.host(operation.host).apply(operation)
+            except (KeyError, ValueError) as why:
+                told = f"there is no {why.args[0]!r}" if isinstance(why, KeyError) else str(why)
+                raise RestoreError(what, f"{type(operation).__name__} cannot follow on what is there: {told}") from None
+            if isinstance(operation, MessageStored):
+                self.last_message = max(self.last_message, operation.number)
+
+    def enter(self, entry: Entry) -> bool:
+        """A journal entry follows: whether it did, for one that is in already is passed over.  RestoreError for a gap."""
+        if entry.number <= self.number:
+            return False
+        if entry.number != self.number + 1:
+            raise RestoreError(f"journal entry {entry.number}", f"entry {self.number + 1} comes first")
+        self.add(entry.operations, f"journal entry {entry.number}")
+        self.number = entry.number
+        self.closed = bool(entry.operations) and isinstance(entry.operations[-1], Closed)
+        self.entered += 1
+        return True

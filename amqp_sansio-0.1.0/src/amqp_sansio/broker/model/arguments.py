@@ -1,0 +1,282 @@
+"""The arguments of declarations that the model understands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.model.hints import HINTS
+from amqp_sansio.broker.model.queue import MOST_LEVELS, POLICIES, REJECT
+from amqp_sansio.broker.routing.filters import NO_LOCAL as NO_LOCAL_FILTER
+from amqp_sansio.broker.routing.filters import SELECTORS
+from amqp_sansio.broker.selectors.errors import SelectorError
+from amqp_sansio.broker.selectors.parser import Selector
+from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec.values import Map, Value
+from amqp_sansio.wire.encoding import encode_map
+
+PRIORITIES: Final = ("qpid.priorities", "x-qpid-priorities")
+"""The number of priority levels, 1 to 10: the words of qpidd and of Broker-J."""
+MAX_COUNT: Final = "qpid.max_count"
+"""Messages of this queue; no more than the limit of all queues."""
+MAX_SIZE: Final = "qpid.max_size"
+"""Octets of this queue, likewise."""
+POLICY: Final = "qpid.policy_type"
+"""What happens beyond them: one of `POLICIES`."""
+AUTO_DELETE_TIMEOUT: Final = "qpid.auto_delete_timeout"
+"""Seconds that the queue stays when nobody uses it any more, 0 to 2**32 - 1; one of more than 0 makes it auto-delete."""
+LAST_VALUE: Final = "qpid.last_value_queue_key"
+"""The application header by which it keeps only the last message of each value: the word of qpidd and of Broker-J."""
+LEGACY_LAST_VALUE: Final = ("qpid.last_value_queue", "qpid.last_value_queue_no_browse")
+"""Their older words for that, whatever the value; the header is `LEGACY_KEY` then."""
+LEGACY_KEY: Final = "qpid.LVQ_key"
+SEQUENCE: Final = "qpid.queue_msg_sequence"
+"""The application header in which it numbers what comes; none when it is empty."""
+SHARES: Final = ("qpid.fairshare", "x-qpid-fairshare")
+"""How many messages of one level go before lower ones have their turns; with "-" and the number of a level, of that one."""
+NO_LOCAL: Final = "no-local"
+"""Whether it gets nothing that its owner's own connection publishes; Qpid JMS says one or the other of every queue."""
+_DIGITS: Final = 20  # of 2**64 - 1
+_MOST_NAME: Final = 255  # octets of the name of an entry of a map
+_OF_LEVELS: Final = tuple([f"{name}-" for name in SHARES])
+_BOOLEANS: Final = {"true": True, "false": False}
+EXCLUSIVITY: Final = "qpid.exclusivity_policy"
+"""The scope of exclusive use: Broker-J's word, which Qpid JMS sends for temporary queues."""
+LIFETIME: Final = "qpid.lifetime_policy"
+"""When it is deleted, likewise."""
+_EXCLUSIVITIES: Final = ("NONE", "SESSION", "CONNECTION")
+_LIFETIMES: Final = {"PERMANENT": "", "DELETE_ON_SESSION_END": "SESSION", "DELETE_ON_CONNECTION_CLOSE": "CONNECTION"}
+"""Each with the exclusivity of those at whose end it is deleted."""
+PRIORITY: Final = "x-priority"
+"""Of a subscription: those with a higher one come first.  A number of 32 bits, 0 where there is none."""
+REPLAY_PERIOD: Final = "x-qpid-replay-period"
+"""Of a subscription: it gets what arrived in so many seconds before it, and later; with 0 what comes behind it.  Broker-J's."""
+OF_SUBSCRIPTIONS: Final = (*SELECTORS, NO_LOCAL_FILTER, PRIORITY, REPLAY_PERIOD)
+KNOWN: Final = (
+    *PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME, AUTO_DELETE_TIMEOUT, LAST_VALUE,
+    *LEGACY_LAST_VALUE, SEQUENCE, *SHARES,
+)  # fmt: skip
+
+
+@attrs.frozen
+class QueueArguments:
+    """What the arguments of queue.declare ask for."""
+
+    levels: int
+    most_messages: int
+    most_octets: int
+    no_local: bool = False
+    of_session: bool = False
+    """Exclusive to the session, whether the flag of the command says so or not."""
+    of_connection: bool = False
+    """Exclusive to all sessions of the connection."""
+    deleted_with_owner: bool = False
+    policy: str = REJECT
+    linger: int = 0
+    """Seconds."""
+    last_value: str = ""
+    """The header that is the key; "": it keeps all messages."""
+    sequence: str = ""
+    """The header that is the number; "": there is none."""
+    shares: tuple[int, ...] = ()
+    """From that of the lowest level on; none: the highest level goes first."""
+
+
+def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments:
+    """Refused for an argument that is not known, and for a value that an argument cannot have."""
+    refuse_unknown(arguments, conditions.QUEUE_DECLARE_ARGUMENT)
+    levels, most_messages, most_octets = MOST_LEVELS, limits.queue_messages, limits.queue_octets
+    no_local, exclusivity, owner, policy, linger = False, "NONE", "", REJECT, 0
+    last_value = sequence = ""
+    for name, value in arguments.items():
+        if name in PRIORITIES:
+            levels = _number(name, value, 1, MOST_LEVELS)
+        elif name == MAX_COUNT:
+            most_messages = min(_number(name, value, 0), most_messages)
+        elif name == MAX_SIZE:
+            most_octets = min(_number(name, value, 0), most_octets)
+        elif name == POLICY:
+            policy = _word(name, value, POLICIES)
+        elif name == AUTO_DELETE_TIMEOUT:
+            linger = _number(name, value, 0, 2**32 - 1)
+        elif name == NO_LOCAL:
+            no_local = _boolean(name, value)
+        elif name == LAST_VALUE:
+            last_value = _name(name, value)
+        elif name in LEGACY_LAST_VALUE:
+            last_value = last_value or LEGACY_KEY
+        elif name == SEQUENCE:
+            sequence = _name(name, value)
+        elif name == EXCLUSIVITY:
+            exclusivity = _word(name, value, _EXCLUSIVITIES)
+        elif name == LIFETIME:
+            owner = _LIFETIMES[_word(name, value, tuple(_LIFETIMES))]
+    if owner not in ("", exclusivity):
+        why = f"{LIFETIME} {arguments[LIFETIME]!r} goes with {EXCLUSIVITY} {owner!r}, not {exclusivity!r}"
+        raise _wrong(LIFETIME, why)
+    shares = _shares(arguments, levels)
+    if last_value and any(name in arguments for name in PRIORITIES):
+        raise _wrong(LAST_VALUE, f"{LAST_VALUE} does not go with {PRIORITIES[0]}")
+    of_session, of_connection = exclusivity == "SESSION", exclusivity == "CONNECTION"
+    return QueueArguments(
+        levels, most_messages, most_octets, no_local, of_session, of_connection, bool(owner), policy, linger,
+        last_value, sequence, shares,
+    )  # fmt: skip
+
+
+@attrs.frozen
+class SubscriptionArguments:
+    """What the arguments of message.subscribe ask for."""
+
+    selector: Selector | None = None
+    priority: int = 0
+    no_local: bool = False
+    """It gets nothing that its own connection published."""
+    replay: int | None = None
+    """Seconds: it gets nothing that arrived earlier.  None: it gets all that is there."""
+
+
+NOTHING_ASKED: Final = SubscriptionArguments()
+
+
+def read_subscription_arguments(arguments: Map, limits: BrokerLimits) -> SubscriptionArguments:
+    """Refused for an argument that is neither known nor a hint, and for a value that an argument cannot have."""
+    for name in arguments:
+        if name not in OF_SUBSCRIPTIONS and name not in HINTS["message.subscribe"]:
+            raise Refused(conditions.SUBSCRIBE_ARGUMENT, argument=name, known=", ".join(OF_SUBSCRIPTIONS))
+    selector = read_selector(arguments, limits, conditions.SUBSCRIBE_SELECTOR)
+    priority = 0
+    if PRIORITY in arguments:
+        priority = _number(PRIORITY, arguments[PRIORITY], -(2**31), 2**31 - 1, conditions.SUBSCRIBE_VALUE)
+    replay = None
+    if REPLAY_PERIOD in arguments:
+        replay = _number(REPLAY_PERIOD, arguments[REPLAY_PERIOD], 0, 2**63 - 1, conditions.SUBSCRIBE_VALUE)
+    return SubscriptionArguments(selector, priority, _no_local(arguments, conditions.SUBSCRIBE_VALUE), replay)
+
+
+@attrs.frozen
+class BindingArguments:
+    """What the arguments of exchange.bind ask for besides what the type of the exchange looks at."""
+
+    selector: Selector | None = None
+    no_local: bool = False
+    """The queue gets nothing through it that the connection of its user published."""
+
+    @property
+    def filters(self) -> bool:
+        """Whether not every message passes that the exchange matches."""
+        return self.no_local or self.selector is not None
+
+
+UNFILTERED: Final = BindingArguments()
+
+
+def read_binding_arguments(arguments: Map, limits: BrokerLimits) -> BindingArguments:
+    """Refused for a value that an argument cannot have."""
+    selector = read_selector(arguments, limits, conditions.BIND_SELECTOR)
+    return BindingArguments(selector, _no_local(arguments, conditions.BIND_VALUE))
+
+
+def refuse_unknown(arguments: Map, condition: Condition) -> None:
+    """Refused for an argument that no queue has and that is no hint."""
+    for name in arguments:
+        if name not in KNOWN and name not in HINTS["queue.declare"] and not name.startswith(_OF_LEVELS):
+            raise Refused(condition, argument=name, known=", ".join(KNOWN))
+
+
+def read_selector(arguments: Map, limits: BrokerLimits, condition: Condition) -> Selector | None:
+    """The selector of message.subscribe or exchange.bind; None when there is none, or one of spaces alone, as Qpid JMS sends it
+    for none.
+
+    Refused, with the place, for one that cannot be read.
+    """
+    for name in SELECTORS:
+        value = arguments.get(name)
+        if value is None:
+            continue
+        try:
+            text = value.decode() if isinstance(value, bytes) else value
+        except UnicodeDecodeError:
+            text = None
+        if not isinstance(text, str):
+            raise _wrong(name, f"{name} must be text, not {value!r}", condition)
+        if not text.strip():
+            continue
+        try:
+            return Selector(text, limits)
+        except SelectorError as error:
+            raise _wrong(name, f"{name}: {error}", condition) from None
+    return None
+
+
+def octets_of(arguments: Map) -> int:
+    """How much arguments take; nothing when there are none."""
+    return len(encode_map(arguments)) if arguments else 0
+
+
+def _wrong(argument: str, why: str, condition: Condition = conditions.QUEUE_DECLARE_VALUE) -> Refused:
+    return Refused(condition, argument=argument, why=why)
+
+
+def _text(value: Value) -> Value:
+    """Octets as text: clients write the values of arguments as either, and as text what is a number or a boolean."""
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _number(
+    name: str, value: Value, low: int, high: int = 2**64 - 1, condition: Condition = conditions.QUEUE_DECLARE_VALUE
+) -> int:
+    said = _text(value)
+    if isinstance(said, str) and said.isascii() and said.removeprefix("-").isdigit() and len(said) <= _DIGITS:
+        said = int(said)
+    if not isinstance(said, int) or isinstance(said, bool) or not low <= said <= high:
+        raise _wrong(name, f"{name} is a number of {low} to {high}, not {value!r}", condition)
+    return int(said)
+
+
+def _name(name: str, value: Value) -> str:
+    said = _text(value)
+    if not isinstance(said, str) or len(said.encode("utf-8", "surrogateescape")) > _MOST_NAME:
+        text = f"{name} is the name of an application header, of at most {_MOST_NAME} octets, not {value!r}"
+        raise _wrong(name, text)
+    return said
+
+
+def _shares(arguments: Map, levels: int) -> tuple[int, ...]:
+    """The shares of the levels; none when none is named."""
+    named = [name for name in arguments if name in SHARES or name.startswith(_OF_LEVELS)]
+    if not named:
+        return ()
+    if not any(name in arguments for name in PRIORITIES):
+        raise _wrong(named[0], f"{named[0]} goes with {PRIORITIES[0]} or {PRIORITIES[1]}")
+    default, own = 0, dict[int, int]()
+    for name in named:
+        share = _number(name, arguments[name], 0, 2**32 - 1)
+        if name in SHARES:
+            default = share
+        else:
+            own[_number(f"the level of {name}", name.partition("share-")[2], 0, levels - 1)] = share
+    return tuple([own.get(level, default) for level in range(levels)])
+
+
+def _word(name: str, value: Value, words: tuple[str, ...]) -> str:
+    said = _text(value)
+    if not isinstance(said, str) or said not in words:
+        raise _wrong(name, f"{name} is one of {', '.join(words)}, not {value!r}")
+    return said
+
+
+def _no_local(arguments: Map, condition: Condition) -> bool:
+    return NO_LOCAL_FILTER in arguments and _boolean(NO_LOCAL_FILTER, arguments[NO_LOCAL_FILTER], condition)
+
+
+def _boolean(name: str, value: Value, condition: Condition = conditions.QUEUE_DECLARE_VALUE) -> bool:
+    said = _text(value)
+    if isinstance(said, str):
+        said = _BOOLEANS.get(said.lower())
+    if not isinstance(said, bool):
+        raise _wrong(name, f"{name} is true or false, not {value!r}", condition)
+    return said

@@ -1,0 +1,74 @@
+"""When messages expire: one heap for a virtual host, so that nobody looks through queues."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+from amqp_sansio.broker.model.entry import GONE
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.entry import Entry
+
+
+class Expiry:
+    """Entries whose messages expire, the next one first.
+
+    What has gone from its queue stays in the heap until it is due or until half of the heap has gone.  `now` is the moment up
+    to which everything that was due came out.
+    """
+
+    __slots__ = ("_gone", "_heap", "_serial", "now")
+
+    def __init__(self) -> None:
+        self.now = float("-inf")
+        self._heap: list[tuple[float, int, Entry]] = []
+        self._serial = 0
+        self._gone = 0
+
+    def add(self, entry: Entry) -> None:
+        """An entry whose message expires is on a queue."""
+        expires = entry.message.expires
+        if expires is not None:
+            self._serial += 1
+            heappush(self._heap, (expires, self._serial, entry))
+
+    def gone(self, entry: Entry) -> None:
+        """The entry is on its queue no more."""
+        expires = entry.message.expires
+        if expires is not None and expires > self.now:
+            self._gone += 1
+            if self._gone > 64 and 2 * self._gone > len(self._heap):
+                self._heap = [item for item in self._heap if item[2].state != GONE]
+                heapify(self._heap)
+                self._gone = 0
+
+    def overdue(self, entry: Entry) -> bool:
+        """Whether its message expired while it was not available, so that nothing came of it."""
+        expires = entry.message.expires
+        return expires is not None and expires <= self.now
+
+    def due(self, now: float) -> list[Entry]:
+        """What expired up to now and has not gone.  A `now` that is earlier than another one before gives nothing."""
+        self.now = max(self.now, now)
+        found: list[Entry] = []
+        heap = self._heap
+        while heap and heap[0][0] <= self.now:
+            entry = heappop(heap)[2]
+            if entry.state == GONE:
+                self._gone -= 1
+            else:
+                found.append(entry)
+        return found
+
+    @property
+    def next(self) -> float | None:
+        """When to look again; None when nothing expires."""
+        heap = self._heap
+        while heap and heap[0][2].state == GONE:
+            heappop(heap)
+            self._gone -= 1
+        return heap[0][0] if heap else None
+
+    def __len__(self) -> int:
+        return len(self._heap)

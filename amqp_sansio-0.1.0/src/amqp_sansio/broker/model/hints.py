@@ -1,0 +1,93 @@
+"""Arguments that are taken and change nothing: what deployed clients and brokers say of things that are settled otherwise here.
+
+Whatever would change who gets which message is no hint: it is known, or refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from amqp_sansio.spec.values import Value
+
+HINTS: Final[dict[str, dict[str, str]]] = {
+    "message.subscribe": {
+        "qpid.sync_frequency": "qpidd's bridges ask so for a sync with each so many messages; completions come without it",
+        "x-filter-no-consume": "Qpid's clients of AMQP 0-8 say so of browsers; in 0-10 acquire-mode says it",
+        "x-filter-auto-close": "Qpid's clients of AMQP 0-8 say so of browsers; in 0-10 message.flush says it",
+        "local-address": "Broker-J shows it to its administrator",
+    },
+    "queue.declare": {
+        "qpid.file_count": "qpidd's older store has files of a fixed size; here a log grows with what is in it",
+        "qpid.file_size": "likewise",
+        "qpid.paging": "qpidd keeps part of the queue on disk; here memory has all of it",
+        "qpid.max_pages_loaded": "likewise",
+        "qpid.page_factor": "likewise",
+        "x-qpid-description": "Broker-J shows it to its administrator",
+        "x-qpid-capacity": "Broker-J holds publishers up from there on; BrokerLimits.throttle_messages does it here",
+        "x-qpid-flow-resume-capacity": "they go on from half of that",
+        "qpid.flow_stop_count": "qpidd holds publishers up from there on; BrokerLimits.throttle_messages does it here",
+        "qpid.flow_stop_size": "likewise",
+        "qpid.flow_resume_count": "they go on from half of that",
+        "qpid.flow_resume_size": "likewise",
+        **dict.fromkeys(
+            (
+                "qpid.alert_count",
+                "qpid.alert_count_up",
+                "qpid.alert_count_down",
+                "x-qpid-maximum-message-count",
+                "qpid.alert_size",
+                "qpid.alert_size_up",
+                "qpid.alert_size_down",
+                "x-qpid-maximum-message-size",
+                "qpid.alert_repeat_gap",
+                "x-qpid-minimum-alert-repeat-gap",
+                "x-qpid-maximum-message-age",
+                "x-qpid-maximum-queue-depth",
+            ),
+            "qpidd and Broker-J tell their management of it, which is not here",
+        ),
+    },
+}
+"""By command and argument, why it changes nothing."""
+
+
+@attrs.frozen
+class Hint:
+    """An argument that somebody gave, and that changed nothing."""
+
+    command: str
+    """As the specification names it: "message.subscribe"."""
+    argument: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.command}: the argument {self.argument!r} changes nothing ({self.why})"
+
+
+class Hints:
+    """The hints that a broker was given, each once, however often it came."""
+
+    __slots__ = ("_fresh", "_known")
+
+    def __init__(self) -> None:
+        self._known: Final[dict[Hint, None]] = {}
+        self._fresh: Final[list[Hint]] = []
+
+    def given(self, command: str, arguments: Mapping[str, Value]) -> None:
+        """Somebody said a command with these arguments."""
+        for argument, why in HINTS.get(command, {}).items():
+            hint = Hint(command, argument, why)
+            if argument in arguments and hint not in self._known:
+                self._known[hint] = None
+                self._fresh.append(hint)
+
+    def take(self) -> tuple[Hint, ...]:
+        """Those that were given for the first time since this was asked last: for a log."""
+        if not self._fresh:
+            return ()
+        fresh = tuple(self._fresh)
+        self._fresh.clear()
+        return fresh

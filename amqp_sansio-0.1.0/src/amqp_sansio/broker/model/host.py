@@ -1,0 +1,362 @@
+"""Virtual hosts: what the commands of classes exchange and queue do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.model.arguments import (
+    UNFILTERED,
+    octets_of,
+    read_binding_arguments,
+    read_queue_arguments,
+    refuse_unknown,
+)
+from amqp_sansio.broker.model.last_values import LastValues
+from amqp_sansio.broker.model.lifetimes import Lifetimes
+from amqp_sansio.broker.model.numbering import Numbering
+from amqp_sansio.broker.model.owner import connection_of
+from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.ring import browses
+from amqp_sansio.broker.model.shares import Shares
+from amqp_sansio.broker.model.topology import TYPES
+from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
+from amqp_sansio.broker.routing.filters import FILTERS, Filter
+from amqp_sansio.broker.selectors.properties import Selectable
+from amqp_sansio.config import ErrorCodes
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+from amqp_sansio.spec.values import Map, Value
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.journal import Journal
+    from amqp_sansio.broker.model.intake import Intake
+    from amqp_sansio.broker.model.owner import Owner
+    from amqp_sansio.broker.model.ring import Consumer
+    from amqp_sansio.broker.routing.exchange import Exchange
+
+Arguments = Mapping[str, Value] | None
+
+
+class VirtualHost(Lifetimes):
+    """Exchanges, queues, bindings and messages, apart from those of every other virtual host.
+
+    The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
+    raise `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that
+    must be journalled before the command is complete; 0 when there is none.  An `owner` is what a queue can be exclusive to.
+
+    `error_codes` is the profile by which something is let pass that the other one refuses (see `conditions`).
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        journal: Journal | None = None,
+        limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
+        intake: Intake | None = None,
+        error_codes: ErrorCodes = "qpid",
+    ) -> None:
+        super().__init__(name, journal, limits, intake)
+        self.error_codes: Final[ErrorCodes] = error_codes
+        self.selectable: Final = Selectable()
+        """Properties of its messages as selectors see them."""
+
+    # --- exchanges --------------------------------------------------------------------------------------------------------
+
+    def declare_exchange(
+        self,
+        exchange: str | None,
+        type_: str | None = None,
+        alternate_exchange: str | None = None,
+        passive: bool = False,
+        durable: bool = False,
+        auto_delete: bool = False,
+        arguments: Arguments = None,
+    ) -> int:
+        """exchange.declare: makes sure that it exists and is as described."""
+        if not exchange:
+            raise Refused(conditions.EXCHANGE_DECLARE_NO_NAME)
+        found = self.exchange(exchange)
+        if found is not None and arguments and conditions.EXCHANGE_REDECLARE_ARGUMENT.counts(self.error_codes):
+            raise Refused(conditions.EXCHANGE_REDECLARE_ARGUMENT, exchange=exchange, argument=next(iter(arguments)))
+        if passive:
+            if found is None:
+                raise Refused(conditions.EXCHANGE_DECLARE_PASSIVE, exchange=exchange)
+            if type_ and type_ != found.TYPE:
+                self._other_type(found, type_)
+            return 0
+        for prefix, reserved in (
+            ("amq.", conditions.EXCHANGE_DECLARE_RESERVED),
+            ("qpid.", conditions.EXCHANGE_DECLARE_QPID),
+        ):
+            if exchange.startswith(prefix) and reserved.counts(self.error_codes):
+                raise Refused(reserved, exchange=exchange, prefix=prefix)
+        kind = TYPES.get(type_ or "")
+        if kind is None:
+            raise Refused(conditions.EXCHANGE_DECLARE_NO_TYPE, exchange=exchange, type=type_ or "", legal=", ".join(TYPES))
+        if found is not None:
+            if kind.TYPE != found.TYPE:
+                self._other_type(found, kind.TYPE)
+            if alternate_exchange:
+                self._same_alternate(found, alternate_exchange, conditions.EXCHANGE_DECLARE_OTHER_ALTERNATE)
+            return 0
+        alternate = self._alternate(alternate_exchange, conditions.EXCHANGE_DECLARE_NO_ALTERNATE)
+        for name in arguments or ():
+            raise Refused(conditions.EXCHANGE_DECLARE_ARGUMENT, exchange=exchange, argument=name)
+        self._room("exchanges", self.limits.exchanges, len(self.exchanges) + 1)
+        made = kind(exchange, durable, auto_delete, alternate)
+        self.exchanges[exchange] = made
+        if alternate is not None:
+            alternate.alternates += 1
+        if not durable:
+            return 0
+        kept = alternate.name if alternate is not None and alternate.durable else ""
+        return self.journal.write(ExchangeDeclared(self.name, exchange, made.TYPE, kept, auto_delete))
+
+    def delete_exchange(self, exchange: str | None, if_unused: bool = False) -> int:
+        """exchange.delete: takes it away, with its bindings."""
+        if not exchange:
+            raise Refused(conditions.EXCHANGE_DELETE_NO_NAME)
+        found = self.exchange(exchange)
+        if found is None:
+            raise Refused(conditions.EXCHANGE_DELETE_NO_EXCHANGE, exchange=exchange)
+        if found.name.startswith("amq."):
+            raise Refused(conditions.EXCHANGE_DELETE_RESERVED, exchange=exchange)
+        if found.alternates:
+            raise Refused(conditions.EXCHANGE_DELETE_ALTERNATE, exchange=exchange, count=found.alternates)
+        if if_unused and len(found):
+            raise Refused(conditions.EXCHANGE_DELETE_IN_USE, exchange=exchange, count=len(found))
+        operations: list[Operation] = []
+        self._remove_exchange(found, operations)
+        return self.journal.write(*operations)
+
+    def bind(
+        self,
+        queue: str | None,
+        exchange: str | None,
+        binding_key: str | None = None,
+        arguments: Arguments = None,
+        owner: Owner | None = None,
+        restored: bool = False,
+    ) -> int:
+        """exchange.bind: nothing happens when it is bound with that key already, whatever the arguments.
+
+        A selector in the arguments lets the queue have only the messages for which it is true; `x-qpid-no-local`, none that
+        the connection of its user published.  `restored`: it was made before a restart, with whatever arguments were let pass.
+        """
+        if not exchange:
+            raise Refused(conditions.BIND_NO_EXCHANGE_NAME)
+        bound = self._found(
+            queue, owner, conditions.BIND_NO_QUEUE, conditions.BIND_NO_QUEUE_NAME, conditions.BIND_OWNED
+        )  # fmt: skip
+        to = self.exchange(exchange)
+        if to is None:
+            raise Refused(conditions.BIND_NO_EXCHANGE, exchange=exchange)
+        key = binding_key or ""
+        if to.has(bound, key, None):
+            return 0
+        given = Map(arguments or {})
+        unknown = [name for name in given if name not in FILTERS]
+        if unknown and not to.KNOWN and not restored and conditions.BIND_ARGUMENT.counts(self.error_codes):
+            raise Refused(conditions.BIND_ARGUMENT, argument=unknown[0], type=to.TYPE, known=", ".join(FILTERS))
+        to.check(key, given)
+        asked = read_binding_arguments(given, self.limits) if given else UNFILTERED
+        octets = octets_of(given)
+        words = to.words(key, given)
+        self._room("bindings", self.limits.bindings, self.bindings + 1)
+        self._room("binding_words", self.limits.binding_words, self.binding_words + words)
+        self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
+        filter = Filter(asked.selector, self.selectable, bound if asked.no_local else None) if asked.filters else None
+        to.bind(bound, key, given, filter)
+        self.bindings += 1
+        self.binding_words += words
+        self.argument_octets += octets
+        if not (bound.durable and to.durable):
+            return 0
+        return self.journal.write(Bound(self.name, to.name, bound.name, key, given))
+
+    def unbind(
+        self, queue: str | None, exchange: str | None, binding_key: str | None = None, owner: Owner | None = None
+    ) -> int:
+        """exchange.unbind: takes a binding away."""
+        if not exchange:
+            raise Refused(conditions.UNBIND_NO_EXCHANGE_NAME)
+        missing = conditions.UNBIND_NO_QUEUE
+        bound = self._found(queue, owner, missing, missing, conditions.UNBIND_OWNED)
+        of = self.exchange(exchange)
+        if of is None:
+            raise Refused(conditions.UNBIND_NO_EXCHANGE, exchange=exchange)
+        binding = bound.bindings.get((of, binding_key or ""))
+        if binding is None:
+            raise Refused(conditions.UNBIND_NO_KEY, queue=queue, exchange=exchange, key=binding_key or "")
+        operations: list[Operation] = []
+        self._unbind(binding, operations)
+        return self.journal.write(*operations)
+
+    # --- queues -----------------------------------------------------------------------------------------------------------
+
+    def declare_queue(
+        self,
+        queue: str | None,
+        alternate_exchange: str | None = None,
+        passive: bool = False,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        arguments: Arguments = None,
+        owner: Owner | None = None,
+    ) -> int:
+        """queue.declare: makes sure that it exists and is as described; with `exclusive` it is the owner's alone.
+
+        `passive` changes nothing: with `exclusive` as well, it asks whether the queue is the owner's alone already.
+        """
+        if not queue:
+            raise Refused(conditions.QUEUE_DECLARE_NO_NAME)
+        found = self.queues.get(queue)
+        if passive and found is None:
+            raise Refused(conditions.QUEUE_DECLARE_PASSIVE, queue=queue)
+        if found is not None:
+            if not _free(found, owner):
+                held = (
+                    conditions.QUEUE_DECLARE_EXCLUSIVE if exclusive or not passive else conditions.QUEUE_DECLARE_PASSIVE_OWNED
+                )
+                if held.counts(self.error_codes):
+                    raise Refused(held, queue=queue, why=f"another session has queue {queue!r} for itself")
+            if conditions.QUEUE_REDECLARE_ARGUMENT.counts(self.error_codes):
+                refuse_unknown(Map(arguments or {}), conditions.QUEUE_REDECLARE_ARGUMENT)
+            if passive:
+                if exclusive and (found.owner is None or not _free(found, owner)):
+                    raise Refused(
+                        conditions.QUEUE_DECLARE_EXCLUSIVE, queue=queue, why=f"queue {queue!r} is not this session's alone"
+                    )
+                return 0
+            if alternate_exchange and conditions.QUEUE_DECLARE_OTHER_ALTERNATE.counts(self.error_codes):
+                self._same_alternate(found, alternate_exchange, conditions.QUEUE_DECLARE_OTHER_ALTERNATE)
+            if exclusive and found.owner is None:
+                if found.ring is not None and [each for each in found.ring.consumers if each.owner is not owner]:
+                    raise Refused(
+                        conditions.QUEUE_DECLARE_EXCLUSIVE, queue=queue, why=f"other sessions subscribe to queue {queue!r}"
+                    )
+                self._own(found, owner)
+            return 0
+        reserved = conditions.QUEUE_DECLARE_RESERVED
+        if queue.startswith("amq.") and reserved.counts(self.error_codes):
+            raise Refused(reserved, queue=queue)
+        if not (queue[0].isalnum() or queue[0] == "_") and conditions.QUEUE_DECLARE_NAME.counts(self.error_codes):
+            raise Refused(conditions.QUEUE_DECLARE_NAME, queue=queue)
+        alternate = self._alternate(alternate_exchange, conditions.QUEUE_DECLARE_NO_ALTERNATE)
+        given = Map(arguments or {})
+        asked = read_queue_arguments(given, self.limits)
+        octets = octets_of(given)
+        self._room("queues", self.limits.queues, len(self.queues) + 1)
+        self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
+        auto_delete = auto_delete or asked.deleted_with_owner or asked.linger > 0
+        made = Queue(
+            queue,
+            durable,
+            None,
+            auto_delete,
+            alternate,
+            given,
+            asked.levels,
+            asked.most_messages,
+            asked.most_octets,
+            self.stirred,
+            asked.no_local,
+            asked.policy,
+            asked.linger,
+            LastValues(asked.last_value) if asked.last_value else None,
+            Numbering(asked.sequence) if asked.sequence else None,
+            Shares(asked.shares) if asked.shares else None,
+        )
+        self.queues[queue] = made
+        self.no_local += asked.no_local
+        self.argument_octets += octets
+        if alternate is not None:
+            alternate.alternates += 1
+        exclusive = exclusive or asked.of_session or asked.of_connection
+        if exclusive:
+            self._own(made, connection_of(owner) if asked.of_connection else owner)
+        if not durable:
+            return 0
+        name = alternate.name if alternate is not None and alternate.durable else ""  # a transient one is gone then
+        return self.journal.write(QueueDeclared(self.name, queue, name, exclusive, auto_delete, given))
+
+    def delete_queue(
+        self, queue: str | None, if_unused: bool = False, if_empty: bool = False, owner: Owner | None = None
+    ) -> int:
+        """queue.delete: takes it away; its messages go to its alternate exchange, its subscribers hear of it (408).
+
+        The owner deletes it: its own subscriptions stay and get nothing any more.
+        """
+        found = self._found(
+            queue, owner, conditions.QUEUE_DELETE_NO_QUEUE, conditions.QUEUE_DELETE_NO_NAME, conditions.QUEUE_DELETE_OWNED
+        )
+        if if_unused and found.subscribers:
+            raise Refused(conditions.QUEUE_DELETE_IN_USE, queue=queue, count=found.subscribers)
+        if if_empty and found.messages:
+            raise Refused(conditions.QUEUE_DELETE_NOT_EMPTY, queue=queue, count=found.messages)
+        return self._drop(found, owner)
+
+    def purge(self, queue: str | None, owner: Owner | None = None) -> int:
+        """queue.purge: takes all messages off it that nobody has acquired."""
+        found = self._found(
+            queue, owner, conditions.QUEUE_PURGE_NO_QUEUE, conditions.QUEUE_PURGE_NO_NAME, conditions.QUEUE_PURGE_OWNED
+        )
+        return self.dequeue(found.waiting())
+
+    # --- subscribers and owners -------------------------------------------------------------------------------------------
+
+    def subscribe(self, queue: str | None, consumer: Consumer) -> Queue:
+        """message.subscribe, as far as the queue goes: the consumer joins its subscribers."""
+        found = self._found(
+            queue,
+            consumer.owner,
+            conditions.SUBSCRIBE_NO_QUEUE,
+            conditions.SUBSCRIBE_NO_NAME,
+            conditions.SUBSCRIBE_OWNED,
+        )
+        if browses(consumer):
+            self._room("browsers", self.limits.browsers, found.browsers + 1)
+        self._room("consumer_priorities", self.limits.consumer_priorities, found.ranks_with(consumer.priority))
+        found.subscribe(consumer)
+        self._lingering.stop(found)
+        return found
+
+    # --- inside -----------------------------------------------------------------------------------------------------------
+
+    def _found(self, queue: str | None, owner: Owner | None, missing: Condition, empty: Condition, owned: Condition) -> Queue:
+        if not queue:
+            raise Refused(empty, why="the name of the queue is empty")
+        found = self.queues.get(queue)
+        if found is None:
+            raise Refused(missing, queue=queue, why=f"there is no queue {queue!r}")
+        if not _free(found, owner):
+            raise Refused(owned, queue=queue)
+        return found
+
+    def _alternate(self, name: str | None, missing: Condition) -> Exchange | None:
+        if not name:
+            return None
+        found = self.exchange(name)
+        if found is None:
+            raise Refused(missing, exchange=name, legal=self._named_exchanges())
+        return found
+
+    def _same_alternate(self, of: Exchange | Queue, name: str, other: Condition) -> None:
+        has = of.alternate.name if of.alternate is not None else ""
+        if self.exchange(name) is not of.alternate:
+            raise Refused(other, name=of.name, has=has, exchange=name)
+
+    def _other_type(self, found: Exchange, type_: str) -> None:
+        raise Refused(conditions.EXCHANGE_DECLARE_OTHER_TYPE, exchange=found.name, has=found.TYPE, type=type_)
+
+    def _room(self, limit: str, value: int, asked: int) -> None:
+        if asked > value:
+            raise Refused(conditions.LIMIT, limit=limit, value=value, why=f"there would be {asked}")
+
+
+def _free(queue: Queue, owner: Owner | None) -> bool:
+    """Whether nobody else has the queue for itself."""
+    return queue.owner is None or queue.owner in (owner, connection_of(owner))

@@ -1,0 +1,57 @@
+"""The last message of each key, of a queue that keeps no other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.errors import DecodeError
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Message
+
+
+class LastValues:
+    """Which message of a queue is the last one of its key: what the application header `name` says, as text.
+
+    A message without that header has no key, and takes the place of none.
+    """
+
+    __slots__ = ("_keys", "_last", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+        self._last: Final[dict[str, Entry]] = {}
+        self._keys: Final[dict[Entry, str]] = {}
+
+    def before(self, message: Message) -> Entry | None:
+        """The one whose place this message takes; None when there is none."""
+        key = self._key(message)
+        return None if key is None else self._last.get(key)
+
+    def came(self, entry: Entry) -> None:
+        """It is the last one of its key from now on."""
+        key = self._key(entry.message)
+        if key is not None:
+            self._last[key] = entry
+            self._keys[entry] = key
+
+    def gone(self, entry: Entry) -> None:
+        """It is off the queue."""
+        key = self._keys.pop(entry, None)
+        if key is not None and self._last.get(key) is entry:
+            del self._last[key]
+
+    def passed(self, entry: Entry) -> bool:
+        """Whether another message of its key came after it."""
+        key = self._keys.get(entry)
+        return key is not None and self._last.get(key) is not entry
+
+    def _key(self, message: Message) -> str | None:
+        try:
+            value = message.application_headers.get(self.name)
+        except DecodeError:  # nobody can read that header: it has none
+            return None
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "surrogateescape")
+        return None if value is None else str(value)

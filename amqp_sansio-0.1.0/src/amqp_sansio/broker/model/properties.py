@@ -1,0 +1,74 @@
+"""What a message says of itself, in no family's words."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from amqp_sansio.kernel.value import Value as Fields
+from amqp_sansio.spec.values import Map
+
+NO_HEADERS: Final = Map()
+DEFAULT_PRIORITY: Final = 4
+"""That of a message whose publisher named none; a form may say another one."""
+
+
+class Properties(Fields):
+    """Every property that families have in common, as its publisher said it; made of the octets when somebody asks.
+
+    None, "" or an empty map: the publisher did not set it.
+    """
+
+    __slots__ = (
+        "app_id", "content_encoding", "content_type", "correlation_id", "exchange", "expiration", "headers", "message_id",
+        "persistent", "priority", "redelivered", "reply_to", "routing_key", "timestamp", "ttl", "user_id",
+    )  # fmt: skip
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "exchange", "routing_key", "persistent", "priority", "redelivered", "ttl", "timestamp", "expiration", "message_id",
+        "correlation_id", "reply_to", "content_type", "content_encoding", "user_id", "app_id", "headers",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        exchange: str = "",
+        routing_key: str = "",
+        persistent: bool = False,
+        priority: int | None = None,
+        redelivered: bool = False,
+        ttl: int | None = None,
+        timestamp: int | None = None,
+        expiration: int | None = None,
+        message_id: str = "",
+        correlation_id: bytes | None = None,
+        reply_to: tuple[str, str] | None = None,
+        content_type: str | None = None,
+        content_encoding: str | None = None,
+        user_id: bytes = b"",
+        app_id: bytes | None = None,
+        headers: Map = NO_HEADERS,
+    ) -> None:
+        self.exchange: Final = exchange
+        """The exchange to which it was published."""
+        self.routing_key: Final = routing_key
+        self.persistent: Final = persistent
+        """Whether delivery-mode says that it outlives a failure, on a durable queue."""
+        self.priority: Final = priority
+        """As the publisher set it, also beyond 9."""
+        self.redelivered: Final = redelivered
+        self.ttl: Final = ttl
+        """Milliseconds."""
+        self.timestamp: Final = timestamp
+        """POSIX time, in the unit of its publisher: seconds or milliseconds."""
+        self.expiration: Final = expiration
+        """The moment, likewise."""
+        self.message_id: Final = message_id
+        """As text, whatever the form has for it."""
+        self.correlation_id: Final = correlation_id
+        self.reply_to: Final = reply_to
+        """Exchange and routing key."""
+        self.content_type: Final = content_type
+        self.content_encoding: Final = content_encoding
+        self.user_id: Final = user_id
+        """The publisher, as it claims."""
+        self.app_id: Final = app_id
+        self.headers: Final = headers
+        """The application's own, which headers exchanges and selectors look at."""

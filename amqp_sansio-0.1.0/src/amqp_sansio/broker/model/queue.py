@@ -1,0 +1,418 @@
+"""Queues: messages in order, first in first out within their priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, Protocol
+
+from amqp_sansio.broker.model.cursor import Cursor
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
+from amqp_sansio.broker.model.last_values import LastValues
+from amqp_sansio.broker.model.line import Line
+from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.numbering import Numbering
+from amqp_sansio.broker.model.owner import Owner, published_by
+from amqp_sansio.broker.model.ring import Consumer, Ring
+from amqp_sansio.broker.model.shares import Shares
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
+from amqp_sansio.spec.values import Map
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.routing.exchange import Binding, Exchange
+
+MOST_LEVELS: Final = 10
+"""Priorities are 0 to 9."""
+REJECT: Final = "reject"
+"""A full queue takes nothing more: the publish is refused."""
+RING: Final = "ring"
+"""A full queue gives up its oldest messages for newer ones."""
+SELF_DESTRUCT: Final = "self-destruct"
+"""A queue that is to get more than it may have is deleted."""
+POLICIES: Final = (REJECT, RING, SELF_DESTRUCT)
+"""What becomes of a queue that is full: qpidd's words."""
+
+
+def level_of(priority: int, levels: int) -> int:
+    """The level, 0 to `levels` - 1, of a priority: the lowest and the highest ones share a level, evenly around the middle.
+
+    Rule message.priority-level-implementation.
+    """
+    return min(max(priority - 5 + (levels + 1) // 2, 0), levels - 1)
+
+
+_by_release: Final = attrgetter("released")
+_LEVELS: Final = tuple([tuple([level_of(priority, max(n, 1)) for priority in range(10)]) for n in range(MOST_LEVELS + 1)])
+
+
+class Awaiting(Protocol):
+    """Who asked for a message that somebody else has acquired.  Compared and hashed by identity."""
+
+    def released(self) -> None:
+        """The message is available again.  Called at most once, before it is offered to anybody."""
+        ...
+
+
+class Queue:
+    """Messages in order.  Nothing here takes longer because messages, acquired ones or idle consumers are many.
+
+    `levels` is the number of priority levels, 1 to 10.  `most_messages` and `most_octets` are the limits of this queue.
+    `owner` holds the queue exclusively, None when nobody does.  A queue knows nothing of the journal, of expiry and
+    of where messages come from: its `VirtualHost` does, through which everything is done that must be journalled.
+    """
+
+    __slots__ = (
+        "_acquired", "_acquired_octets", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_special",
+        "_stirred", "acquired", "alternate", "arguments", "auto_delete", "available", "bindings", "deleted", "durable",
+        "given_up", "held", "last_values", "level", "levels", "linger", "most_messages", "most_octets", "most_plain", "name",
+        "no_local", "numbering", "octets", "owner", "policy", "ring", "shares",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        durable: bool = False,
+        owner: Owner | None = None,
+        auto_delete: bool = False,
+        alternate: Exchange | None = None,
+        arguments: Map | None = None,
+        levels: int = MOST_LEVELS,
+        most_messages: int = DEFAULT_BROKER_LIMITS.queue_messages,
+        most_octets: int = DEFAULT_BROKER_LIMITS.queue_octets,
+        stirred: dict[Queue, None] | None = None,
+        no_local: bool = False,
+        policy: str = REJECT,
+        linger: int = 0,
+        last_values: LastValues | None = None,
+        numbering: Numbering | None = None,
+        shares: Shares | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.durable: Final = durable
+        self.owner = owner
+        self.auto_delete: Final = auto_delete
+        self.alternate: Final = alternate
+        """The exchange that gets what is rejected, and what is left when the queue is deleted."""
+        self.arguments: Final = arguments if arguments is not None else Map()
+        self.levels: Final = levels
+        self.most_messages: Final = most_messages
+        self.most_octets: Final = most_octets
+        self.no_local: Final = no_local
+        """Whether it gets nothing that the connection of its `user` publishes."""
+        self.policy: Final = policy
+        """One of `POLICIES`: what becomes of it when it is full."""
+        self.linger: Final = linger
+        """Seconds that it stays, if it is auto-delete, when nobody uses it any more."""
+        self.last_values: Final = last_values
+        """Where it keeps only the last message of each key: which that is."""
+        self.numbering: Final = numbering
+        """Where it numbers what comes."""
+        self.shares: Final = shares
+        """How its levels take turns; None: the highest that has something gives all."""
+        self.most_plain: Final = most_messages if last_values is None and numbering is None else 0
+        """Up to here a message just comes, if its octets fit; else something is done for it first."""
+        self.level: Final = _LEVELS[levels]
+        """The level of each priority."""
+        self.bindings: Final[dict[tuple[Exchange, str], Binding]] = {}
+        """By exchange and key, the default exchange apart."""
+        self.ring: Ring | None = None
+        """Its subscribers, once there was one."""
+        self.deleted = False
+        self.available = 0
+        """Messages that can be had."""
+        self.acquired = 0
+        """Messages that somebody has and has not settled."""
+        self.held = 0
+        """Messages that are not visible yet."""
+        self.octets = 0
+        """Of header and body of all of them."""
+        self.given_up = 0
+        """Messages that left it, or never came onto it, because it is a ring and was full."""
+        self._lines: Final[list[Line | None]] = [None] * levels  # of what is available or held
+        self._mask = 0  # a bit for each line in which something is
+        self._acquired: Final[dict[int, Entry]] = {}
+        self._special: Final = policy == RING or last_values is not None or shares is not None
+        self._acquired_octets = 0  # of a special one
+        self._awaited: Final[dict[Entry, dict[Awaiting, None]]] = {}  # acquired ones that somebody else asked for
+        self._next = 0
+        self._releases = 0
+        self._released: list[Line | None] | None = None  # of what is available again, for cursors that ask for it
+        self._stirred: Final[dict[Queue, None]] = stirred if stirred is not None else {}
+
+    # --- what comes and goes ----------------------------------------------------------------------------------------------
+
+    def put(self, message: Message, held: bool = False) -> Entry:
+        """A message comes, behind all others of its level.  With `held` nobody sees it before `unhold`."""
+        position = self._next
+        self._next = position + 1
+        self.octets += message.size
+        level = self.level[message.priority]
+        line = self._lines[level]
+        if line is None:
+            line = self._lines[level] = Line()
+        if held:
+            entry = Entry(self, message, position, HELD)
+            self.held += 1
+            line.append(entry)
+            self._mask |= 1 << level
+        else:
+            entry = Entry(self, message, position, AVAILABLE)
+            self.available += 1
+            line.append(entry)
+            self._mask |= 1 << level
+            if self.ring is not None:
+                self._stir()
+        if self._special and self.last_values is not None:
+            self.last_values.came(entry)
+        return entry
+
+    def unhold(self, entry: Entry) -> None:
+        """A held message becomes visible, in its place.  Nothing happens when it is not held (any more)."""
+        if entry.state == HELD:
+            entry.state = AVAILABLE
+            self.held -= 1
+            self.available += 1
+            self._stir()
+
+    @property
+    def head(self) -> Entry | None:
+        """The message that would be taken next."""
+        mask = self._mask
+        if self.shares is not None:
+            for level in self.shares.order():
+                line = self._lines[level]
+                entry = None if line is None else line.head
+                if entry is not None and entry.state == AVAILABLE:
+                    return entry
+            return None
+        while mask:
+            level = mask.bit_length() - 1
+            line = self._lines[level]
+            assert line is not None
+            entry = line.head
+            if entry is not None and entry.state == AVAILABLE:
+                return entry
+            mask ^= 1 << level  # what is held holds its own level up, and no other
+        return None
+
+    @property
+    def oldest(self) -> Entry | None:
+        """Of what nobody has acquired, the first of the lowest level, visible or not: what a ring gives up next."""
+        mask = self._mask
+        line = self._lines[(mask & -mask).bit_length() - 1] if mask else None
+        return None if line is None else line.head
+
+    def has_room(self, message: Message) -> bool:
+        """Whether the message fits in with its limits.  What somebody has acquired from a ring does not count there: a ring
+        keeps the newest messages for the next consumer."""
+        messages, octets = self.messages, self.octets + message.size
+        if self.policy == RING:
+            messages, octets = messages - self.acquired, octets - self._acquired_octets
+        return messages < self.most_messages and octets <= self.most_octets
+
+    def take(self) -> Entry | None:
+        """The next message, acquired; None when none is available."""
+        entry = self.head
+        if entry is not None:
+            self.acquire(entry)
+        return entry
+
+    def acquire(self, entry: Entry) -> bool:
+        """Takes this message for somebody; False when it is not available."""
+        if entry.state != AVAILABLE:
+            return False
+        self._unline(entry)
+        entry.state = ACQUIRED
+        self.available -= 1
+        self.acquired += 1
+        self._acquired[entry.position] = entry
+        if self._special:
+            self._acquired_octets += entry.message.size
+            if self.shares is not None:
+                self.shares.took(self.level[entry.message.priority])
+        if self.ring is not None and self.ring.particular:
+            self._stirred[self] = None  # another may be the next one now, and small enough for somebody
+        return True
+
+    def await_release(self, entry: Entry, awaiting: Awaiting) -> None:
+        """Somebody asked for a message that is acquired: `awaiting.released` is called when that one releases it."""
+        if entry.state == ACQUIRED:
+            self._awaited.setdefault(entry, {})[awaiting] = None
+
+    def await_no_more(self, entry: Entry, awaiting: Awaiting) -> None:
+        """Takes `await_release` back."""
+        awaited = self._awaited.get(entry)
+        if awaited is not None:
+            awaited.pop(awaiting, None)
+            if not awaited:
+                del self._awaited[entry]
+
+    def release(self, entry: Entry, set_redelivered: bool = False) -> None:
+        """An acquired message is available again, in the place that it had.  What is not acquired is not affected.
+
+        Rule message.release.ordering.  What may be overdue, or on a queue that was deleted, goes through `VirtualHost.release`.
+        """
+        if entry.state != ACQUIRED:
+            return
+        if set_redelivered:
+            entry.redelivered = True
+        if self._released is not None:
+            self._releases += 1
+            entry.released = self._releases
+        self._back(entry)
+        if self._awaited:
+            for awaiting in self._awaited.pop(entry, ()):
+                awaiting.released()
+        ring = self.ring
+        if ring is not None and ring.stir(self.level[entry.message.priority], entry.position):
+            self._stirred[self] = None
+
+    def put_back(self, entry: Entry) -> None:
+        """Undoes the last `acquire`: the message was sent to nobody, so that no cursor sees it again."""
+        self._back(entry)
+        if self.shares is not None:
+            self.shares.undo()
+
+    def _back(self, entry: Entry) -> None:
+        del self._acquired[entry.position]
+        if self._special:
+            self._acquired_octets -= entry.message.size
+        entry.state = AVAILABLE
+        self.acquired -= 1
+        self.available += 1
+        level = self.level[entry.message.priority]
+        line = self._lines[level]
+        assert line is not None
+        line.insert(entry)
+        self._mask |= 1 << level
+        if entry.released and self._released is not None:
+            released = self._released[level]
+            if released is None:
+                released = self._released[level] = Line(_by_release)
+            released.insert(entry)
+
+    def remove(self, entry: Entry) -> bool:
+        """Takes a message off the queue for good; False when it was off already."""
+        state = entry.state
+        if state == ACQUIRED:
+            del self._acquired[entry.position]
+            self.acquired -= 1
+            if self._special:
+                self._acquired_octets -= entry.message.size
+            if self._awaited:
+                self._awaited.pop(entry, None)
+        elif state == AVAILABLE:
+            self._unline(entry)
+            self.available -= 1
+            if self.ring is not None and self.ring.particular:
+                self._stirred[self] = None
+        elif state == HELD:
+            self._unline(entry)
+            self.held -= 1
+            self._stir()  # who waited for it looks at what is behind it
+        else:
+            return False
+        entry.state = GONE
+        self.octets -= entry.message.size
+        if self._special and self.last_values is not None:
+            self.last_values.gone(entry)
+        return True
+
+    def waiting(self) -> list[Entry]:
+        """What is available or held, in the order of delivery: what a purge takes off."""
+        return [entry for line in reversed(self._lines) if line is not None for entry in line]
+
+    def all(self) -> Iterator[Entry]:
+        """Every message, acquired ones too, in the order in which they would be delivered if all were released."""
+        for level in range(self.levels - 1, -1, -1):
+            line = self._lines[level]
+            mine = [entry for entry in self._acquired.values() if self.level[entry.message.priority] == level]
+            yield from sorted([*mine, *(line or ())], key=lambda entry: entry.position)
+
+    @property
+    def messages(self) -> int:
+        """All that are on the queue, whatever their state."""
+        return self.available + self.acquired + self.held
+
+    def cursor(self, released: bool = False) -> Cursor:
+        """For a subscriber that looks without taking: at the beginning of the queue.  `released`: it sees what is released
+        again."""
+        if not released:
+            return Cursor(self._lines)
+        if self._released is None:
+            self._released = [None] * self.levels
+        return Cursor(self._lines, self._released, self._releases)
+
+    def _unline(self, entry: Entry) -> None:
+        level = self.level[entry.message.priority]
+        line = self._lines[level]
+        assert line is not None
+        line.remove(entry)
+        if not line:
+            self._mask ^= 1 << level
+        if entry.released and self._released is not None:
+            released = self._released[level]
+            assert released is not None
+            released.remove(entry)
+
+    # --- who gets them ----------------------------------------------------------------------------------------------------
+
+    @property
+    def subscribers(self) -> int:
+        """How many there are."""
+        return len(self.ring.consumers) if self.ring is not None else 0
+
+    @property
+    def browsers(self) -> int:
+        """How many of them look through the queue themselves, because they do not acquire or have a selector."""
+        return self.ring.browsers if self.ring is not None else 0
+
+    def ranks_with(self, priority: int) -> int:
+        """How many different priorities its subscribers have, one of this priority included."""
+        return self.ring.ranks_with(priority) if self.ring is not None else 1
+
+    @property
+    def user(self) -> Owner | None:
+        """The exclusive owner of the queue, or of its only subscription; None when there is none."""
+        if self.owner is None and self.ring is not None:
+            first = next(iter(self.ring.consumers), None)
+            if first is not None and first.exclusive:
+                return first.owner
+        return self.owner
+
+    def local(self, message: Message) -> bool:
+        """Whether the connection of its `user` published the message."""
+        return message.publisher != 0 and published_by(message, self.user)
+
+    def subscribe(self, consumer: Consumer) -> None:
+        """A consumer joins; it is offered what there is by the next `dispatch`."""
+        if self.ring is None:
+            self.ring = Ring(self)
+        self.ring.join(consumer)
+        self._stirred[self] = None
+
+    def unsubscribe(self, consumer: Consumer) -> None:
+        """A consumer leaves; what it has acquired stays so."""
+        if self.ring is not None:
+            self.ring.leave(consumer)
+
+    def wake(self, consumer: Consumer) -> None:
+        """A consumer that took nothing more can take something again."""
+        if self.ring is not None and self.ring.wake(consumer):
+            self._stirred[self] = None  # nothing is new for the others, who have seen what there is
+
+    def able(self, message: Message) -> bool:
+        """Whether a subscriber could take this message at once (delivery-properties.immediate)."""
+        return self.ring is not None and self.ring.able(message)
+
+    def dispatch(self, most: int) -> bool:
+        """Offers at most `most` messages, by turns to those that can take some; whether there is more to do."""
+        return self.ring is not None and self.ring.dispatch(most)
+
+    def _stir(self) -> None:
+        ring = self.ring
+        if ring is not None and ring.stir():
+            self._stirred[self] = None
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r}: {self.available} available, {self.acquired} acquired, {self.held} held>"

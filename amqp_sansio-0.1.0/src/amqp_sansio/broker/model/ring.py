@@ -1,0 +1,382 @@
+"""The subscribers of one queue, by turns."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, Protocol
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.rank import Rank
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.cursor import Cursor
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.owner import Owner
+    from amqp_sansio.broker.model.queue import Queue
+
+
+class Consumer(Protocol):
+    """A subscription, as a queue sees it.  Compared and hashed by identity."""
+
+    @property
+    def acquires(self) -> bool:
+        """Whether what it is offered is acquired for it (pre-acquired), or only shown to it (not-acquired)."""
+        ...
+
+    @property
+    def explicit(self) -> bool:
+        """Whether it accepts what it is sent (accept-mode explicit).  One that does not acquire sees what is released again."""
+        ...
+
+    @property
+    def selective(self) -> bool:
+        """Whether it has a selector: it looks through the queue itself, and takes what it `selects`."""
+        ...
+
+    def selects(self, entry: Entry) -> bool:
+        """Whether its selector is true for the message; asked of those that are selective."""
+        ...
+
+    @property
+    def priority(self) -> int:
+        """Those with a higher one come first, as long as they can take something.  It stays."""
+        ...
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether it wants to be the only one."""
+        ...
+
+    @property
+    def owner(self) -> Owner | None:
+        """Whose subscription it is: the token by which queues are exclusive."""
+        ...
+
+    def offer(self, entry: Entry) -> bool:
+        """Takes the message, which is acquired already when `acquires`; False when it cannot, which puts it back in its place.
+
+        Who said False is not asked again before `Queue.wake`.  It may settle the message at once, and leave the queue.
+        """
+        ...
+
+    def able(self, message: Message) -> bool:
+        """Whether it has credit for this message now."""
+        ...
+
+    @property
+    def octets_left(self) -> int | None:
+        """The octets of credit that were too few for the message it refused last; None when it refused for another reason."""
+        ...
+
+    def size(self, entry: Entry) -> int:
+        """The octets that its credit counts for the message."""
+        ...
+
+    def gone(self, queue: Queue, by: Owner | None) -> None:
+        """The queue was deleted (408) by that owner, None when by none: the consumer has left it already."""
+        ...
+
+
+ASKED: Final = 64
+"""Subscribers that are asked whether they can take an immediate message."""
+VAIN: Final = 64
+"""Subscribers that turn out to take nothing, in one turn of their queue; the others are asked in its next turn."""
+
+_priority: Final = attrgetter("priority")
+
+
+def browses(consumer: Consumer) -> bool:
+    """Whether it looks through the queue itself; the others get its head."""
+    return not consumer.acquires or consumer.selective
+
+
+class Ring:
+    """Those that can take something are asked by turns; those that said no wait until they are woken, and cost nothing.
+
+    A consumer that acquires and has no selector gets the head of the queue.  The others have a cursor: browsers, and those with
+    a selector, which look at each message once, and once more after each release.
+
+    Of those that acquire, the ones of the highest priority come first: the others get what none of them can take now.  Browsers
+    take nothing from anybody, and have their turns whatever their priority.
+
+    A consumer with credit, but too few octets of it for one message, is asked again when its next message is another that fits.
+    """
+
+    __slots__ = (
+        "_browsing",
+        "_by_priority",
+        "_cursors",
+        "_passed",
+        "_queue",
+        "_ranks",
+        "_starving",
+        "_too_large",
+        "_too_small",
+        "consumers",
+    )
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue: Final = queue
+        self.consumers: Final[OrderedDict[Consumer, None]] = OrderedDict()
+        self._ranks: Final[list[Rank]] = []  # the highest priority first
+        self._by_priority: Final[dict[int, Rank]] = {}
+        self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()  # those that do not acquire
+        self._starving: Final[OrderedDict[Consumer, None]] = OrderedDict()  # of them, who has seen everything, with credit
+        self._cursors: Final[dict[Consumer, Cursor]] = {}
+        self._passed: Final = Passed()  # as the starving ones, but they do not see again what is released
+        self._too_small: Final[dict[Consumer, None]] = {}  # all that are in a `Rank.small`
+        self._too_large: Final[dict[Consumer, Entry]] = {}  # the message for which the octets of one with a cursor were too few
+
+    @property
+    def particular(self) -> bool:
+        """Whether somebody waits for a smaller message, so that one that leaves may bring it something."""
+        return bool(self._too_small or self._too_large)
+
+    def ranks_with(self, priority: int) -> int:
+        """How many different priorities there are when a subscriber of this one has joined."""
+        return len(self._ranks) + (priority not in self._by_priority)
+
+    def join(self, consumer: Consumer) -> None:
+        """A new subscriber.  Refused 405 when it or another wants to be the only one."""
+        others = self.consumers
+        if others and (consumer.exclusive or next(iter(others)).exclusive):
+            raise Refused(
+                conditions.SUBSCRIBE_EXCLUSIVE,
+                queue=self._queue.name,
+                count=len(others),
+                why="; an exclusive subscription wants none" if consumer.exclusive else ", an exclusive one",
+            )
+        self.consumers[consumer] = None
+        rank = self._by_priority.get(consumer.priority)
+        if rank is None:
+            rank = self._by_priority[consumer.priority] = Rank(consumer.priority)
+            self._ranks.append(rank)
+            self._ranks.sort(key=_priority, reverse=True)
+        rank.consumers += 1
+        if browses(consumer):
+            self._cursors[consumer] = self._queue.cursor(released=consumer.acquires or consumer.explicit)
+        self.wake(consumer)
+
+    def leave(self, consumer: Consumer) -> None:
+        """A subscriber is no more."""
+        if consumer not in self.consumers:
+            return
+        rank = self._by_priority[consumer.priority]
+        for each in (self.consumers, rank.taking, rank.selecting, rank.starving, self._browsing, self._starving):
+            each.pop(consumer, None)
+        self._cursors.pop(consumer, None)
+        self._too_large.pop(consumer, None)
+        self._too_small.pop(consumer, None)
+        self._passed.forget(consumer)
+        rank.small.forget(consumer)
+        rank.consumers -= 1
+        if not rank.consumers:
+            del self._by_priority[rank.priority]
+            self._ranks.remove(rank)
+
+    def wake(self, consumer: Consumer) -> bool:
+        """It may be able to take something again; False when it is no subscriber."""
+        if consumer not in self.consumers:
+            return False
+        rank = self._by_priority[consumer.priority]
+        if consumer not in self._cursors:
+            self._too_small.pop(consumer, None)
+            rank.small.forget(consumer)
+            rank.taking[consumer] = None
+            return True
+        self._too_large.pop(consumer, None)
+        if consumer.acquires:
+            rank.starving.pop(consumer, None)
+            rank.selecting[consumer] = None
+        else:
+            self._starving.pop(consumer, None)
+            self._passed.forget(consumer)
+            self._browsing[consumer] = None
+        return True
+
+    @property
+    def browsers(self) -> int:
+        """How many look through the queue themselves."""
+        return len(self._cursors)
+
+    def stir(self, level: int = -1, position: int = -1) -> bool:
+        """Something is new on the queue: whether there is somebody to offer it to.
+
+        `level` and `position`: those of a message that was released.  A consumer that has passed its place and does not see it
+        again keeps resting.
+        """
+        lively = False
+        for rank in self._ranks:
+            if rank.starving:
+                rank.selecting.update(rank.starving)
+                rank.starving.clear()
+            if rank.taking or rank.selecting:
+                lively = True
+        if self._starving:
+            self._browsing.update(self._starving)
+            self._starving.clear()
+        if self._passed.consumers:
+            woken = self._passed.all() if level < 0 else self._passed.before(level, position)
+            self._browsing.update(dict.fromkeys(woken))
+        return lively or bool(self._browsing) or self.particular
+
+    def able(self, message: Message) -> bool:
+        """Whether somebody could take the message at once: of many that cannot, only some are asked, others the next time."""
+        groups: list[OrderedDict[Consumer, None] | OrderedDict[Consumer, int]] = []
+        for rank in self._ranks:
+            groups += [rank.taking, rank.selecting, rank.starving]
+        groups += [self._browsing, self._starving, self._passed.consumers]
+        asked = 0
+        for each in groups:
+            for consumer in list(islice(each, ASKED - asked)):
+                if consumer.able(message):
+                    return True
+                each.move_to_end(consumer)
+                asked += 1
+        return False
+
+    def dispatch(self, most: int) -> bool:
+        """Offers at most `most` messages; whether there is more to do."""
+        if self._too_large:
+            self._look_again()
+        vain = VAIN
+        while most > 0 and vain > 0:
+            moved = False
+            before = most
+            if self._browsing:
+                moved = True
+                most -= self._show(self._browsing, self._starving)
+            entry = self._queue.head if self._ranks else None
+            rank = self._next(entry)
+            if rank is not None:
+                moved = True
+                if rank.selecting:
+                    most -= self._show(rank.selecting, rank.starving)
+                    entry = self._queue.head
+                if entry is not None and rank.taking:
+                    most -= self._give(entry, rank)
+            if not moved:
+                return False
+            if most == before:
+                vain -= 1
+        return bool(self._browsing or self.particular or self._next(self._queue.head) is not None)
+
+    def _next(self, head: Entry | None) -> Rank | None:
+        """The highest rank in which somebody is to be asked; None when nobody is.
+
+        Of those whose octets were too few, the one that has the most is asked again if they are enough for the head.
+        """
+        for rank in self._ranks:
+            if rank.selecting:
+                return rank
+            if head is not None:
+                if rank.taking:
+                    return rank
+                if rank.small.consumers and (consumer := rank.small.largest(head)) is not None:
+                    del self._too_small[consumer]
+                    rank.taking[consumer] = None
+                    return rank
+        return None
+
+    def _look_again(self) -> None:
+        for consumer, entry in list(self._too_large.items()):
+            found = self._cursors[consumer].peek()
+            if found is None or found[1] is not entry:
+                self.wake(consumer)
+
+    def _show(self, among: OrderedDict[Consumer, None], starving: OrderedDict[Consumer, None]) -> int:
+        """Shows the next one of these what it has not seen; one that has seen everything is `starving`, or has passed."""
+        consumer = next(iter(among))
+        cursor = self._cursors[consumer]
+        found = cursor.peek()
+        if found is None:
+            del among[consumer]
+            if cursor.sees_released:
+                starving[consumer] = None
+            else:
+                self._passed.add(consumer, cursor.places())
+            return 0
+        entry = found[1]
+        if consumer.selective and not consumer.selects(entry):
+            cursor.see(*found)
+            among.move_to_end(consumer)
+            return 1
+        if consumer.acquires:
+            self._queue.acquire(entry)
+        if consumer.offer(entry):
+            cursor.see(*found)
+            if consumer in among:
+                among.move_to_end(consumer)
+            return 1
+        among.pop(consumer, None)
+        if consumer.acquires:
+            self._queue.put_back(entry)
+        if consumer.octets_left is not None and consumer in self.consumers:
+            self._too_large[consumer] = entry
+        return 0
+
+    def _give(self, entry: Entry, rank: Rank) -> int:
+        queue = self._queue
+        taking = rank.taking
+        consumer = next(iter(taking))
+        queue.acquire(entry)
+        if consumer.offer(entry):
+            if consumer in taking:
+                taking.move_to_end(consumer)
+            return 1
+        taking.pop(consumer, None)
+        queue.put_back(entry)
+        if consumer.octets_left is not None and consumer in self.consumers:
+            rank.small.add(consumer, consumer.octets_left)
+            self._too_small[consumer] = None
+        return 0
+
+
+class Passed:
+    """Browsers that have seen everything, by the place that each has come to on each level."""
+
+    __slots__ = ("_heaps", "_last", "consumers")
+
+    def __init__(self) -> None:
+        self.consumers: Final[OrderedDict[Consumer, int]] = OrderedDict()
+        self._heaps: Final[dict[int, list[tuple[int, int, Consumer]]]] = {}  # entries with another number no longer count
+        self._last = 0
+
+    def add(self, consumer: Consumer, places: Iterable[tuple[int, int]]) -> None:
+        """It has seen the messages up to these positions, by level."""
+        self._last += 1
+        self.consumers[consumer] = self._last
+        for level, position in places:
+            heap = self._heaps.setdefault(level, [])
+            heappush(heap, (position, self._last, consumer))
+            if len(heap) > 2 * len(self.consumers) + 16:
+                heap[:] = [each for each in heap if self.consumers.get(each[2]) == each[1]]
+                heapify(heap)
+
+    def forget(self, consumer: Consumer) -> None:
+        """It looks again, or is gone."""
+        self.consumers.pop(consumer, None)
+
+    def before(self, level: int, position: int) -> list[Consumer]:
+        """Those that have not come to this place yet: they are forgotten."""
+        found: list[Consumer] = []
+        heap = self._heaps.get(level)
+        while heap and heap[0][0] < position:
+            _, number, consumer = heappop(heap)
+            if self.consumers.get(consumer) == number:
+                del self.consumers[consumer]
+                found.append(consumer)
+        return found
+
+    def all(self) -> list[Consumer]:
+        """All of them: they are forgotten."""
+        found = list(self.consumers)
+        self.consumers.clear()
+        self._heaps.clear()
+        return found

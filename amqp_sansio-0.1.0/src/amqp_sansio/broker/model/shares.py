@@ -1,0 +1,43 @@
+"""How the levels of priority of one queue take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+
+class Shares:
+    """Of a level, so many messages go at most before the levels below it have their turns; 0: as many as there are.
+
+    As in qpidd the turn goes down, from the lowest level to the highest again, and stays with a level that has more and has not
+    had its share, whatever comes on higher ones.
+    """
+
+    __slots__ = ("_before", "_had", "_level", "_most")
+
+    def __init__(self, most: Sequence[int]) -> None:
+        """`most` are the shares, from that of the lowest level on."""
+        self._most: Final = tuple(most)
+        self._level = len(self._most) - 1
+        self._had = 0
+        self._before = self._level, 0
+
+    def order(self) -> list[int]:
+        """The levels in the order in which they may give the next message."""
+        levels = len(self._most)
+        first = self._level - 1 if self._done else self._level
+        return [(first - step) % levels for step in range(levels)]
+
+    def took(self, level: int) -> None:
+        """A message of that level goes."""
+        self._before = self._level, self._had
+        self._had = self._had + 1 if level == self._level and not self._done else 1
+        self._level = level
+
+    def undo(self) -> None:
+        """The last one did not go."""
+        self._level, self._had = self._before
+
+    @property
+    def _done(self) -> bool:
+        return 0 < self._most[self._level] <= self._had

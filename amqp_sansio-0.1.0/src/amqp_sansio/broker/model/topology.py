@@ -1,0 +1,201 @@
+"""Which exchanges and queues there are and how they are bound; what is left when one of them goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.arguments import octets_of
+from amqp_sansio.broker.model.traffic import Traffic
+from amqp_sansio.broker.operations import ExchangeDeleted, Operation, QueueDeleted, Unbound
+from amqp_sansio.broker.routing.direct import Default, Direct
+from amqp_sansio.broker.routing.exchange import Binding, Exchange
+from amqp_sansio.broker.routing.fanout import Fanout
+from amqp_sansio.broker.routing.headers import Headers
+from amqp_sansio.broker.routing.topic import Topic
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.journal import Journal
+    from amqp_sansio.broker.model.intake import Intake
+    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.owner import Owner
+    from amqp_sansio.broker.model.queue import Queue
+
+TYPES: Final[dict[str, type[Exchange]]] = {kind.TYPE: kind for kind in (Direct, Fanout, Topic, Headers)}
+"""By the word of exchange.declare."""
+
+PREDECLARED: Final = {
+    "amq.direct": Direct,
+    "amq.fanout": Fanout,
+    "amq.topic": Topic,
+    "amq.match": Headers,
+    "amq.headers": Headers,
+}
+"""amq.headers is the specification's name for the one that everybody calls amq.match: one exchange, two names."""
+ALIASES: Final = {"amq.headers": "amq.match"}
+
+
+Rejection: TypeAlias = Literal["unroutable", "immediate"]
+UNROUTABLE: Final = "unroutable"
+"""There is no queue for the message."""
+IMMEDIATE: Final = "immediate"
+"""There is a queue, and nobody who could take the message at once."""
+
+
+class Routed:
+    """What becomes of a message: `queues` that get it; or, without any, its publisher is to hear of that `reject`, or nothing.
+
+    `via` is the alternate exchange that found the queues, None when the first exchange did.
+    """
+
+    __slots__ = ("queues", "reject", "via")
+
+    def __init__(self, queues: Sequence[Queue], via: Exchange | None = None, reject: Rejection | None = None) -> None:
+        self.queues: Final = queues
+        self.via: Final = via
+        self.reject: Final = reject
+
+    def __repr__(self) -> str:
+        return f"Routed({[queue.name for queue in self.queues]}, via={self.via!r}, reject={self.reject!r})"
+
+
+DROPPED: Final = Routed(())
+
+
+class Topology(Traffic):
+    """The exchanges and queues of one virtual host."""
+
+    def __init__(
+        self,
+        name: str = "",
+        journal: Journal | None = None,
+        limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
+        intake: Intake | None = None,
+    ) -> None:
+        super().__init__(name, journal, limits, intake)
+        self.queues: Final[dict[str, Queue]] = {}
+        self.default: Final = Default(self.queues)
+        self.exchanges: Final[dict[str, Exchange]] = {}
+        """By name, the default exchange apart."""
+        for each, kind in PREDECLARED.items():
+            if each not in ALIASES:
+                self.exchanges[each] = kind(each, durable=True)
+        self.bindings = 0
+        """How many there are, those of the default exchange apart."""
+        self.binding_words = 0
+        """Words in the keys, and headers in the arguments, by which exchanges find them."""
+        self.argument_octets = 0
+        """Octets of the arguments of all exchanges, queues and bindings."""
+        self.no_local = 0
+        """How many queues get nothing that their owner's connection publishes."""
+        self.dropped = 0
+        """Published messages that reached no queue and of which no message.reject told their publisher."""
+
+    def exchange(self, name: str | None) -> Exchange | None:
+        """The exchange of that name; the default one for "" and None."""
+        return self.exchanges.get(ALIASES.get(name, name)) if name else self.default
+
+    def destination(self, name: str | None) -> Exchange:
+        """The exchange to which a transfer goes.  Refused 404."""
+        exchange = self.exchange(name)
+        if exchange is None:
+            raise Refused(conditions.TRANSFER_NO_EXCHANGE, exchange=name, legal=self._named_exchanges())
+        return exchange
+
+    def route(self, exchange: Exchange, message: Message, explicit: bool = True) -> Routed:
+        """What becomes of a message that is published to an exchange.  `explicit`: it is accepted or rejected by command.
+
+        Dispatch a queue before the next message is routed to it, so that an immediate one counts the credit that is left.
+        """
+        queues = exchange.route(message, self.limits.routing_steps)
+        envelope = message.envelope
+        if envelope.immediate:
+            able = [queue.able(message) for queue in queues]
+            if queues and all(able):
+                return Routed(queues)
+            why: Rejection = IMMEDIATE if queues else UNROUTABLE
+        elif queues:
+            return Routed(queues)
+        else:
+            why = UNROUTABLE
+        if envelope.discard_unroutable:
+            return DROPPED
+        if explicit:
+            return Routed((), None, why)
+        alternate = exchange.alternate
+        if alternate is not None:  # one hop
+            queues = alternate.route(message, self.limits.routing_steps)
+            if queues:
+                return Routed(queues, alternate)
+        return DROPPED
+
+    # --- bindings ---------------------------------------------------------------------------------------------------------
+
+    def _unbind(self, binding: Binding, operations: list[Operation], told: bool = True) -> None:
+        """Takes a binding away, and the exchange when it was its last one; `told`: the journal hears of the binding."""
+        exchange = binding.exchange
+        self._unbound(binding)
+        if told and exchange.durable and binding.queue.durable:
+            operations.append(Unbound(self.name, exchange.name, binding.queue.name, binding.key))
+        self._auto_delete(exchange, operations)
+
+    def _unbound(self, binding: Binding) -> None:
+        exchange = binding.exchange
+        exchange.unbind(binding.queue, binding.key)
+        self.bindings -= 1
+        self.binding_words -= exchange.words(binding.key, binding.arguments)
+        self.argument_octets -= octets_of(binding.arguments)
+
+    def _auto_delete(self, exchange: Exchange, operations: list[Operation]) -> None:
+        """An exchange that goes with its last binding goes, unless it is somebody's alternate: then with the last of those."""
+        if exchange.auto_delete and exchange.was_bound and not len(exchange) and not exchange.alternates:
+            self._remove_exchange(exchange, operations)
+
+    # --- what goes --------------------------------------------------------------------------------------------------------
+
+    def _remove_exchange(self, exchange: Exchange, operations: list[Operation]) -> None:
+        if self.exchanges.pop(exchange.name, None) is None:
+            return
+        for binding in list(exchange):
+            self._unbound(binding)
+        self.argument_octets -= octets_of(exchange.arguments)
+        if exchange.durable:
+            operations.append(ExchangeDeleted(self.name, exchange.name))
+        if exchange.alternate is not None:
+            exchange.alternate.alternates -= 1
+            self._auto_delete(exchange.alternate, operations)
+
+    def _remove_queue(self, queue: Queue, by: Owner | None = None) -> int:
+        """Takes a queue away: its bindings go, its messages to the alternate exchange, and its subscribers hear of it, whose
+        session is not the one that does it."""
+        if queue.deleted:
+            return 0
+        operations: list[Operation] = []
+        del self.queues[queue.name]
+        self.no_local -= queue.no_local
+        self.stirred.pop(queue, None)
+        if queue.durable:
+            operations.append(QueueDeleted(self.name, queue.name))
+        for binding in list(queue.bindings.values()):
+            self._unbind(binding, operations, told=False)
+        self.argument_octets -= octets_of(queue.arguments)
+        queue.deleted = True
+        trailing: list[Operation] = []
+        if queue.alternate is not None:
+            queue.alternate.alternates -= 1
+        moved = self._move(queue.waiting(), operations)
+        if queue.alternate is not None:
+            self._auto_delete(queue.alternate, trailing)
+        number = self.journal.write(*trailing) if trailing else moved
+        consumers = list(queue.ring.consumers) if queue.ring is not None else []
+        for consumer in consumers:
+            queue.unsubscribe(consumer)
+        for consumer in consumers:
+            consumer.gone(queue, by)
+        return number
+
+    def _named_exchanges(self) -> str:
+        return f'"" and the names of {len(self.exchanges)} exchanges'

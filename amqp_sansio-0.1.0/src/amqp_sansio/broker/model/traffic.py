@@ -1,0 +1,450 @@
+"""How messages come to queues and leave them: limits, journal and expiry in one place."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
+from amqp_sansio.broker.model.expiry import Expiry
+from amqp_sansio.broker.model.intake import Intake
+from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
+from amqp_sansio.broker.model.room import Publish, Room
+from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, Operation
+from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.owner import Owner
+    from amqp_sansio.broker.model.queue import Queue
+
+_position: Final = attrgetter("position")
+UNDATED: Final = 1024
+"""Messages that may wait for the next tick before those that have gone meanwhile are forgotten."""
+
+
+class Traffic(Room):
+    """The messages of one virtual host.
+
+    What returns a number gives that of the journal entry that must be journalled before the change counts; 0 when there is
+    none.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        journal: Journal | None = None,
+        limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
+        intake: Intake | None = None,
+    ) -> None:
+        super().__init__(limits)
+        self.name: Final = name
+        self.journal: Final = journal if journal is not None else Journal()
+        self.intake: Final = intake if intake is not None else Intake()
+        """Numbers the messages of the broker; its epoch is that of the broker."""
+        self.stirred: Final[OrderedDict[Queue, None]] = OrderedDict()
+        """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
+        is searched behind all those that were deleted."""
+        self._expiry: Final = Expiry()
+        self._undated: dict[Message, list[Entry]] = {}  # messages whose time begins with the next tick, and where they are
+        self._most_undated = UNDATED
+        self.late = False
+        """Whether the time of a message ever began after it was written down: then the journal does not know when it ends."""
+
+    # --- in ---------------------------------------------------------------------------------------------------------------
+
+    def enqueue(self, message: Message, queues: Sequence[Queue]) -> int:
+        """Puts a message on queues; on durable ones a persistent message is held until it is journalled.
+
+        Refused 506, naming the limit, when one of them has no room: then it is on none.  A full ring gives up older messages
+        for it, in the same journal entry, and a full queue that destroys itself is deleted with it.  So does a queue that keeps
+        the last message of each key give up the one before it.
+        """
+        size = message.size
+        for queue in queues:
+            if queue.messages >= queue.most_plain or queue.octets + size > queue.most_octets:
+                return self.commit([(message, queues)], ())
+        if not self.takes(message, len(queues)):
+            self.admit([(message, queues)])
+        if message.persistent and self.journal.enabled:
+            operations = self._stored(message, queues)
+            if operations:
+                number = self.journal.write(*operations)
+                self._put(message, [queue for queue in queues if not queue.durable])
+                self._unhold_after(number, self._put(message, [queue for queue in queues if queue.durable], held=True))
+                return number
+        self._put(message, queues)
+        return 0
+
+    def dequeue(self, entries: Iterable[Entry]) -> int:
+        """Takes messages off their queues for good: accepted, or sent to somebody who does not accept.
+
+        What is gone already is passed over.
+        """
+        operations: list[Operation] = []
+        for entry in entries:
+            self._off(entry, operations)
+        return self.journal.write(*operations) if operations else 0
+
+    def commit(
+        self,
+        publishes: Sequence[Publish],
+        entries: Sequence[Entry],
+        operations: Sequence[Operation] = (),
+        admitted: bool = False,
+    ) -> int:
+        """What a transaction held back, whole: messages come, others leave, in one entry together with `operations`.
+
+        Nothing of it is visible before that entry is journalled.  Refused 506 as `enqueue` unless the messages were
+        `admitted` before.
+        """
+        if not admitted:
+            self.admit(publishes)
+        taken: list[Operation] = []
+        for entry in entries:
+            self._off(entry, taken)
+        written: list[Operation] = []
+        held: list[Entry] = []
+        spent: dict[Queue, None] = {}
+        for message, queues in publishes:
+            self._place(message, queues, written, held, spent)
+        number = self.journal.write(*written, *taken, *operations)
+        if held:
+            self.journal.after(number, partial(self._unhold, held))
+        for queue in spent:
+            number = max(number, self._drop(queue))
+        return number
+
+    def restore(self, queue: Queue, message: Message, redelivered: bool) -> Entry:
+        """A message that the journal knows stands on its queue again."""
+        message.stored += 1
+        older = None if queue.last_values is None else queue.last_values.before(message)
+        (entry,) = self._put(message, (queue,))
+        entry.redelivered = entry.redelivered or redelivered
+        if older is not None:
+            self._off(older, [])
+        if queue.numbering is not None:
+            queue.numbering.restored(message)
+        return entry
+
+    # --- back and out -----------------------------------------------------------------------------------------------------
+
+    def release(self, entries: Iterable[Entry], set_redelivered: bool = False) -> None:
+        """Acquired messages are available again in their places; `set_redelivered` marks them.
+
+        What expired meanwhile goes; what was on a queue that is deleted goes to its alternate exchange.
+        """
+        operations: list[Operation] = []
+        orphans: list[Entry] = []
+        for entry in sorted(entries, key=_position):  # who is sent them again gets them in order
+            if entry.state != ACQUIRED:
+                continue
+            if self._expiry.overdue(entry) or (entry.queue.last_values is not None and entry.queue.last_values.passed(entry)):
+                self._off(entry, operations)
+            elif entry.queue.deleted:
+                if set_redelivered:
+                    entry.redelivered = True
+                orphans.append(entry)
+            else:
+                entry.queue.release(entry, set_redelivered)
+        self._move(orphans, operations)
+
+    def reject(self, entries: Iterable[Entry]) -> int:
+        """Acquired messages leave their queues, to the alternate exchange where there is one.
+
+        What is not acquired is not affected.  Refused 506 when there is no room where they would go.
+        """
+        rejected = [entry for entry in entries if entry.state == ACQUIRED]
+        self.admit(((entry.message, self._alternates(entry)) for entry in rejected), letters=True)
+        return self._move(rejected, [], rejected=True)
+
+    def begin_ttl(self, message: Message) -> None:
+        """The time of a message that is on no queue yet begins with the next `expire`: nobody knows how long ago the last was.
+
+        What is journalled before that says no moment: then its time begins once more when it is restored.
+        """
+        self.late = True
+        message.expires = None
+        self._undated[message] = []
+        if len(self._undated) > self._most_undated:  # nobody tells the time: what has gone is not kept until somebody does
+            self._undated = {
+                each: entries
+                for each, entries in self._undated.items()
+                if not entries or [entry for entry in entries if entry.state != GONE]
+            }
+            self._most_undated = max(UNDATED, 2 * len(self._undated))
+
+    def _date(self, now: float) -> None:
+        """The time of messages begins that waited for the moment."""
+        for message, entries in self._undated.items():
+            message.expires = now + (message.envelope.ttl or 0) / 1000
+            for entry in entries:
+                if entry.state != GONE:
+                    self._expiry.add(entry)
+        self._undated.clear()
+
+    @property
+    def next_expiry(self) -> float | None:
+        """When to call `expire_messages`: at once when it is to begin the time of messages, None when nothing will expire."""
+        return AT_ONCE if self._undated else self._expiry.next
+
+    def expire_messages(self, now: float) -> float | None:
+        """Takes off what expired up to now; the next moment at which something does, None when nothing will."""
+        if self._undated:
+            self._date(now)
+        operations: list[Operation] = []
+        for entry in self._expiry.due(now):
+            if entry.state == AVAILABLE:  # somebody has the others, or they are not there yet: `release`, `_unhold`
+                self._off(entry, operations)
+        if operations:
+            self.journal.write(*operations)
+        return self._expiry.next
+
+    def dispatch(self, most: int) -> bool:
+        """Offers at most `most` messages, from queues by turns; whether there is more to do."""
+        stirred = self.stirred
+        while stirred and most > 0:
+            queue, _ = stirred.popitem(last=False)
+            if queue.dispatch(1):
+                stirred[queue] = None
+            most -= 1
+        return bool(stirred)
+
+    # --- inside -----------------------------------------------------------------------------------------------------------
+
+    def _put(self, message: Message, queues: Sequence[Queue], held: bool = False) -> list[Entry]:
+        entries = [queue.put(message, held) for queue in queues]
+        self.messages += len(entries)
+        self.octets += len(entries) * message.size
+        if message.expires is not None:
+            for entry in entries:
+                self._expiry.add(entry)
+        elif self._undated and message in self._undated:
+            self._undated[message] += entries
+        return entries
+
+    def _place(
+        self,
+        message: Message,
+        queues: Sequence[Queue],
+        operations: list[Operation],
+        held: list[Entry],
+        spent: dict[Queue, None],
+    ) -> None:
+        """Puts a message on those of the queues that there still are, `held` where a journal is kept; `spent` are those that it
+        destroys.
+
+        What rings give up for it goes where their alternate exchanges say, as far as there is room; of the first
+        BrokerLimits.displacing_queues of them, so that one message costs no more than so many routes.
+        """
+        waits = self.journal.enabled
+        chosen: list[Queue] = []
+        letters: list[Entry] = []
+        displacing = 0
+        for queue in queues:
+            if queue.deleted:
+                continue
+            self._replace(message, queue, operations)
+            if queue.policy != REJECT and not queue.has_room(message):
+                if queue.policy == SELF_DESTRUCT:
+                    spent[queue] = None
+                else:
+                    given_up: list[Entry] = []
+                    fits = self._make_room(message, queue, operations, given_up)
+                    if given_up and queue.alternate is not None:
+                        displacing += 1
+                        if displacing <= self.limits.displacing_queues:
+                            letters += given_up
+                    if not fits:
+                        continue
+            chosen.append(queue)
+        for each, targets in self._numbered(message, chosen):
+            if waits and each.persistent:
+                operations += self._stored(each, targets)
+            entries = self._put(each, targets, held=waits)
+            if waits:
+                held += entries
+        if letters:
+            self._carry(letters, operations, held, bounded=True)
+
+    def _replace(self, message: Message, queue: Queue, operations: list[Operation]) -> None:
+        """Takes off what the message takes the place of; what somebody has acquired goes when it is released."""
+        if queue.last_values is not None:
+            older = queue.last_values.before(message)
+            if older is not None and older.state != ACQUIRED:
+                self._off(older, operations)
+
+    def _numbered(self, message: Message, queues: Sequence[Queue]) -> list[Publish]:
+        """The message for its queues; each that numbers what comes gets a copy of its own."""
+        plain = [queue for queue in queues if queue.numbering is None]
+        placed: list[Publish] = [(message, plain)]
+        if len(plain) == len(queues):
+            return placed
+        for queue in queues:
+            if queue.numbering is not None:
+                copy = self.intake.copy(message, queue.numbering.numbered(message))
+                if message in self._undated:
+                    self.begin_ttl(copy)
+                placed.append((copy, (queue,)))
+        return placed
+
+    def _make_room(self, message: Message, ring: Queue, operations: list[Operation], given_up: list[Entry]) -> bool:
+        """Takes off what a ring gives up until the message fits; whether it does.
+
+        Nothing goes that somebody has acquired, nor what has a higher priority than the message.
+        """
+        level = ring.level[message.priority]
+        while not ring.has_room(message):
+            entry = ring.oldest
+            ring.given_up += 1
+            self.given_up += 1
+            if entry is None or ring.level[entry.message.priority] > level:
+                return False
+            self._off(entry, operations)
+            given_up.append(entry)
+        return True
+
+    def _drop(self, queue: Queue, by: Owner | None = None) -> int:
+        """Takes a queue away.  The subclass that knows the queues does it."""
+        raise NotImplementedError
+
+    def _off(self, entry: Entry, operations: list[Operation]) -> None:
+        queue = entry.queue
+        if not queue.remove(entry):
+            return
+        message = entry.message
+        self.messages -= 1
+        self.octets -= message.size
+        if message.expires is not None:
+            self._expiry.gone(entry)
+        if message.stored and queue.durable and message.persistent:
+            message.stored -= 1
+            if not queue.deleted:  # else the journal has forgotten it with its queue
+                operations.append(Dequeued(self.name, queue.name, message.number))
+
+    def _stored(self, message: Message, queues: Sequence[Queue], redelivered: bool = False) -> list[Operation]:
+        """What puts a persistent message on the durable ones of these queues; nothing when none is."""
+        durable = [queue.name for queue in queues if queue.durable and not queue.deleted]
+        if not durable:
+            return []
+        operations: list[Operation] = []
+        if not message.stored:
+            operations.append(self.stored(message, redelivered))
+        message.stored += len(durable)
+        return operations + [Enqueued(self.name, name, message.number) for name in durable]
+
+    def stored(self, message: Message, redelivered: bool = False) -> MessageStored:
+        """What the journal keeps of a message."""
+        expires = message.expires
+        return MessageStored(
+            self.name,
+            message.number,
+            message.redelivered_header if redelivered else message.header,
+            message.body if message.body or message.envelope.empty_body else None,
+            None if expires is None else expires + (self.intake.epoch or 0.0),
+            message.envelope.form.name,
+        )
+
+    def _unhold_after(self, number: int, entries: list[Entry]) -> None:
+        if number and entries:
+            self.journal.after(number, partial(self._unhold, entries))
+
+    def _unhold(self, entries: list[Entry]) -> None:
+        operations: list[Operation] = []
+        for entry in entries:
+            if entry.state == HELD and self._expiry.overdue(entry):
+                self._off(entry, operations)
+            elif entry.state != GONE:
+                entry.queue.unhold(entry)
+        if operations:
+            self.journal.write(*operations)
+
+    def _alternates(self, entry: Entry) -> Sequence[Queue]:
+        """Where a message goes that leaves its queue unwanted: through the alternate exchange of the queue or, what that one
+        cannot route, through the alternate of that exchange; never back, nor to a queue with no-local whose user published it.
+
+        Nowhere when such an exchange refuses to route it: nobody is there to hear of that.
+        """
+        alternate = entry.queue.alternate
+        try:
+            for exchange in () if alternate is None else (alternate, alternate.alternate):
+                if exchange is not None and (queues := exchange.route(entry.message, self.limits.routing_steps)):
+                    return [
+                        queue
+                        for queue in queues
+                        if queue is not entry.queue and not (queue.no_local and queue.local(entry.message))
+                    ]
+        except Refused:
+            pass
+        return ()
+
+    def _move(self, entries: Iterable[Entry], operations: list[Operation], rejected: bool = False) -> int:
+        """Takes entries off their queues and puts their messages where the alternate exchange says, in one journal entry.
+
+        There each is a message of its own, which counts as redelivered when it did so before; what was `rejected` only when it
+        was published with that mark, for nobody was sent it from there.
+        """
+        held: list[Entry] = []
+        self._carry(entries, operations, held, rejected)
+        number = self.journal.write(*operations) if operations else 0
+        self._unhold_after(number, held)
+        return number
+
+    def _carry(
+        self,
+        entries: Iterable[Entry],
+        operations: list[Operation],
+        held: list[Entry],
+        rejected: bool = False,
+        bounded: bool = False,
+    ) -> None:
+        """Does what `_move` does but for the journal entry.
+
+        A queue that is full gets none, but a ring gives up older messages, which go nowhere then: nothing is moved twice.
+        Where the limits of the host do not let in all copies of a message, one goes to the first queue: no more than was
+        there; likewise when BrokerLimits.letter_copies were made besides one for each message.  A persistent message for
+        which all are full goes to the first that is no ring nevertheless.  `bounded`, for what one message took the place of,
+        it goes nowhere, as does what the host's limits, or routing_steps queues looked at, keep out; displacing_queues copies.
+        """
+        limits = self.limits
+        spare, steps = (limits.displacing_queues, limits.routing_steps) if bounded else (limits.letter_copies, 1 << 62)
+        for entry in entries:
+            queues = self._alternates(entry) if steps > 0 else ()
+            steps -= len(queues)
+            self._off(entry, operations)
+            message = self.intake.copy(entry.message)
+            if entry.message in self._undated:
+                self.begin_ttl(message)
+            chosen: list[Queue] = []
+            for queue in queues:
+                if len(chosen) > spare:
+                    break
+                if queue.has_room(message) or (queue.policy == RING and self._gives_way(message, queue, operations)):
+                    chosen.append(queue)
+            if not self.takes(message, len(chosen)):
+                chosen = [] if bounded else chosen[:1]
+            if not chosen and message.persistent and not bounded:
+                chosen = [queue for queue in queues if queue.policy != RING][:1]
+            spare -= max(0, len(chosen) - 1)
+            redelivered = message.redelivered if rejected else entry.redelivered
+            for queue in chosen:
+                self._replace(message, queue, operations)
+            for each, targets in self._numbered(message, chosen):
+                stored = self._stored(each, targets, redelivered) if each.persistent and self.journal.enabled else []
+                operations += stored
+                for queue in targets:
+                    waits = bool(stored) and queue.durable
+                    (moved,) = self._put(each, (queue,), held=waits)
+                    moved.redelivered = redelivered
+                    if waits:
+                        held.append(moved)
+
+    def _gives_way(self, message: Message, ring: Queue, operations: list[Operation]) -> bool:
+        """Whether a ring has room for a dead letter, for which it gives up what goes nowhere then."""
+        return message.size <= ring.most_octets and self._make_room(message, ring, operations, [])

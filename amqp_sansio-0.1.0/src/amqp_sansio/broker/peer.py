@@ -1,0 +1,193 @@
+"""One connection of the broker: what its socket carries goes in and out here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.fronts.service import Service
+from amqp_sansio.broker.model.owner import CONNECTION, Owner
+from amqp_sansio.config import Accepted, Rejected, ServerConfig
+from amqp_sansio.engine.doorstep import Doorstep
+from amqp_sansio.spec.codes import CloseCode
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.fronts.holder import Subscription
+    from amqp_sansio.broker.site import Site
+
+
+class Peer:
+    """A connection of the broker, which `Broker.connect` makes; the socket is yours.
+
+    `receive_data` and `receive_eof` store; `Broker.next_event` acts.  `Broker.ready` tells when there is something to take.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_clogged",
+        "_config",
+        "_connection",
+        "_door",
+        "_ended",
+        "_eof",
+        "_identity",
+        "_in_turn",
+        "_lingered",
+        "_most",
+        "_service",
+        "_site",
+        "_stalled",
+        "_waits",
+        "number",
+        "_owner",
+    )
+
+    def __init__(self, broker: Broker, number: int, config: ServerConfig) -> None:
+        self.number: Final = number
+        """Among the connections of this broker, 1 and up: by it a message knows where it came from."""
+        self._owner: Final = Owner(CONNECTION, number)
+        """As the model knows it: the owner of the queues that are exclusive to the connection."""
+        self._broker: Final = broker
+        self._config: Final = config
+        self._most: Final = broker.limits.outbox_octets
+        self._door: Doorstep | None = Doorstep(config)
+        self._connection = self._door.connection
+        self._connection._most_waiting = self._most
+        self._identity: str | None = None
+        self._site: Site | None = None
+        """The virtual host that it opened, and what belongs to it."""
+        self._stalled: Final[dict[Subscription, None]] = {}
+        """Who could have had a message, were our octets taken."""
+        self._clogged: Final[dict[Subscription, None]] = {}
+        """Who could have had a message, were not too much kept for replay."""
+        self._waits = False
+        """Whether what it asks for waits for the journal: nothing of what it says is read before."""
+        self._in_turn = False
+        self._eof = False
+        self._ended = False
+        self._lingered = False
+        self._service = broker._serving(self) if self._door.passed else Service(self)
+
+    # --- the socket -------------------------------------------------------------------------------------------------------
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
+        """Stores octets of the client.  Raises LocalProtocolError after `receive_eof`."""
+        if self._door is None:
+            self._connection.receive_data(data)
+        else:
+            self._door.receive_data(data)
+            self._enter()
+        self._broker._stored(self)
+
+    def receive_eof(self) -> None:
+        """The client sends nothing more.  Saying so twice does no harm."""
+        if self._door is None:
+            self._connection.receive_eof()
+        else:
+            self._door.receive_eof()
+            self._enter()
+        self._eof = True
+        self._broker._stored(self)
+
+    def _enter(self) -> None:
+        """What the client speaks is known, or not yet."""
+        assert self._door is not None
+        if self._door.passed:
+            self._connection = self._door.connection
+            self._connection._most_waiting = self._most
+            self._service = self._broker._serving(self)
+            self._door = None
+
+    def data_to_send(self) -> bytes:
+        """Takes everything that is to be written now.  What waited for room goes on, and may be there to be taken at once."""
+        octets = self._connection.data_to_send()
+        self._broker._taken(self)
+        return octets
+
+    @property
+    def bytes_to_send(self) -> int:
+        """Octets that wait to be taken, at least so many; 0 when there is nothing to take."""
+        return self._connection.bytes_to_send
+
+    @property
+    def wants_data(self) -> bool:
+        """False when nothing more is read now: it ended, it has stored enough, or its own octets must be taken first."""
+        return self._connection.wants_data and not self.full
+
+    @property
+    def full(self) -> bool:
+        """Whether so many octets wait to be taken that there are no more deliveries (BrokerLimits.outbox_octets)."""
+        return self._connection.bytes_to_send >= self._most
+
+    @property
+    def finished(self) -> bool:
+        """True when it is over and everything was taken: close the socket."""
+        return self._connection.finished
+
+    @property
+    def identity(self) -> str | None:
+        """Who the client proved to be, "" when it is anonymous; None as long as nobody knows."""
+        return self._identity
+
+    @property
+    def ended(self) -> bool:
+        """Whether the connection is over: nothing more happens on it."""
+        return self._ended
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client has logged in and opened a virtual host."""
+        return self._connection.is_open
+
+    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
+        """As `ServerConnection.take_deferred`."""
+        return self._connection.take_deferred()
+
+    def decided(self, verdict: Accepted | Rejected) -> None:
+        """As `ServerConnection.decided`."""
+        self._connection.decided(verdict)
+        self._broker._stored(self)
+        self._broker._wrote(self)
+
+    def close(self, code: int = CloseCode.NORMAL, text: str = "") -> None:
+        """Says connection.close, as `ServerConnection.close` does and with the same errors."""
+        self._connection.close(code, text)
+        self._broker._wrote(self)
+        self._broker._agenda.note(self, self._connection.due)
+        if self._connection.eventful:  # before the headers agree it is over at once
+            self._broker._stored(self)
+
+    @property
+    def _stopped_lingering(self) -> bool:
+        """Whether it waited for the answer to our close and does so no more; said once."""
+        if self._lingered and not self._connection.lingers:
+            self._lingered = False
+            return True
+        return False
+
+    # --- what happens -----------------------------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        """The connection is over."""
+        self._ended = True
+        self._lingered = self._connection.lingers
+        self._broker._forget_peer(self)
+
+    def _tick(self, now: float) -> None:
+        """Says what time it is (monotonic seconds)."""
+        broker, connection = self._broker, self._connection
+        moment = connection.tick(now)
+        if connection.bytes_to_send or self._stopped_lingering:
+            broker._wrote(self)
+        broker._agenda.note(self, moment)
+        if connection.eventful:
+            broker._in_turn(self)
+
+    @property
+    def held_up(self) -> bool:
+        """Whether nothing is read from it now: it waits for the journal, or for its octets to be taken."""
+        return self._waits or (self.full and not self._eof)
+
+    def __repr__(self) -> str:
+        return f"<Peer {self._identity!r} {self._connection.state}>"

@@ -1,0 +1,39 @@
+"""Exchanges that look at nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange, Target, less
+from amqp_sansio.spec.values import Map
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.message import Message
+
+
+class Fanout(Exchange):
+    """Every queue that is bound gets every message, whatever the keys."""
+
+    __slots__ = ("_targets",)
+    TYPE: ClassVar[str] = "fanout"
+
+    def __init__(
+        self,
+        name: str,
+        durable: bool = False,
+        auto_delete: bool = False,
+        alternate: Exchange | None = None,
+        arguments: Map = NO_ARGUMENTS,
+    ) -> None:
+        super().__init__(name, durable, auto_delete, alternate, arguments)
+        self._targets: Final[dict[Target, int]] = {}  # and how many bindings each has
+
+    def matches(self, message: Message, most: int) -> Sequence[Target]:
+        return tuple(self._targets)
+
+    def added(self, binding: Binding) -> None:
+        self._targets[binding.target] = self._targets.get(binding.target, 0) + 1
+
+    def removed(self, binding: Binding) -> None:
+        less(self._targets, binding.target)

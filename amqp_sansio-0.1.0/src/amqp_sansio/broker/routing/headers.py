@@ -1,0 +1,156 @@
+"""Exchanges that look at the application headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange, Target, less, too_long
+from amqp_sansio.broker.routing.filters import FILTERS
+from amqp_sansio.broker.routing.likeness import likeness
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.spec.values import Map, Value
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.message import Message
+
+X_MATCH: Final = "x-match"
+_NO_TESTS: Final = frozenset((X_MATCH, *FILTERS))
+Test: TypeAlias = tuple[str, ...] | tuple[str, bytes]
+"""A header by name that must be there, and with a value like that unless the binding has void for it."""
+
+
+def _has(name: str) -> Test:
+    return (name,)
+
+
+def _is(name: str, value: Value) -> Test:
+    return (name, value) if isinstance(value, str) else (name, likeness(value))
+
+
+class Group:
+    """Bindings with the same tests: `targets` are bound by them, and how often each."""
+
+    __slots__ = ("known_by", "targets", "tests")
+
+    def __init__(self, tests: frozenset[Test], known_by: Iterable[Test]) -> None:
+        self.tests: Final = tests
+        self.known_by: Final = tuple(known_by)
+        """The tests by which it is found."""
+        self.targets: Final[dict[Target, int]] = {}
+
+
+def x_match(arguments: Map) -> str | None:
+    """ "all" or "any"; None when the arguments say neither.  Octets are taken for text: old clients send them."""
+    value = arguments.get(X_MATCH)
+    word = value.decode("latin-1") if isinstance(value, bytes) else value
+    return word if isinstance(word, str) and word in ("all", "any") else None
+
+
+def tests_of(arguments: Map) -> list[Test]:
+    """What a binding looks at."""
+    return [_has(name) if value is None else _is(name, value) for name, value in arguments.items() if name not in _NO_TESTS]
+
+
+def tests_met_by(headers: Map) -> Iterator[Test]:
+    """Every test that a message with these headers passes."""
+    for name, value in headers.items():
+        yield _has(name)
+        yield _is(name, value)
+
+
+class Headers(Exchange):
+    """The arguments of a binding are headers that a message must have: all of them or any of them, as `x-match` says.
+
+    The arguments that make a filter are none of them.  A void argument asks only whether there is such a header.  All of none
+    is true of every message, any of none of no message.  A group of bindings that want any is known by each of their tests; one
+    that wants all by the test that fewest others are known by.  Only groups that are known by a test which the message passes
+    are looked at.
+    """
+
+    __slots__ = ("_all", "_always", "_any", "_groups")
+    TYPE: ClassVar[str] = "headers"
+    KNOWN: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        name: str,
+        durable: bool = False,
+        auto_delete: bool = False,
+        alternate: Exchange | None = None,
+        arguments: Map = NO_ARGUMENTS,
+    ) -> None:
+        super().__init__(name, durable, auto_delete, alternate, arguments)
+        self._any: Final[dict[Test, dict[Group, None]]] = {}
+        self._all: Final[dict[Test, dict[Group, None]]] = {}
+        self._always: Final = Group(frozenset(), ())
+        self._groups: Final[dict[tuple[bool, bytes], Group]] = {}
+
+    def words(self, key: str, arguments: Map) -> int:
+        return len(arguments.keys() - _NO_TESTS)
+
+    def check(self, key: str, arguments: Map) -> None:
+        if x_match(arguments) is None:
+            given = f", not {arguments[X_MATCH]!r}" if X_MATCH in arguments else ""
+            raise Refused(conditions.BIND_NO_X_MATCH, given=given)
+
+    def added(self, binding: Binding) -> None:
+        which, among = self._which(binding)
+        group = self._groups.get(which)
+        if group is None:
+            group = self._groups[which] = self._grouped(binding, among)
+            for test in group.known_by:
+                among.setdefault(test, {})[group] = None
+        group.targets[binding.target] = group.targets.get(binding.target, 0) + 1
+
+    def removed(self, binding: Binding) -> None:
+        which, among = self._which(binding)
+        group = self._groups[which]
+        less(group.targets, binding.target)
+        if not group.targets:
+            del self._groups[which]
+            for test in group.known_by:
+                del among[test][group]
+                if not among[test]:
+                    del among[test]
+
+    def matches(self, message: Message, most: int) -> Sequence[Target]:
+        found: dict[Target, None] = dict.fromkeys(self._always.targets)
+        if not self._any and not self._all:
+            return tuple(found)
+        try:
+            met = dict.fromkeys(tests_met_by(message.application_headers))
+        except DecodeError as why:
+            raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
+        left = most
+        for test in met:
+            for group in self._any.get(test, ()):
+                found.update(dict.fromkeys(group.targets))
+                left -= len(group.targets)
+                if left + len(found) < 0:
+                    raise too_long(message, most)
+            for group in self._all.get(test, ()):
+                if group.tests <= met.keys():
+                    found.update(dict.fromkeys(group.targets))
+                    left -= len(group.targets)
+                else:
+                    left -= len(group.tests)
+                if left + len(found) < 0:
+                    raise too_long(message, most)
+        return tuple(found)
+
+    def _which(self, binding: Binding) -> tuple[tuple[bool, bytes], dict[Test, dict[Group, None]]]:
+        """What the binding shares with those that have the same tests; and where they are known."""
+        any_ = x_match(binding.arguments) == "any"
+        tests = Map({name: value for name, value in binding.arguments.items() if name not in _NO_TESTS})
+        return (any_, likeness(tests)), self._any if any_ else self._all
+
+    def _grouped(self, binding: Binding, among: dict[Test, dict[Group, None]]) -> Group:
+        tests = tests_of(binding.arguments)
+        if among is self._any:
+            return Group(frozenset(tests), tests)
+        if not tests:
+            return self._always
+        return Group(frozenset(tests), [min(tests, key=lambda test: len(among.get(test, ())))])

@@ -1,0 +1,180 @@
+"""Exchanges that look at the words of the key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange, Target, less, too_long
+from amqp_sansio.spec.values import Map
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.message import Message
+
+ONE: Final = "*"
+"""Stands for one word."""
+MANY: Final = "#"
+"""Stands for any number of words, none included."""
+
+
+class Node:
+    """What the words of a pattern lead to: `targets` are those whose pattern ends here, and how many such patterns each has."""
+
+    __slots__ = ("many", "many_words", "one", "targets", "words")
+
+    def __init__(self, many_words: bool = False) -> None:
+        self.words: Final[dict[str, Node]] = {}
+        self.one: Node | None = None
+        self.many: Node | None = None
+        self.many_words: Final = many_words
+        """Whether it is what "#" leads to, where further words may be passed over."""
+        self.targets: Final[dict[Target, int]] = {}
+
+    @property
+    def empty(self) -> bool:
+        """Whether no pattern goes on or ends here."""
+        return not (self.words or self.targets or self.one or self.many)
+
+
+def plain_words(pattern: str) -> list[str]:
+    """The words of a pattern, with each run of wildcards in one form: any number of `*`, and then one `#` if there was one.
+
+    So no two nodes that a key can reach say the same, and how many a short key reaches does not grow with the patterns.
+    """
+    words: list[str] = []
+    many = False
+    for word in pattern.split("."):
+        if word == MANY:
+            many = True
+            continue
+        if many and word != ONE:
+            words.append(MANY)
+            many = False
+        words.append(word)
+    if many:
+        words.append(MANY)
+    return words
+
+
+class Trie:
+    """Patterns by their words.  Looking costs the nodes that the words of the key reach, whatever else there is."""
+
+    __slots__ = ("_root",)
+
+    def __init__(self) -> None:
+        self._root: Final = Node()
+
+    def add(self, pattern: str, target: Target) -> None:
+        """Lets the target have what the pattern matches."""
+        node = self._root
+        for word in plain_words(pattern):
+            child = self._child(node, word)
+            if child is None:
+                child = Node(word == MANY)
+                if word == ONE:
+                    node.one = child
+                elif word == MANY:
+                    node.many = child
+                else:
+                    node.words[word] = child
+            node = child
+        node.targets[target] = node.targets.get(target, 0) + 1
+
+    def remove(self, pattern: str, target: Target) -> None:
+        """Takes back what `add` did."""
+        path: list[tuple[Node, str, Node]] = []
+        node = self._root
+        for word in plain_words(pattern):
+            child = self._child(node, word)
+            assert child is not None
+            path.append((node, word, child))
+            node = child
+        less(node.targets, target)
+        for parent, word, child in reversed(path):
+            if not child.empty:
+                break
+            if word == ONE:
+                parent.one = None
+            elif word == MANY:
+                parent.many = None
+            else:
+                del parent.words[word]
+
+    def find(self, key: str, most: int) -> Sequence[Target] | None:
+        """The targets that have a pattern which matches the key, each once.
+
+        None when that takes more than `most` steps besides one for each target: a step is a node that a word of the key
+        reaches, or a pattern of a target that is found already.
+        """
+        nodes = _with_none([self._root])
+        for word in key.split("."):
+            reached: list[Node] = []
+            for node in nodes:
+                child = node.words.get(word)
+                if child is not None:
+                    reached.append(child)
+                if node.one is not None:
+                    reached.append(node.one)
+                if node.many_words:
+                    reached.append(node)
+            if not reached:
+                return ()
+            nodes = _with_none(reached)
+            most -= len(nodes)
+            if most < 0:
+                return None
+        found: dict[Target, None] = {}
+        for node in nodes:
+            if node.targets:
+                found.update(dict.fromkeys(node.targets))
+                most -= len(node.targets)
+                if most + len(found) < 0:
+                    return None
+        return tuple(found)
+
+    @staticmethod
+    def _child(node: Node, word: str) -> Node | None:
+        if word == ONE:
+            return node.one
+        return node.many if word == MANY else node.words.get(word)
+
+
+def _with_none(nodes: list[Node]) -> dict[Node, None]:
+    """And what "#" leads to without any word."""
+    return dict.fromkeys(nodes + [node.many for node in nodes if node.many is not None])
+
+
+class Topic(Exchange):
+    """Keys are words with dots between them; in that of a binding `*` stands for one and `#` for any number of words.
+
+    A key without a dot is one word, the empty one too.
+    """
+
+    __slots__ = ("_trie",)
+    TYPE: ClassVar[str] = "topic"
+
+    def __init__(
+        self,
+        name: str,
+        durable: bool = False,
+        auto_delete: bool = False,
+        alternate: Exchange | None = None,
+        arguments: Map = NO_ARGUMENTS,
+    ) -> None:
+        super().__init__(name, durable, auto_delete, alternate, arguments)
+        self._trie: Final = Trie()
+
+    def words(self, key: str, arguments: Map) -> int:
+        return key.count(".") + 1
+
+    def matches(self, message: Message, most: int) -> Sequence[Target]:
+        found = self._trie.find(message.envelope.routing_key, most)
+        if found is None:
+            raise too_long(message, most)
+        return found
+
+    def added(self, binding: Binding) -> None:
+        self._trie.add(binding.key, binding.target)
+
+    def removed(self, binding: Binding) -> None:
+        self._trie.remove(binding.key, binding.target)

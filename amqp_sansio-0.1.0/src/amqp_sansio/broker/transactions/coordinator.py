@@ -1,0 +1,364 @@
+"""The coordinator of one virtual host: class dtx by the table of branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import CONDITIONS, NO_XID, Condition, Refused
+from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.model.owner import Owner
+from amqp_sansio.broker.operations import BranchDecided, BranchEnded, Operation
+from amqp_sansio.broker.transactions.branch import Branch, InDoubt, Outcome, prepared, standing, xid_of
+from amqp_sansio.broker.transactions.work import Host, Work
+from amqp_sansio.engine.xid import show
+from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.kernel.countdowns import Countdowns
+from amqp_sansio.ledger.demarcation import XidKey, key_of
+from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.tables import branch as table
+from amqp_sansio.tables.branch import Cell, Effect, Fault, Phase, Relation
+
+DEFAULT_TIMEOUT: Final = 60
+"""Seconds that a branch has from its start until it is prepared or decided, unless dtx.set-timeout says otherwise."""
+MAX_TIMEOUT: Final = 3600
+"""Seconds that dtx.set-timeout may ask for; more is answered with 542."""
+
+HEURISTICS: Final = (XaStatus.XA_HEURCOM, XaStatus.XA_HEURRB, XaStatus.XA_HEURMIX, XaStatus.XA_HEURHAZ)
+"""What an administrator can decide."""
+
+XID_OCTETS: Final = 14
+"""Octets of an xid in a list, besides its two ids."""
+
+
+class Coordinator:
+    """The branches of one virtual host.
+
+    An `owner` is a session that works on branches; any session may decide any branch.  An illegal request raises Refused and
+    has then changed nothing.  Where a journal number is given, the answer may go out once that entry is journalled.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        journal: Journal,
+        limits: BrokerLimits,
+        default_timeout: int = DEFAULT_TIMEOUT,
+        max_timeout: int = MAX_TIMEOUT,
+    ) -> None:
+        self._host: Final = host
+        self._journal: Final = journal
+        self._limits: Final = limits
+        self.default_timeout: Final = default_timeout
+        self.max_timeout: Final = max_timeout
+        self.branches: Final[dict[XidKey, Branch]] = {}
+        """Every branch that is known, in the order of their starts."""
+        self._in_doubt: Final[dict[Branch, None]] = {}
+        self._working: Final[dict[Owner, Branch]] = {}
+        self._known_to: Final[dict[Owner, dict[Branch, None]]] = {}
+        self._evictable: Final[dict[Branch, None]] = {}
+        self._timeouts: Final[Countdowns[Branch]] = Countdowns()
+
+    # --- demarcation ------------------------------------------------------------------------------------------------------
+
+    def work(self, owner: Owner) -> Work | None:
+        """What the transfers and accepts of a session belong to now; None: to nothing, they happen at once.
+
+        Rule dtx.transactionality.
+        """
+        branch = self._working.get(owner)
+        return None if branch is None else branch.work
+
+    def associated(self, owner: Owner) -> bool:
+        """Whether a session works on a branch, or has suspended one."""
+        return owner in self._known_to
+
+    def start(
+        self, owner: Owner, xid: Xid | None, join: bool = False, resume: bool = False, identity: str | None = None
+    ) -> Outcome:
+        """dtx.start: the session works on the branch from now on, unless the status is another one than xa-ok.
+
+        A new branch is that of `identity`.
+        """
+        key = _key(xid)
+        branch = self.branches.get(key)
+        both = table.START_JOIN_RESUME if join and resume else ""
+        verb = both or (table.START_JOIN if join else table.START_RESUME if resume else table.START)
+        cell = self._cell(branch, owner, verb, key)
+        if self._working.get(owner, branch) is not branch:
+            raise self._refused(table.WORKING, verb, key, "it is to end its work on the other branch first")
+        if branch is None:
+            self._make_room()
+            branch = self.branches[key] = Branch(key, Work(self._host, self._limits), self.default_timeout, identity)
+            self._timeouts.begin(branch, branch.timeout)
+        return self._done(branch, owner, cell)
+
+    def end(self, owner: Owner, xid: Xid | None, suspend: bool = False, fail: bool = False) -> Outcome:
+        """dtx.end: the session works on the branch no more, or (with `suspend`) not for the time being."""
+        key = _key(xid)
+        both = table.END_SUSPEND_FAIL if suspend and fail else ""
+        verb = both or (table.END_SUSPEND if suspend else table.END_FAIL if fail else table.END)
+        branch = self.branches.get(key)
+        return self._done(branch, owner, self._cell(branch, owner, verb, key))
+
+    def owner_ended(self, owner: Owner) -> None:
+        """A session is over: the branches with which it is associated, suspended ones too, can only be rolled back.
+
+        Rule dtx.end.session-closed.
+        """
+        for branch in tuple(self._known_to.get(owner, ())):
+            self._part(branch, owner)
+            if branch.phase is Phase.OPEN:
+                branch.phase = Phase.ROLLBACK_ONLY
+            self._note(branch)
+
+    # --- outcome ----------------------------------------------------------------------------------------------------------
+
+    def prepare(self, xid: Xid | None) -> Outcome:
+        """dtx.prepare: the branch, and all that it holds back, goes into the journal.  Refused 506 when a queue has no room."""
+        key = _key(xid)
+        branch = self.branches.get(key)
+        verb = table.PREPARE if branch is None or not branch.work.empty else table.PREPARE_NOTHING
+        return self._done(branch, None, self._cell(branch, None, verb, key))
+
+    def commit(self, xid: Xid | None, one_phase: bool = False) -> Outcome:
+        """dtx.commit: what the branch holds back happens, in one journal entry.  Refused 506 when a queue has no room."""
+        key = _key(xid)
+        branch = self.branches.get(key)
+        verb = table.COMMIT_ONE_PHASE if one_phase else table.COMMIT
+        return self._done(branch, None, self._cell(branch, None, verb, key))
+
+    def rollback(self, xid: Xid | None) -> Outcome:
+        """dtx.rollback: what was published is dropped, what was accepted goes back to its queue."""
+        key = _key(xid)
+        branch = self.branches.get(key)
+        return self._done(branch, None, self._cell(branch, None, table.ROLLBACK, key))
+
+    def forget(self, xid: Xid | None) -> int:
+        """dtx.forget: the manager knows what was decided about the branch.  The journal number."""
+        key = _key(xid)
+        branch = self.branches.get(key)
+        return self._done(branch, None, self._cell(branch, None, table.FORGET, key)).journal
+
+    def recover(self, octets: int | None = None, wanted: Callable[[Branch], bool] | None = None) -> tuple[Xid, ...]:
+        """dtx.recover: the branches that are prepared or decided by an administrator, in the order of their prepares.
+
+        Only those that are `wanted`, and no more than about so many `octets` of them; None: all.
+        """
+        found: list[Xid] = []
+        for branch in self._in_doubt if wanted is None else filter(wanted, self._in_doubt):
+            if octets is not None:
+                octets -= XID_OCTETS + len(branch.xid[1]) + len(branch.xid[2])
+                if octets < 0:
+                    break
+            found.append(xid_of(branch.xid))
+        return tuple(found)
+
+    # --- time -------------------------------------------------------------------------------------------------------------
+
+    def get_timeout(self, xid: Xid | None) -> int:
+        """dtx.get-timeout: seconds."""
+        key = _key(xid)
+        branch = self.branches.get(key)
+        self._cell(branch, None, table.GET_TIMEOUT, key)
+        assert branch is not None
+        return branch.timeout
+
+    def set_timeout(self, xid: Xid | None, timeout: int | None) -> None:
+        """dtx.set-timeout: the time of the branch begins again at the next tick; 0 stands for the default.
+
+        A branch that is prepared has all the time that there is, whatever is set.
+        """
+        key = _key(xid)
+        branch = self.branches.get(key)
+        seconds = timeout or self.default_timeout
+        too_long = seconds > self.max_timeout
+        self._cell(branch, None, table.SET_TIMEOUT_TOO_LONG if too_long else table.SET_TIMEOUT, key)
+        assert branch is not None
+        branch.timeout = seconds
+        if branch.phase in (Phase.OPEN, Phase.ROLLBACK_ONLY):
+            self._timeouts.begin(branch, branch.timeout)
+
+    @property
+    def due(self) -> float | None:
+        """When to `tick`: at once when the time of a branch is to begin, None when no branch can time out."""
+        return self._timeouts.next
+
+    def tick(self, now: float) -> float | None:
+        """Rolls back what took too long; `due`, on the same clock."""
+        for branch in self._timeouts.due(now):
+            branch.phase = Phase.TIMED_OUT
+            branch.work.close()
+            self._note(branch)
+        return self._timeouts.next
+
+    # --- for an administrator -----------------------------------------------------------------------------------------------
+
+    @property
+    def in_doubt(self) -> tuple[InDoubt, ...]:
+        """The branches that dtx.recover names, with what they hold back."""
+        return tuple([
+            InDoubt(xid_of(b.xid), b.decided, len(b.work.published), len(b.work.accepted), b.work.octets)
+            for b in self._in_doubt
+        ])  # fmt: skip
+
+    @property
+    def doubtful(self) -> tuple[Branch, ...]:
+        """The same, as they are kept here."""
+        return tuple(self._in_doubt)
+
+    def complete(self, xid: Xid, status: XaStatus) -> int:
+        """Decides about a prepared branch without its transaction manager, which learns of it when it comes back.
+
+        xa-heurcom commits, xa-heurrb and xa-heurhaz roll back (the last for one who is not sure); xa-heurmix commits what was
+        published and takes nothing off a queue, so that nothing is lost.  The journal number.  LocalProtocolError when the
+        branch is not prepared or the status is none of these.
+        """
+        branch = self.branches.get(key_of(xid))
+        state = standing(branch, None)
+        said = f"complete {show(key_of(xid))} as {status!r}"
+        if branch is None or branch.phase is not Phase.PREPARED:
+            names = [show(b.xid) for b in self._in_doubt if b.phase is Phase.PREPARED][:8]
+            raise LocalProtocolError(said, state.name, tuple(names), "only a prepared branch can be decided")
+        if status not in HEURISTICS:
+            raise LocalProtocolError(said, state.name, tuple([each.name for each in HEURISTICS]), "dtx.xa-status")
+        decided = BranchDecided(self._host.name, branch.xid, int(status))
+        branch.phase, branch.decided = Phase.HEURISTIC, XaStatus(status)
+        if status is XaStatus.XA_HEURCOM:
+            branch.journal = self._commit(branch, [decided])
+        elif status is XaStatus.XA_HEURMIX:
+            entries, branch.work.accepted = branch.work.accepted, {}
+            branch.journal = self._commit(branch, [decided])
+            self._journal.after(branch.journal, lambda: self._host.release(entries, True))
+        else:
+            branch.journal = self._roll_back(branch, decided)
+        return branch.journal
+
+    # --- what was restored ------------------------------------------------------------------------------------------------
+
+    def restore(
+        self, key: XidKey, work: Work, timeout: int, decided: XaStatus | None = None, identity: str | None = None
+    ) -> Branch:
+        """A prepared or decided branch is there again; its messages count as stored."""
+        branch = self.branches[key] = Branch(key, work, timeout, identity)
+        branch.phase = Phase.PREPARED if decided is None else Phase.HEURISTIC
+        branch.decided = decided
+        self._in_doubt[branch] = None
+        return branch
+
+    # --- inside -----------------------------------------------------------------------------------------------------------
+
+    def _cell(self, branch: Branch | None, owner: Owner | None, verb: str, key: XidKey) -> Cell:
+        state = standing(branch, owner)
+        cell = table.CELLS[state, verb]
+        if isinstance(cell.answer, Fault):
+            would = ", ".join(table.legal(state))
+            raise self._refused(cell.answer, verb, key, f"it is {state.name}; legal now: {would}")
+        return cell
+
+    def _refused(self, fault: Fault, verb: str, key: XidKey, why: str) -> Refused:
+        return Refused(condition_of(fault, verb), verb=verb, branch=show(key), fault=fault.name, why=why)
+
+    def _done(self, branch: Branch | None, owner: Owner | None, cell: Cell) -> Outcome:
+        """What a cell that refuses nothing says."""
+        assert branch is not None
+        number = self._affect(branch, cell)
+        relation = cell.next_state.relation
+        if owner is not None and relation in (Relation.HERE, Relation.SUSPENDED):
+            branch.sessions[owner] = relation is Relation.HERE
+            self._known_to.setdefault(owner, {})[branch] = None
+            if relation is Relation.HERE:
+                self._working[owner] = branch
+            else:
+                self._working.pop(owner, None)
+        elif owner is not None and owner in branch.sessions:
+            self._part(branch, owner)
+        branch.phase = cell.next_state.phase
+        if branch.phase is Phase.UNKNOWN:
+            del self.branches[branch.xid]
+            self._timeouts.stop(branch)
+            self._in_doubt.pop(branch, None)
+        self._note(branch)
+        status = branch.decided if branch.decided is not None else cell.answer
+        return Outcome(status if isinstance(status, XaStatus) else XaStatus.XA_OK, number)
+
+    def _affect(self, branch: Branch, cell: Cell) -> int:
+        """The journal number of what happens to the work."""
+        if cell.effect is Effect.PREPARE:
+            branch.journal = self._prepare(branch)
+            return branch.journal
+        ended: list[Operation] = [BranchEnded(self._host.name, branch.xid)] if branch.in_doubt else []
+        if cell.effect is Effect.COMMIT:
+            return self._commit(branch, ended)
+        if cell.effect is Effect.ROLLBACK:
+            return self._roll_back(branch, *ended)
+        if branch.phase is Phase.HEURISTIC:
+            return self._journal.write(*ended) if cell.next_state.phase is Phase.UNKNOWN else branch.journal
+        return 0
+
+    def _prepare(self, branch: Branch) -> int:
+        host, work = self._host, branch.work
+        host.admit(work.published)
+        self._timeouts.stop(branch)
+        self._in_doubt[branch] = None
+        operations: list[Operation] = []
+        for message, queues in work.published:
+            if [queue for queue in queues if queue.durable and not queue.deleted]:
+                if not message.stored:
+                    operations.append(host.stored(message))
+                branch.keep(message)
+        return self._journal.write(*operations, prepared(host.name, branch))
+
+    def _commit(self, branch: Branch, operations: list[Operation]) -> int:
+        """`operations` are there when it was prepared."""
+        number = branch.work.commit(operations, admitted=bool(operations))
+        branch.let_go()
+        return number
+
+    def _roll_back(self, branch: Branch, *operations: Operation) -> int:
+        """Of a prepared branch nothing is seen before it is journalled: whatever happens, it is prepared or rolled back."""
+        branch.let_go()
+        entries = branch.work.rollback(False)
+        number = self._journal.write(*operations)
+        self._journal.after(number, lambda: self._host.release(entries, True))
+        return number
+
+    def _part(self, branch: Branch, owner: Owner) -> None:
+        del branch.sessions[owner]
+        mine = self._known_to[owner]
+        del mine[branch]
+        if not mine:
+            del self._known_to[owner]
+        if self._working.get(owner) is branch:
+            del self._working[owner]
+
+    def _note(self, branch: Branch) -> None:
+        """Keeps the list of the branches that give way to new ones."""
+        if branch.evictable:
+            self._evictable[branch] = None
+        else:
+            self._evictable.pop(branch, None)
+
+    def _make_room(self) -> None:
+        """A branch that timed out and that nobody has asked for gives way to a new one, the oldest first."""
+        if len(self.branches) < self._limits.branches:
+            return
+        for branch in self._evictable:
+            del self._evictable[branch]
+            del self.branches[branch.xid]
+            return
+        raise Refused(conditions.LIMIT, limit="branches", value=self._limits.branches, why="one more was started")
+
+
+def condition_of(fault: Fault, verb: str) -> Condition:
+    """The row of the errors of the model for a fault of the table."""
+    return CONDITIONS[f"dtx.{table.command(verb)}: {fault.name}"]
+
+
+def _key(xid: Xid | None) -> XidKey:
+    if xid is None:
+        raise Refused(NO_XID)
+    return key_of(xid)

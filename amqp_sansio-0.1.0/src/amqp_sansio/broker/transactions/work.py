@@ -1,0 +1,149 @@
+"""What one transaction holds back: messages that nobody sees yet, and accepts that have not taken anything off a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Sized
+from typing import TYPE_CHECKING, Final, Protocol
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.operations import MessageStored, Operation
+from amqp_sansio.limits import BrokerLimits
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.queue import Queue
+
+
+class Host(Protocol):
+    """What transactions need of a virtual host."""
+
+    held_messages: int
+    held_octets: int
+
+    @property
+    def name(self) -> str: ...
+
+    def admit(self, publishes: Iterable[tuple[Message, Sequence[Queue]]]) -> None: ...
+
+    def commit(
+        self,
+        publishes: Sequence[tuple[Message, Sequence[Queue]]],
+        entries: Sequence[Entry],
+        operations: Sequence[Operation] = (),
+        admitted: bool = False,
+    ) -> int: ...
+
+    def release(self, entries: Iterable[Entry], set_redelivered: bool = False) -> None: ...
+
+    def stored(self, message: Message) -> MessageStored: ...
+
+
+class Work:
+    """The work of a transaction, in order.  Once it is committed or rolled back it is empty and can be used again.
+
+    Of a transaction that is over before its sessions know (it timed out) the work is `closed`: what is published then is lost,
+    and what is accepted goes back to its queue.
+    """
+
+    __slots__ = ("_host", "_limits", "_pledged", "accepted", "closed", "octets", "published")
+
+    def __init__(self, host: Host, limits: BrokerLimits, pledged: Sized = ()) -> None:
+        self._host: Final = host
+        self._limits: Final = limits
+        self._pledged: Final = pledged  # accepts that the session of a local transaction keeps itself
+        self.published: list[tuple[Message, tuple[Queue, ...]]] = []
+        """Messages, and the queues on which commit puts them."""
+        self.accepted: dict[Entry, None] = {}
+        """What commit takes off its queues, in order; until then it is acquired."""
+        self.octets = 0
+        """Of header and body of the messages in `published`."""
+        self.closed = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is held back."""
+        return not self.published and not self.accepted
+
+    def publish(self, message: Message, queues: Sequence[Queue]) -> None:
+        """Holds a message back from these queues.  Refused 506, naming the limit, when the transaction holds too much."""
+        if self.closed:
+            return
+        self._room(1, message.size)
+        self.hold(message, queues)
+
+    def hold(self, message: Message, queues: Sequence[Queue]) -> None:
+        """As `publish`, whatever the limits are: what was taken once is kept."""
+        self.published.append((message, tuple(queues)))
+        self.octets += message.size
+        self._host.held_messages += 1
+        self._host.held_octets += message.size
+
+    def accept(self, entries: Iterable[Entry]) -> None:
+        """Holds accepts of acquired messages back.  Refused 506, naming the limit, when the transaction holds too much."""
+        taken = tuple(entries)
+        if self.closed:
+            self._host.release(taken, True)
+            return
+        self._room(len(taken), 0)
+        self.accepted.update(dict.fromkeys(taken))
+
+    def admit(self, accepts: int) -> None:
+        """Refused 506, naming the limit, when the transaction would hold too much with so many accepts more."""
+        self._room(accepts, 0)
+
+    def commit(self, operations: Sequence[Operation] = (), admitted: bool = False, taken: Sequence[Entry] = ()) -> int:
+        """All of it happens, in one journal entry together with `operations`; the number of that entry.
+
+        `taken` are the messages of accepts that the session keeps itself: they leave their queues, too.
+
+        Nothing is visible before it is journalled.  Refused 506 when a queue has no room, unless that was looked at before
+        (`admitted`): then nothing has changed.
+        """
+        number = self._host.commit(self.published, (*self.accepted, *taken), operations, admitted)
+        self._clear()
+        return number
+
+    def rollback(self, requeue: bool) -> tuple[Entry, ...]:
+        """Nothing of it ever happened: the accepted messages, which are acquired as before.
+
+        With `requeue` they go back to their queues, marked as redelivered (that is how a branch and the end of a session do);
+        without, their consumers keep them (that is how tx.rollback does).
+        """
+        entries = tuple(self.accepted)
+        self._clear()
+        if requeue:
+            self._host.release(entries, True)
+        return entries
+
+    def close(self) -> None:
+        """Rolls back, and holds nothing back from now on."""
+        self.closed = True
+        self.rollback(True)
+
+    def _clear(self) -> None:
+        self._host.held_messages -= len(self.published)
+        self._host.held_octets -= self.octets
+        self.published = []
+        self.accepted = {}
+        self.octets = 0
+
+    def _room(self, messages: int, octets: int) -> None:
+        held = len(self.published) + len(self.accepted) + len(self._pledged) + messages
+        limits, host = self._limits, self._host
+        if held > limits.transaction_messages:
+            raise _over("transaction_messages", limits.transaction_messages, held)
+        if self.octets + octets > limits.transaction_octets:
+            raise _over("transaction_octets", limits.transaction_octets, self.octets + octets)
+        if octets and host.held_messages >= limits.held_messages:
+            raise _over("held_messages", limits.held_messages, host.held_messages + 1, "all transactions")
+        if host.held_octets + octets > limits.held_octets:
+            raise _over("held_octets", limits.held_octets, host.held_octets + octets, "all transactions")
+
+    def __repr__(self) -> str:
+        return f"<Work: {len(self.published)} messages, {self.octets} octets, {len(self.accepted)} accepts>"
+
+
+def _over(limit: str, value: int, asked: int, who: str = "the transaction") -> Refused:
+    return Refused(conditions.LIMIT, limit=limit, value=value, why=f"{who} would hold {asked}")

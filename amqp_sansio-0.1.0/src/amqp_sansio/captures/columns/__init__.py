@@ -1,0 +1,1 @@
+"""Captures as Arrow batches of packets (needs the extra `spark`: pyarrow and numpy)."""

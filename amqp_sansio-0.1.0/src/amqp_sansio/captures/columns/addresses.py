@@ -1,0 +1,74 @@
+"""Addresses and ports of many packets: as text, and as the number of their connection."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from amqp_sansio.captures.columns.heads import Bytes, Ints
+
+Words: TypeAlias = NDArray[np.uint64]
+
+_SIX: Final = 0x9E3779B97F4A7C15  # sets IPv6 apart from IPv4 addresses of the same number
+_MASK: Final = (1 << 64) - 1
+
+
+def text_of(octets: bytes) -> str:
+    """An address of 4 or 16 octets as people write it."""
+    return ".".join(map(str, octets)) if len(octets) == 4 else IPv6Address(octets).compressed
+
+
+def texts(rows: Bytes) -> pa.StringArray:
+    """Addresses, one in each row of 4 or 16 octets, as text.  Each different one is written once."""
+    width = rows.shape[1]
+    packed = np.ascontiguousarray(rows)
+    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(packed), [None, pa.py_buffer(packed)])
+    encoded = column.dictionary_encode()
+    return pa.array([text_of(each) for each in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+
+
+def mixed(words: Words) -> Words:
+    """Each word stirred: every bit of it moves about half of all bits.  Arithmetic modulo 2^64."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _end(addresses: Bytes, ports: Ints) -> Words:
+    """A word for each address with its port."""
+    big = np.ascontiguousarray(addresses).view(">u4" if addresses.shape[1] == 4 else ">u8").astype(np.uint64)
+    word = ports.astype(np.uint64)
+    if big.shape[1] == 1:
+        return mixed(big[:, 0] << np.uint64(16) | word)
+    return mixed(mixed(big[:, 0] + np.uint64(_SIX)) + mixed(big[:, 1]) * np.uint64(3) + word)
+
+
+def connections(sources: Bytes, source_ports: Ints, targets: Bytes, target_ports: Ints) -> Ints:
+    """The number of the connection of each packet: the same in both directions, never 0."""
+    here, there = _end(sources, source_ports), _end(targets, target_ports)
+    found = mixed(mixed(here + there) ^ (here ^ there)).view(np.int64)
+    return np.where(found == 0, np.int64(1), found)
+
+
+def connection_of(source: bytes, source_port: int, target: bytes, target_port: int) -> int:
+    """The same for one packet, addresses as octets, in plain arithmetic."""
+    here, there = _plain_end(source, source_port), _plain_end(target, target_port)
+    found = _plain(_plain(here + there & _MASK) ^ here ^ there)
+    return (found - (1 << 64) if found >> 63 else found) or 1
+
+
+def _plain(word: int) -> int:
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    word = (word ^ word >> 27) * 0x94D049BB133111EB & _MASK
+    return word ^ word >> 31
+
+
+def _plain_end(address: bytes, port: int) -> int:
+    if len(address) == 4:
+        return _plain(int.from_bytes(address) << 16 | port)
+    high, low = int.from_bytes(address[:8]), int.from_bytes(address[8:])
+    return _plain(_plain(high + _SIX & _MASK) + _plain(low) * 3 + port & _MASK)

@@ -1,0 +1,225 @@
+"""Record batches of packets, made column by column as far as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from amqp_sansio.captures.columns.addresses import connections, texts
+from amqp_sansio.captures.columns.heads import Bytes, Ints, Records, gathered, words
+from amqp_sansio.captures.columns.schema import arrow_schema
+from amqp_sansio.captures.columns.segments import Group, Ports, groups, ports
+from amqp_sansio.captures.columns.strangers import HEAD_OCTETS, Spoken, strange
+from amqp_sansio.captures.packets_schema import Column
+from amqp_sansio.captures.tunnels import LeftOut
+from amqp_sansio.captures.walk import Octets
+
+_NUMBERS: Final = {
+    "sport": (pa.int32(), np.int32),
+    "dport": (pa.int32(), np.int32),
+    "seq": (pa.int64(), np.int64),
+    "ack": (pa.int64(), np.int64),
+    "flags": (pa.int16(), np.int16),
+    "cut": (pa.int32(), np.int32),
+}
+_OF_PORTS: Final = {
+    "sport": "source",
+    "dport": "target",
+    "seq": "sequence",
+    "ack": "acknowledged",
+    "flags": "flags",
+    "cut": "cut",
+}
+
+
+class Parsed:
+    """The rows in some records: TCP segments, and notes about what cannot be read.  Columns are made when asked for.
+
+    `base` is where in the file the first of the octets stands; `left_out` counts packets that have no row.
+    """
+
+    def __init__(
+        self, octets: Octets, found: Records, capture: str, file_id: int, base: int = 0, left_out: LeftOut | None = None
+    ) -> None:
+        self._octets: Final = octets
+        self._found: Final = found
+        self._capture: Final = capture
+        self._file_id: Final = file_id
+        self._base: Final = base
+        self._parts: Final[list[tuple[Group, Ports | None]]] = []
+        rows: list[Ints] = []
+        for group in groups(octets, found, left_out):
+            part: tuple[Group, Ports | None] = (group, None)
+            if group.note is None:
+                part = ports(octets, found, group, left_out)
+            self._parts.append(part)
+            rows.append(part[0].row)
+        self._wrong: Final = np.array(sorted(found.wrong), np.int64)
+        if len(self._wrong):
+            rows.append(self._wrong)
+        every = rows[0] if len(rows) == 1 else np.concatenate(rows) if rows else np.zeros(0, np.int64)
+        self._order: Ints | None = None
+        if len(rows) > 1:
+            self._order = np.argsort(every, kind="stable")
+            every = every[self._order]
+        self._row = every
+        self._chosen: NDArray[np.bool_] | None = None
+        self._numbers: list[Ints] | None = None
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def keep(self, chosen: NDArray[np.bool_]) -> None:
+        """Only these rows, from now on."""
+        assert self._chosen is None
+        self._chosen = chosen
+        self._row = self._row[chosen]
+
+    def strangers(self, ports: Sequence[int]) -> NDArray[np.bool_]:
+        """Which rows are of what cannot be AMQP, as far as these records show it (see `strangers`)."""
+        keys, sports, dports, sequences, flags, lengths = [
+            self.column(name).to_numpy().astype(np.int64, copy=False)
+            for name in ("connection", "sport", "dport", "seq", "flags", "length")
+        ]
+        begin = self._found.start[self._row] + self._whole([_number(part, "begin") for part in self._parts])
+        heads = words(gathered(self._octets, begin, HEAD_OCTETS), 0, ">u4")
+        # By 16 bits of the key, which takes no comparisons: connections that share them count as none, where they meet.
+        order = np.argsort(keys.astype(np.uint16), kind="stable")
+        columns = keys, sports, dports, sequences, flags, lengths, heads
+        found = np.zeros(len(self), np.bool_)
+        found[order] = strange(Spoken(*[column[order] for column in columns]), ports)
+        return found
+
+    def batch(self, columns: Iterable[Column]) -> pa.RecordBatch:
+        """The rows as a batch of these columns."""
+        wanted = tuple(columns)
+        return pa.RecordBatch.from_arrays([self.column(each.name) for each in wanted], schema=arrow_schema(wanted))
+
+    def column(self, name: str) -> pa.Array:
+        """One column of `packets_schema.PACKETS`, or of `payloads.PLACES`."""
+        if name in _NUMBERS:
+            kind, width = _NUMBERS[name]
+            field = _OF_PORTS[name]
+            return pa.array(self._whole([_number(part, field) for part in self._parts]).astype(width), kind)
+        return _MAKERS[name](self)
+
+    def _whole(self, parts: list[Ints]) -> Ints:
+        """A column of numbers out of the parts, in the order of the file; 0 in what is wrong."""
+        if len(self._wrong):
+            parts = [*parts, np.zeros(len(self._wrong), np.int64)]
+        return self._sorted(parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.int64))
+
+    def _sorted(self, column: Ints) -> Ints:
+        if self._order is not None:
+            column = column[self._order]
+        return column if self._chosen is None else column[self._chosen]
+
+    def _arrow(self, parts: list[pa.Array], empty: object, kind: pa.DataType) -> pa.Array:
+        """The same for columns that are not numbers."""
+        if len(self._wrong):
+            parts = [*parts, pa.repeat(pa.scalar(empty, kind), len(self._wrong))]
+        column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.array([], kind)
+        if self._order is not None:
+            column = column.take(pa.array(self._order))
+        return column if self._chosen is None else column.filter(pa.array(self._chosen))
+
+    def _captures(self) -> pa.Array:
+        return pa.repeat(pa.scalar(self._capture, pa.string()), len(self))
+
+    def _file_ids(self) -> pa.Array:
+        return pa.repeat(pa.scalar(self._file_id, pa.int32()), len(self))
+
+    def _offsets(self) -> pa.Array:
+        return pa.array(self._found.at[self._row] + self._base)
+
+    def _times(self) -> pa.Array:
+        return pa.array(self._found.time[self._row])
+
+    def _connections(self) -> pa.Array:
+        if self._numbers is None:
+            self._numbers = [
+                np.zeros(len(group.row), np.int64)
+                if said is None
+                else connections(group.source, said.source, group.target, said.target)
+                for group, said in self._parts
+            ]
+        return pa.array(self._whole(self._numbers))
+
+    def _sources(self) -> pa.Array:
+        return self._texts([group.source for group, _ in self._parts])
+
+    def _targets(self) -> pa.Array:
+        return self._texts([group.target for group, _ in self._parts])
+
+    def _texts(self, addresses: list[Bytes]) -> pa.Array:
+        if self._chosen is not None and self._order is None and len(addresses) == 1:
+            return texts(addresses[0][self._chosen])
+        return self._arrow([texts(each) for each in addresses], "", pa.string())
+
+    def _payloads(self) -> pa.Array:
+        """One copy out of the octets: payloads and what lies between them are the elements of one array over them."""
+        count = len(self)
+        if not count:
+            return pa.array([], pa.binary())
+        start = self._found.start[self._row]
+        begin = start + self._whole([_number(part, "begin") for part in self._parts])
+        stop = start + self._whole([_number(part, "stop") for part in self._parts])
+        first = int(begin[0])
+        offsets = np.empty(2 * count, np.int32)
+        offsets[0::2] = begin - first
+        offsets[1::2] = stop - first
+        whole = pa.py_buffer(self._octets).slice(first, int(stop[-1]) - first)
+        every = pa.BinaryArray.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(offsets), whole])
+        return every.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
+
+    def _starts(self) -> pa.Array:
+        begin = self._whole([_number(part, "begin") for part in self._parts])
+        return pa.array((self._found.start - self._found.at)[self._row] + begin, pa.int32())
+
+    def _lengths(self) -> pa.Array:
+        return pa.array(self._whole([_number(part, "stop") - _number(part, "begin") for part in self._parts]), pa.int32())
+
+    def _notes(self) -> pa.Array:
+        if not len(self._wrong) and all(said is not None for _, said in self._parts):
+            return pa.nulls(len(self), pa.string())
+        parts = [pa.repeat(pa.scalar(group.note, pa.string()), len(group.row)) for group, _ in self._parts]
+        if len(self._wrong):
+            parts.append(pa.array([self._found.wrong[index] for index in self._wrong.tolist()], pa.string()))
+        column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+        if self._order is not None:
+            column = column.take(pa.array(self._order))
+        return column if self._chosen is None else column.filter(pa.array(self._chosen))
+
+
+_MAKERS: Final[dict[str, Callable[[Parsed], pa.Array]]] = {
+    "capture": Parsed._captures,
+    "file_id": Parsed._file_ids,
+    "offset": Parsed._offsets,
+    "ts_ns": Parsed._times,
+    "connection": Parsed._connections,
+    "src": Parsed._sources,
+    "dst": Parsed._targets,
+    "payload": Parsed._payloads,
+    "start": Parsed._starts,
+    "length": Parsed._lengths,
+    "note": Parsed._notes,
+}
+
+
+def _number(part: tuple[Group, Ports | None], field: str) -> Ints:
+    group, said = part
+    return np.zeros(len(group.row), np.int64) if said is None else getattr(said, field)
+
+
+def note_batch(columns: Iterable[Column], capture: str, file_id: int, offset: int, time: int, text: str) -> pa.RecordBatch:
+    """One row that says what cannot be read at a place in a file; `time` is that of the packet before it, in ns."""
+    row: dict[str, object] = {"capture": capture, "file_id": file_id, "offset": offset, "ts_ns": time, "note": text}
+    empty: dict[str, object] = {"string": "", "binary": b"", "int16": 0, "int32": 0, "int64": 0}
+    wanted = tuple(columns)
+    schema = arrow_schema(wanted)
+    values = [pa.array([row.get(each.name, empty[each.arrow])], schema.field(each.name).type) for each in wanted]
+    return pa.RecordBatch.from_arrays(values, schema=schema)

@@ -1,0 +1,274 @@
+"""Packets of one connection as one row: what is shuffled between executors.
+
+A row for every packet costs more on its way through a shuffle than the replay of what it holds; a bundle of some thousand
+packets costs what its octets cost.  Inside, it is a record batch as Arrow writes it, without the columns that its row has.
+
+The payloads are inside as well, or they stay in the file and a bundle tells where (see `payloads`): then it is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amqp_sansio.captures.columns.heads import Ints
+from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, Payloads, Stamp
+from amqp_sansio.captures.columns.schema import PACKETS_ARROW, arrow_schema
+from amqp_sansio.captures.splits import NO_TIME
+
+BUNDLES: Final = (
+    "connection bigint NOT NULL, ts_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL, capture string NOT NULL,"
+    " file_octets bigint NOT NULL, file_ns bigint NOT NULL, packets binary NOT NULL"
+)
+"""The columns in Spark's words: those of the first packet (`ts_ns` is the latest time up to it, see `latest`), the stamp of the
+file that has the payloads, and all packets, in the order of the file."""
+BUNDLES_ARROW: Final = pa.schema(
+    [
+        pa.field("connection", pa.int64(), False),
+        pa.field("ts_ns", pa.int64(), False),
+        pa.field("file_id", pa.int32(), False),
+        pa.field("offset", pa.int64(), False),
+        pa.field("capture", pa.string(), False),
+        pa.field("file_octets", pa.int64(), False),
+        pa.field("file_ns", pa.int64(), False),
+        pa.field("packets", pa.binary(), False),
+    ]
+)
+ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
+"""What bundles are sorted by."""
+BUNDLE_PACKETS: Final = 2048
+"""Packets of one bundle."""
+BUNDLE_OCTETS: Final = 1024 * 1024
+"""Octets of the streams in one bundle, about: captures on the sending machine have segments of 64 KiB."""
+FED_PACKETS: Final = 4096
+"""Packets that a replay is fed with at a time, about."""
+FED_OCTETS: Final = 4 * 1024 * 1024
+"""Octets of them."""
+GATHERED_OCTETS: Final = 8 * 1024 * 1024
+"""Octets of packets that are gathered before bundles are made of them."""
+
+_SHARED: Final = ("capture", "file_id", "connection")
+_INSIDE: Final = pa.schema([field for field in PACKETS_ARROW if field.name not in _SHARED])
+_PLACED: Final = pa.schema([field for field in arrow_schema(PLACED) if field.name not in _SHARED])
+_LATEST: Final = "latest_ns"
+_TIMES: Final = [(_LATEST, "ascending"), ("file_id", "ascending"), ("offset", "ascending")]
+
+
+def latest(times: Ints, before: int) -> Ints:
+    """The latest time seen so far, for each packet of a connection in a file: what files are merged by.
+
+    The order of packets in a file is their order, whatever their clock did; a step back stays inside its file.
+    """
+    found: Ints = np.maximum.accumulate(np.maximum(times, before))
+    return found
+
+
+def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED, before: int = NO_TIME) -> Iterator[pa.RecordBatch]:
+    """The packets of one file, in its order, as bundles: every connection by itself.
+
+    `before` is the latest time in the file before them.  With the stamp of the file, which is older than the reading, the
+    packets have the columns `payloads.PLACED`.
+    """
+    waiting: list[pa.RecordBatch] = []
+    octets = 0
+    peaks: dict[int, int] = {}
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            octets += batch.nbytes
+            if octets >= GATHERED_OCTETS:
+                yield _bundles(waiting, stamp, peaks, before)
+                waiting, octets = [], 0
+    if waiting:
+        yield _bundles(waiting, stamp, peaks, before)
+
+
+def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int], before: int) -> pa.RecordBatch:
+    """`peaks` are the latest times of connections so far; of others it is `before`."""
+    whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    keys = whole.column("connection").to_numpy()
+    order = np.argsort(keys, kind="stable")  # packets of a connection stay in the order of the file
+    whole = whole.take(pa.array(order))
+    keys = keys[order]
+    times = whole.column("ts_ns").to_numpy().copy()
+    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    stops = [*starts[1:].tolist(), len(keys)]
+    inside = whole.select((_INSIDE if stamp == CARRIED else _PLACED).names)
+    firsts: list[int] = []
+    packed: list[bytes] = []
+    lengths = pc.binary_length(whole.column("payload")) if stamp == CARRIED else whole.column("length")
+    sums = np.cumsum(lengths.to_numpy(), dtype=np.int64)
+    for key, start, stop in zip(keys[starts].tolist(), starts.tolist(), stops, strict=True):
+        times[start:stop] = latest(times[start:stop], peaks.get(key, before))
+        peaks[key] = int(times[stop - 1])
+        at = start
+        while at < stop:
+            passed = int(sums[at - 1]) if at else 0
+            full = int(np.searchsorted(sums, passed + BUNDLE_OCTETS, "right"))
+            end = min(max(full, at + 1), at + BUNDLE_PACKETS, stop)
+            firsts.append(at)
+            packed.append(inside.slice(at, end - at).serialize().to_pybytes())
+            at = end
+    heads = whole.select([*ORDER, "capture"]).take(pa.array(firsts))
+    stamps = [pa.repeat(pa.scalar(value, pa.int64()), len(firsts)) for value in stamp]
+    columns = [*heads.columns, *stamps, pa.array(packed, pa.binary())]
+    columns[ORDER.index("ts_ns")] = pa.array(times[firsts])
+    return pa.RecordBatch.from_arrays(columns, schema=BUNDLES_ARROW)
+
+
+class _Bundle(NamedTuple):
+    """A row, its packets still packed; `first_ns` is the latest time up to its first packet."""
+
+    connection: int
+    first_ns: int
+    file: int
+    capture: str
+    stamp: Stamp
+    data: pa.Buffer
+
+    def packets(self) -> pa.RecordBatch:
+        """As they are inside."""
+        return pa.ipc.read_record_batch(self.data, _INSIDE if self.stamp == CARRIED else _PLACED)
+
+
+def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The packets in bundles that come in ORDER: connection after connection, files merged by the latest time in each.
+
+    Bundles are put together, also those of many connections, up to FED_PACKETS and FED_OCTETS: each batch costs something.
+    What is held beside is what overlaps in time with the next bundle.  CaptureError when a file that has payloads was changed
+    or removed; told at the end, too, of what was handed out before.
+    """
+    payloads = Payloads()
+    yield from together(_opened(bundles, payloads))
+    payloads.close()
+
+
+def _opened(bundles: Iterable[pa.RecordBatch], payloads: Payloads) -> Iterator[pa.RecordBatch]:
+    held: pa.Table | None = None
+    key: int | None = None
+    alone = _Alone(payloads)
+    for bundle, behind in _with_the_next(bundles):
+        inside = bundle.packets()
+        if held is not None:
+            late = None
+            if bundle.connection == key and held.column(_LATEST)[-1].as_py() >= bundle.first_ns:
+                overlapping = pc.greater_equal(held.column(_LATEST), bundle.first_ns)
+                late, held = held.filter(overlapping), held.filter(pc.invert(overlapping))
+            yield from held.drop_columns([_LATEST]).to_batches()
+            held = late
+        if held is None and _stands_alone(bundle, inside, behind):
+            yield from alone.add(bundle, inside)
+            continue
+        yield from alone.rest()
+        key = bundle.connection
+        packets = pa.Table.from_batches(_whole([inside], [bundle], payloads))
+        packets = packets.append_column(_LATEST, pa.array(latest(inside.column("ts_ns").to_numpy(), bundle.first_ns)))
+        if held is not None:
+            packets = pa.concat_tables([held, packets]).sort_by(_TIMES).combine_chunks()
+        held = packets
+    yield from alone.rest()
+    if held is not None:
+        yield from held.drop_columns([_LATEST]).to_batches()
+
+
+def _with_the_next(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[_Bundle, _Bundle | None]]:
+    before: _Bundle | None = None
+    for batch in bundles:
+        columns = [batch.column(name).to_pylist() for name in (*ORDER[:3], "capture", "file_octets", "file_ns")]
+        data = batch.column("packets")
+        for row, (connection, first, file, capture, octets, changed) in enumerate(zip(*columns, strict=True)):
+            bundle = _Bundle(connection, first, file, capture, Stamp(octets, changed), data[row].as_buffer())
+            if before is not None:
+                yield before, bundle
+            before = bundle
+    if before is not None:
+        yield before, None
+
+
+def _stands_alone(bundle: _Bundle, inside: pa.RecordBatch, behind: _Bundle | None) -> bool:
+    """Whether no packet of the next bundle comes before one of these.  Of one file they come in its order."""
+    if behind is None or behind.connection != bundle.connection or behind.file == bundle.file:
+        return True
+    last: int = pc.max(inside.column("ts_ns")).as_py()
+    return max(last, bundle.first_ns) < behind.first_ns
+
+
+class _Alone:
+    """Bundles that nothing has to be merged with: those of one file become packets at once."""
+
+    def __init__(self, payloads: Payloads) -> None:
+        self._payloads: Final = payloads
+        self._insides: list[pa.RecordBatch] = []
+        self._bundles: list[_Bundle] = []
+        self._packets = 0
+        self._octets = 0
+
+    def add(self, bundle: _Bundle, inside: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Takes one; what it has no room beside."""
+        packets, octets = self._packets + inside.num_rows, self._octets + bundle.data.size
+        if packets > FED_PACKETS or octets > FED_OCTETS or (self._bundles and self._bundles[-1].file != bundle.file):
+            yield from self.rest()
+            packets, octets = inside.num_rows, bundle.data.size
+        self._insides.append(inside)
+        self._bundles.append(bundle)
+        self._packets, self._octets = packets, octets
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """What was taken."""
+        insides, bundles = self._insides, self._bundles
+        self._insides, self._bundles, self._packets, self._octets = [], [], 0, 0
+        if bundles:
+            yield from _whole(insides, bundles, self._payloads)
+
+
+def _whole(insides: list[pa.RecordBatch], bundles: list[_Bundle], payloads: Payloads) -> Iterator[pa.RecordBatch]:
+    """The packets of bundles of one file, with the columns that their rows have and their payloads, some octets at a time."""
+    first = bundles[0]
+    packets = insides[0] if len(insides) == 1 else pa.concat_batches(insides)
+    keys = np.repeat([each.connection for each in bundles], [each.num_rows for each in insides])
+    known = {
+        "capture": pa.repeat(first.capture, len(keys)),
+        "file_id": pa.repeat(pa.scalar(first.file, pa.int32()), len(keys)),
+        "connection": pa.array(keys, pa.int64()),
+    }
+    if first.stamp == CARRIED:
+        yield _packets(packets, known)
+        return
+    begins, lengths = (
+        packets.column("offset").to_numpy() + packets.column("start").to_numpy(),
+        packets.column("length").to_numpy(),
+    )
+    sums = np.cumsum(lengths, dtype=np.int64)
+    at = 0
+    while at < len(keys):
+        passed = int(sums[at - 1]) if at else 0
+        end = max(at + 1, int(np.searchsorted(sums, passed + FED_OCTETS, "right")))
+        payload = payloads.take(first.capture, first.stamp, begins[at:end], lengths[at:end])
+        part = {name: column.slice(at, end - at) for name, column in known.items()}
+        yield _packets(packets.slice(at, end - at), {**part, "payload": payload})
+        at = end
+
+
+def _packets(inside: pa.RecordBatch, known: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    columns = [known[name] if name in known else inside.column(name) for name in PACKETS_ARROW.names]
+    return pa.RecordBatch.from_arrays(columns, schema=PACKETS_ARROW)
+
+
+def together(parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Small batches, one behind the other, as larger ones: up to FED_PACKETS and FED_OCTETS, or a single one that has more."""
+    waiting: list[pa.RecordBatch] = []
+    count, octets = 0, 0
+    for batch in parts:
+        size = batch.nbytes
+        if waiting and (count + batch.num_rows > FED_PACKETS or octets + size > FED_OCTETS):
+            yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+            waiting, count, octets = [], 0, 0
+        waiting.append(batch)
+        count += batch.num_rows
+        octets += size
+    if waiting:
+        yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)

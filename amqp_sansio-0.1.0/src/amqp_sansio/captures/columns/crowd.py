@@ -1,0 +1,55 @@
+"""Packets of many connections at once: their columns are taken apart once, and each connection hears its part of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.gathered import Records
+from amqp_sansio.captures.columns.heads import edges_of
+from amqp_sansio.captures.columns.replay import ConnectionReplay, Ends, ends_of
+from amqp_sansio.captures.columns.runs import listed
+
+ENDS: Final = ("src", "sport", "dst", "dport")
+
+
+def heard(
+    packets: pa.RecordBatch,
+    replay_of: Callable[[int], ConnectionReplay],
+    behind: Callable[[int, ConnectionReplay], list[Records]],
+) -> Iterator[Records]:
+    """What connections say in packets that are sorted by connection, those of each in their order.
+
+    `replay_of` gives the replay of a connection by its number; `behind` is called when it has heard its part.
+    """
+    keys = packets.column("connection").to_numpy()
+    edges = edges_of(keys)
+    starts = edges[:-1]
+    files = packets.column("file_id").to_numpy()
+    captures = packets.column("capture")
+    firsts = pa.array(starts)
+    ends = list(map(_ends_of, *[packets.column(name).take(firsts).to_pylist() for name in ENDS]))
+    highest = np.repeat(np.array([each[3] for each in ends], np.int64), np.diff(edges))
+    rows = listed(packets, (packets.column("sport").to_numpy() == highest).astype(np.int64))
+    # Where files, and so the captures, change: the parts of connections in which they do not are heard at once.
+    turns = np.concatenate(([0], np.cumsum(files[1:] != files[:-1])))
+    alone = (turns[starts] == turns[edges[1:] - 1]).tolist()
+    capture, file = "", None
+    for key, start, stop, both, one in zip(
+        keys[starts].tolist(), starts.tolist(), edges[1:].tolist(), ends, alone, strict=True
+    ):
+        replay = replay_of(key)
+        if one and key and both[1] != both[3]:
+            if file != files[start]:
+                capture, file = captures[start].as_py(), files[start]
+            yield from replay.hear(rows, start, stop, capture, both)
+        else:
+            yield from replay.feed(packets.slice(start, stop - start))
+        yield from behind(key, replay)
+
+
+def _ends_of(source: str, sport: int, target: str, dport: int) -> Ends:
+    return ends_of(source, sport, target, dport) if source else (b"", 0, b"", 0)  # a note about a place in a file

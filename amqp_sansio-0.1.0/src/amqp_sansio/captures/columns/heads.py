@@ -1,0 +1,142 @@
+"""The heads of many records at once: what their own headers say, and the first octets of each packet."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amqp_sansio.captures.packet import MAX_PACKET_OCTETS
+from amqp_sansio.captures.pcapng import ENHANCED_PACKET, FIXED, OLD_PACKET, SIMPLE_PACKET
+from amqp_sansio.captures.walk import Octets, Walk
+from amqp_sansio.captures.walk_pcap import RECORD_OCTETS, PcapWalk
+from amqp_sansio.captures.walk_pcapng import PcapngWalk
+
+Ints: TypeAlias = NDArray[np.int64]
+Bytes: TypeAlias = NDArray[np.uint8]
+
+HEAD_OCTETS: Final = 96
+"""Octets of a packet that are looked at: link layer with eight VLAN tags, the IP header but for its options."""
+
+
+class Records(NamedTuple):
+    """What the headers of records say, one entry each: where the record and its packet start (in the walked octets), octets
+    captured and on the wire, time in ns, LINKTYPE.  `wrong` holds what is wrong with records, by their index."""
+
+    at: Ints
+    start: Ints
+    captured: Ints
+    original: Ints
+    time: Ints
+    link: Ints
+    wrong: dict[int, str]
+
+
+def gathered(octets: Octets, at: Ints, width: int) -> Bytes:
+    """`width` octets from each place on, as rows; zeros behind the end."""
+    size = len(octets)
+    if len(at) and int(at[-1]) + width > size:  # places are in order: only some at the end
+        rows = np.zeros((len(at), width), np.uint8)
+        whole = int(np.searchsorted(at, size - width, "right"))
+        rows[:whole] = gathered(octets, at[:whole], width)
+        for index in range(whole, len(at)):
+            place = int(at[index])
+            rest = bytes(octets[place : place + width])
+            rows[index, : len(rest)] = np.frombuffer(rest, np.uint8)
+        return rows
+    if not len(at):
+        return np.zeros((0, width), np.uint8)
+    every = np.ndarray((size - width + 1,), f"V{width}", octets, 0, (1,))
+    return every[at].view(np.uint8).reshape(len(at), width)
+
+
+def words(rows: Bytes, column: int, kind: str) -> Ints:
+    """The unsigned integers of the type `kind` ("<u4") that start at a column."""
+    width = int(kind[-1])
+    return np.ascontiguousarray(rows[:, column : column + width]).view(kind)[:, 0].astype(np.int64)
+
+
+def edges_of(keys: Ints) -> Ints:
+    """Where in keys that are sorted each different one begins, and behind them their number."""
+    return np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1, [len(keys)])) if len(keys) else np.zeros(1, np.int64)
+
+
+def records(octets: Octets, walk: Walk, positions: list[int]) -> Records:
+    """The headers of the records at these places."""
+    at = np.array(positions, np.int64)
+    if isinstance(walk, PcapWalk):
+        return _pcap(octets, walk, at)
+    assert isinstance(walk, PcapngWalk)
+    return _pcapng(octets, walk, at)
+
+
+def _pcap(octets: Octets, walk: PcapWalk, at: Ints) -> Records:
+    fields = gathered(octets, at, RECORD_OCTETS).view(walk.order + "u4").astype(np.int64)
+    time = fields[:, 0] * 1_000_000_000 + fields[:, 1] * walk.unit
+    captured = fields[:, 2]
+    original = np.maximum(fields[:, 3], captured)
+    return Records(at, at + RECORD_OCTETS, captured, original, time, np.full(len(at), walk.link, np.int64), {})
+
+
+def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints) -> Records:
+    rows = gathered(octets, at, 28)
+    u2, u4 = walk.order + "u2", walk.order + "u4"
+    kind, total = words(rows, 0, u4), words(rows, 4, u4)
+    count = len(walk.interfaces)
+    which = np.where(kind == ENHANCED_PACKET, words(rows, 8, u4), np.where(kind == OLD_PACKET, words(rows, 8, u2), 0))
+    known = which < count
+    listed = np.where(known, which, 0)
+    high, low = words(rows, 12, u4), words(rows, 16, u4)
+    captured, original = words(rows, 20, u4), words(rows, 24, u4)
+    fixed = np.full(len(at), FIXED[ENHANCED_PACKET], np.int64)
+    simple = kind == SIMPLE_PACKET
+    if simple.any():
+        fixed[simple] = FIXED[SIMPLE_PACKET]
+        original = np.where(simple, words(rows, 8, u4), original)
+        longest = np.array([walk.interfaces[0].snaplen or 0xFFFFFFFF if count else 0xFFFFFFFF], np.int64)
+        captured = np.where(simple, np.minimum(original, longest), captured)
+    room = total - 12 - fixed
+    short = room < 0
+    beyond = (captured > room) | (captured > MAX_PACKET_OCTETS)
+    wrong: dict[int, str] = {}
+    for index in np.nonzero(short | ~known | beyond)[0].tolist():
+        if short[index]:
+            wrong[index] = f"a packet block of type {kind[index]} is too short for its fixed fields"
+        elif not known[index]:
+            wrong[index] = f"a packet names interface {which[index]}; the section has described {count}"
+        else:
+            wrong[index] = f"a packet claims {captured[index]} octets, its block holds {room[index]}"
+        captured[index] = 0
+    links = np.array([each.link for each in walk.interfaces] or [0], np.int64)
+    time = _times(walk, listed, high, low)
+    time[simple] = 0
+    return Records(at, at + 8 + fixed, captured, np.maximum(original, captured), time, links[listed], wrong)
+
+
+def _times(walk: PcapngWalk, which: Ints, high: Ints, low: Ints) -> Ints:
+    """Ticks of each packet's interface as ns since 1970, as `Interface.nanoseconds` has them."""
+    time = np.zeros(len(which), np.int64)
+    for number, interface in enumerate(walk.interfaces):
+        mine = which == number
+        if not mine.any():
+            continue
+        ticks = (high[mine] << 32) | low[mine]
+        per_second = interface.per_second
+        # 1_000_000_000 ns in whole ticks, and few enough of them: no product overflows.
+        if (
+            1_000_000_000 % per_second == 0
+            and not (high[mine] >> 29).any()
+            and int(ticks.max()) < 2**62 // (10**9 // per_second)
+        ):
+            found = ticks * (1_000_000_000 // per_second) + _bounded(interface.start)
+        else:
+            exact = [interface.nanoseconds((h << 32) | n) for h, n in zip(high[mine].tolist(), low[mine].tolist(), strict=True)]
+            found = np.array([_bounded(each) for each in exact], np.int64)
+        time[mine] = found
+    return time
+
+
+def _bounded(time: int) -> int:
+    """A time that a column can hold: damaged files tell any."""
+    return max(-(2**62), min(time, 2**62))

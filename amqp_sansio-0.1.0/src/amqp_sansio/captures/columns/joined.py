@@ -1,0 +1,163 @@
+"""End-to-end latencies of many messages at once: what `captures.joins` says of rows, said of columns.
+
+Ids become numbers, and for each delivery the latest publication before its end is found by bisection in one sorted column: a
+hundred times as quick as going over the rows, and without an engine for SQL.  Messages under one id concern no others: they
+can be dealt into buckets and each bucket be joined by itself, wherever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from amqp_sansio.captures.columns.moments import moments
+from amqp_sansio.captures.columns.parquet import file_schema
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.joins import END_TO_END
+
+PUBLISHED: Final = ("message_id", "connection", "stream_offset", "ts_ns")
+"""The columns of a publication that it needs."""
+DELIVERED: Final = ("message_id", "connection", "queue", "redelivered", "last_octet_ns")
+"""Those of a delivery."""
+COLUMNS: Final = tuple(dict.fromkeys(("direction", *PUBLISHED, *DELIVERED)))
+"""The columns of `messages` that it needs."""
+LOOKED_UP: Final = 65536
+"""Deliveries of a bucket that are looked up at a time."""
+
+_KEPT: Final = file_schema("messages")
+SCHEMAS: Final = tuple(pa.schema([_KEPT.field(name) for name in names]) for names in (PUBLISHED, DELIVERED))
+"""What publications look like in a bucket, and deliveries."""
+
+_WORD: Final = 8
+_FACTOR: Final = 0x9E3779B97F4A7C15
+
+
+class Publications:
+    """Who published what under which id, and when; deliveries are looked up in it."""
+
+    def __init__(self, published: pa.Table) -> None:
+        """`published` are the PUBLISHED columns of publications that have an id."""
+        self._ids: Final = pc.unique(published["message_id"])
+        begun = _numbers(published["ts_ns"])
+        self._times: Final = np.unique(begun)
+        ids = _numbers(pc.index_in(published["message_id"], value_set=self._ids))
+        keys = self._keys(ids, np.searchsorted(self._times, begun))
+        # The last of those that are equal is the one that counts, as in the query.
+        order = np.lexsort((_numbers(published["stream_offset"]), _numbers(published["connection"]), keys))
+        self._sorted: Final = keys[order]
+        self._begun: Final = begun[order]
+        self._connections: Final = _numbers(published["connection"])[order]
+
+    def _keys(self, ids: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
+        # Times are ranked, for nanoseconds since 1970 times the number of ids would not fit.
+        return ids * (len(self._times) + 1) + times + 1
+
+    def _last_up_to(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The place of the last publication at or before each of these keys; -1 where there is none."""
+        return np.searchsorted(self._sorted, keys, "right") - 1
+
+    def latencies(self, delivered: pa.Table) -> pa.Table:
+        """The rows of END_TO_END, made of the DELIVERED columns of deliveries, in any order."""
+        schema = table_schema(END_TO_END)
+        seen = pc.is_valid(delivered["last_octet_ns"])
+        delivered = delivered.filter(pc.and_(seen, pc.is_in(delivered["message_id"], value_set=self._ids)))
+        if not delivered.num_rows:
+            return schema.empty_table()
+        ended = _numbers(delivered["last_octet_ns"])
+        ids = _numbers(pc.index_in(delivered["message_id"], value_set=self._ids))
+        least = self._keys(ids, np.zeros_like(ids)) - 1
+        place = self._last_up_to(self._keys(ids, np.searchsorted(self._times, ended, "right") - 1))
+        early = (place < 0) | (self._sorted[place] <= least)
+        # Each id has one publication at least: the first time under it is what comes behind all that is less.
+        place[early] = self._last_up_to(self._sorted[self._last_up_to(least[early]) + 1])
+        begun = pa.array(self._begun[place])
+        columns = {
+            "message_id": delivered["message_id"],
+            "published_on": pa.array(self._connections[place]),
+            "delivered_on": delivered["connection"],
+            "queue": delivered["queue"],
+            "redelivered": delivered["redelivered"],
+            "published_at": moments(begun),
+            "published_ns": begun,
+            "delivered_at": moments(pa.array(ended)),
+            "delivered_ns": delivered["last_octet_ns"],
+            "latency_ns": pa.array(ended - self._begun[place], mask=early),
+        }
+        return pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+def end_to_end(messages: pa.Table) -> pa.Table:
+    """The rows of END_TO_END, made of COLUMNS of `messages`: what END_TO_END_SQL gives, in any order."""
+    published, delivered = _sides(messages)
+    return Publications(published).latencies(delivered)
+
+
+def _sides(messages: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Publications and deliveries among messages: those that have an id."""
+    named = messages.filter(pc.is_valid(messages["message_id"]))
+    published = pc.equal(named["direction"], "C")
+    return named.filter(published).select(PUBLISHED), named.filter(pc.invert(published)).select(DELIVERED)
+
+
+def dealt(messages: pa.Table, buckets: int) -> Iterator[tuple[int, bool, pa.RecordBatch]]:
+    """Those of `messages` (COLUMNS) that have an id, in so many buckets; one id is always in the same.
+
+    For each bucket that gets any its number, whether they are deliveries, and they, with the columns of SCHEMAS.
+    """
+    for delivered, (side, schema) in enumerate(zip(_sides(messages), SCHEMAS, strict=True)):
+        if not side.num_rows:
+            continue
+        numbers = bucket_of(side["message_id"], buckets)
+        order = np.argsort(numbers, kind="stable")
+        numbers = numbers[order]
+        (batch,) = side.cast(schema).take(pa.array(order)).combine_chunks().to_batches()
+        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+        for start, stop in pairwise(edges):
+            yield int(numbers[start]), bool(delivered), batch.slice(start, stop - start)
+
+
+def bucket_of(ids: pa.ChunkedArray, buckets: int) -> NDArray[np.int64]:
+    """A number below `buckets` for each of these ids, made of its octets alone."""
+    longest = pc.max(pc.binary_length(ids)).as_py()
+    width = max(1, -(-longest // _WORD)) * _WORD
+    padded = pc.ascii_rpad(ids, width, "\0").combine_chunks()
+    words = np.frombuffer(padded.buffers()[2], "<u8", len(ids) * width // _WORD).reshape(len(ids), -1)
+    # Padding adds nothing, so that an id has one number whatever stands beside it.
+    mixed = np.zeros(len(ids), np.uint64)
+    factor = _FACTOR
+    for column in words.T:
+        mixed += column * np.uint64(factor)
+        factor = factor * _FACTOR % (1 << 64)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(_FACTOR)
+    return ((mixed >> np.uint64(32)) % np.uint64(buckets)).astype(np.int64)
+
+
+def latencies(bucket: Iterable[tuple[bool, pa.RecordBatch]]) -> Iterator[pa.Table]:
+    """The rows of END_TO_END of one bucket, whose publications come before its deliveries: these are not held."""
+    published: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
+    publications: Publications | None = None
+    for delivered, batch in bucket:
+        if not delivered:
+            published.append(batch)
+            continue
+        if publications is None:
+            publications, published = Publications(pa.Table.from_batches(published, SCHEMAS[0])), []
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= LOOKED_UP:
+            yield publications.latencies(pa.Table.from_batches(waiting))
+            waiting = []
+    if publications is not None and waiting:
+        yield publications.latencies(pa.Table.from_batches(waiting))
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = column.to_numpy().astype(np.int64)
+    return found

@@ -1,0 +1,151 @@
+"""Files of a stream that came too late: what they hold is older than what was judged of its connections already.
+
+The replay reads such packets after the later ones: they count as a repetition, or leave a gap, and rows that were
+written stay as they are.  So the file is named, with how much of it came too late.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import frozen
+
+from amqp_sansio.captures.columns.gathered import Records
+from amqp_sansio.captures.columns.heads import Ints
+
+LATE: Final = "late"
+"""The name of what tasks tell of it; it is none of the tables that are published."""
+LATE_SCHEMA: Final = pa.schema(
+    [
+        pa.field("capture", pa.string(), False),
+        pa.field("packets", pa.int64(), False),
+        pa.field("octets", pa.int64(), False),
+        pa.field("first_ns", pa.int64(), False),
+        pa.field("last_ns", pa.int64(), False),
+    ]
+)
+"""A row: what of one file came too late on one connection."""
+SLACK_NS: Final = 100_000_000
+"""Nanoseconds that a packet may be older than what was judged before its file is named: threads of one capture program mix
+packets by less where a file ends.  Rows of `capture.time` tell of any step."""
+NAMED: Final = 100
+"""Files that came too late, named one by one; the others are counted together."""
+
+
+@frozen(order=True, kw_only=True)
+class Late:
+    """What of one file came too late: packets, octets of TCP's streams in them, and when the first and the last of them were
+    captured (ns since 1970 UTC).  `batch` is the one of the stream that took it.  Without a `capture` it is the sum of `files`.
+    """
+
+    batch: int
+    capture: str
+    packets: int
+    octets: int
+    first_ns: int
+    last_ns: int
+    files: int = 1
+
+    def __str__(self) -> str:
+        who = self.capture or f"{self.files} more file{'' if self.files == 1 else 's'}"
+        packets = f"{self.packets} packet{'' if self.packets == 1 else 's'} with {self.octets} octets"
+        return f"{who}: too late: {packets}, {_at(self.first_ns)} to {_at(self.last_ns)}, older than what was already judged"
+
+
+class Lateness:
+    """Looks at the packets of one connection in one batch of a stream.
+
+    `latest_ns` is the latest time of those before; `judged`: whether AMQP was among them, so that there are rows.
+    """
+
+    def __init__(self, latest_ns: int, judged: bool) -> None:
+        self.latest_ns = latest_ns
+        """The latest time of all packets so far."""
+        self._before: Final = latest_ns - SLACK_NS if judged else None
+        self._found: Final[list[pa.RecordBatch]] = []
+
+    def look(self, packets: pa.RecordBatch) -> None:
+        """The next packets, before they are judged."""
+        times: Ints = packets.column("ts_ns").to_numpy()
+        self.latest_ns = max(self.latest_ns, int(times.max(initial=0)))
+        if self._before is None or not (times < self._before).any():
+            return
+        octets = pc.binary_length(packets.column("payload"))
+        named = pa.Table.from_arrays(
+            [
+                packets.column("capture"),
+                pa.array(np.ones(len(times), np.int64)),
+                pc.cast(octets, pa.int64()),
+                packets.column("ts_ns"),
+            ],
+            names=["capture", "packets", "octets", "ts_ns"],
+        )
+        late = pc.and_(pc.less(packets.column("ts_ns"), self._before), pc.is_null(packets.column("note")))
+        self._found.append(_summed(named.filter(late)))
+
+    def records(self) -> Iterator[Records]:
+        """What came too late, by file."""
+        for batch in self._found:
+            if batch.num_rows:
+                yield Records(LATE, batch)
+
+
+def _summed(packets: pa.Table) -> pa.RecordBatch:
+    sums = [("packets", "sum"), ("octets", "sum"), ("ts_ns", "min"), ("ts_ns", "max")]
+    by_file = packets.group_by("capture", use_threads=False).aggregate(sums)
+    columns = [by_file.column(name).combine_chunks() for name in ("capture", *(f"{name}_{how}" for name, how in sums))]
+    columns = [each.chunk(0) if isinstance(each, pa.ChunkedArray) else each for each in columns]
+    return pa.RecordBatch.from_arrays(columns, schema=LATE_SCHEMA)
+
+
+def gathered(batches: Iterable[pa.RecordBatch], batch: int) -> list[Late]:
+    """What tasks have told of one batch of the stream, by file."""
+    found: dict[str, Late] = {}
+    for rows in batches:
+        for row in rows.to_pylist():
+            new = Late(batch=batch, **row)
+            found[new.capture] = _added(found.get(new.capture), new)
+    return [found[name] for name in sorted(found)]
+
+
+def bounded(late: Iterable[Late], named: int = NAMED) -> list[Late]:
+    """The first ones by name, and the sum of the others; those of the latest batch apart, which may be done again."""
+    said = sorted(late)
+    latest = max((each.batch for each in said), default=-1)
+    kept = [each for each in said if each.capture]
+    others = [*[each for each in said if not each.capture], *kept[named:]]
+    rest: dict[bool, Late] = {}
+    for each in others:
+        rest[each.batch == latest] = _added(rest.get(each.batch == latest), attrs.evolve(each, capture=""))
+    return [*kept[:named], *rest.values()]
+
+
+def late_in(manifest: bytes | None) -> list[Late]:
+    """What a manifest says of files that came too late; nothing without a manifest."""
+    return [Late(**each) for each in json.loads(manifest or b"{}").get(LATE, ())]
+
+
+def _added(one: Late | None, other: Late) -> Late:
+    if one is None:
+        return other
+    return Late(
+        batch=max(one.batch, other.batch),
+        capture=other.capture,
+        packets=one.packets + other.packets,
+        octets=one.octets + other.octets,
+        first_ns=min(one.first_ns, other.first_ns),
+        last_ns=max(one.last_ns, other.last_ns),
+        files=one.files + (0 if other.capture else other.files),
+    )
+
+
+def _at(ns: int) -> str:
+    """A time as people and other programs read it: UTC, to the millisecond."""
+    return f"{datetime.fromtimestamp(ns // 1_000_000_000, UTC):%Y-%m-%dT%H:%M:%S}.{ns // 1_000_000 % 1000:03}Z"

@@ -1,0 +1,57 @@
+"""`analyze` in this process alone, without Spark and without Java: the same tables, in the same folder.
+
+Memory is bounded whatever the size of the captures: what `runner` and `writer` hold, and `end_to_end` when all is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from amqp_sansio.captures.columns.compact import FILE_OCTETS, groups_of, merged, without
+from amqp_sansio.captures.columns.cycles import rarely
+from amqp_sansio.captures.columns.end_to_end import write_end_to_end
+from amqp_sansio.captures.columns.failures import told
+from amqp_sansio.captures.columns.outcome import Outcome, outcome
+from amqp_sansio.captures.columns.place import Written
+from amqp_sansio.captures.columns.runner import records_of
+from amqp_sansio.captures.columns.store import opened, publish
+from amqp_sansio.captures.columns.writer import Writer
+from amqp_sansio.captures.inputs import files_of
+from amqp_sansio.captures.replay.options import ReplayOptions
+
+
+def run(
+    captures: Sequence[str],
+    out: str,
+    plan: ReplayOptions | None = None,
+    progress: Callable[[str, int], None] = lambda path, octets: None,
+    file_octets: int = FILE_OCTETS,
+) -> Outcome:
+    """Analyzes captures (files, folders, patterns) and publishes the tables in the folder `out`, in the place of those of an
+    earlier run.  `progress` hears now and then how many octets of which file have been read.  `file_octets` is what a file of a
+    table has at most after small ones were merged.
+
+    PipelineError, and `out` as it was before, when a capture cannot be read, the folder not be written, or the work fails.
+    While it works, the collector of reference cycles runs seldom in this process (see `cycles.rarely`).
+    """
+    plan = plan or ReplayOptions()
+    began = time.monotonic()
+    with told("the captures cannot be read"):
+        sources = files_of(captures)
+        place = opened(out)
+    try:
+        files: list[Written] = []
+        with told("the analysis failed, nothing was published"), rarely():
+            writer = Writer(place.work, "part")
+            for table, batch in records_of(sources, plan, progress):
+                files += writer.add(table, batch)
+            files += writer.rest()
+            groups = groups_of(files, file_octets)
+            files = [*without(files, groups), *[merged(group, place.work) for group in groups]]
+        files, findings = publish(
+            place, files, sources, plan, "local", lambda files: write_end_to_end(files, place.work, place.work)
+        )
+    finally:
+        place.discard()
+    return outcome(out, plan, files, findings, began)

@@ -1,0 +1,168 @@
+"""The lock of a folder of tables: one run writes there at a time, and the file `_LOCK.json` says which.
+
+On this machine's file systems the kernel holds the lock for the process (flock), so a dead process holds none, and its file is
+taken over.  pyarrow offers no conditional write to an object store: there the lock is a file that is read, written, read back,
+and read again before the manifest is written.  Two runs that begin within the same moment may both do their work; one of them
+then publishes nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import platform
+import uuid
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from amqp_sansio.captures.errors import PlaceError
+
+if TYPE_CHECKING:
+    from amqp_sansio.captures.locations import Located
+
+_NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+"""Errors of a mounted file system (FUSE, some network ones) that knows no locks: it is treated as an object store."""
+LOCK: Final = "_LOCK.json"
+"""The file, directly in the folder; removed at the end of a run."""
+
+
+class Lock:
+    """The lock of one run on one folder.  PlaceError names the run that holds it."""
+
+    def __init__(self, name: str, place: Located) -> None:
+        self._name: Final = name
+        self._place: Final = place
+        self._path: Final = f"{place.path}/{LOCK}"
+        self._file: IO[bytes] | None = None
+        self._said = b""
+        self.taken_over = False
+        """Whether a run that died has left it."""
+
+    def acquire(self) -> None:
+        """Takes the lock.  PlaceError when a run that may be alive holds it; OSError when the folder cannot be written."""
+        self._said = _about()
+        if self._place.base or not self._hold():
+            self._write()
+
+    def confirm(self) -> None:
+        """PlaceError when another run has taken the lock meanwhile; where the kernel holds it none can."""
+        if self._file is None and self._read() != self._said:
+            raise self._refused(self._read())
+
+    def release(self) -> None:
+        """Gives the lock back, if it is held."""
+        if self._file is not None:
+            os.unlink(self._path)
+            self._file.close()
+            self._file = None
+        elif self._said and self._read() == self._said:
+            self._place.system.delete_file(self._path)
+        self._said = b""
+
+    def _hold(self) -> bool:
+        """Has the kernel hold the lock; False where it cannot."""
+        try:
+            from fcntl import LOCK_EX, LOCK_NB, flock
+        except ImportError:  # Windows
+            return False
+        while True:
+            file = open(self._path, "a+b")  # noqa: SIM115 -- held until `release`
+            try:
+                flock(file, LOCK_EX | LOCK_NB)
+                file.seek(0)
+                before = file.read()
+                there = os.path.exists(self._path) and os.path.samestat(os.stat(self._path), os.fstat(file.fileno()))
+            except BlockingIOError:
+                file.seek(0)
+                before = file.read()
+                file.close()
+                raise self._refused(before) from None
+            except OSError as error:
+                file.close()
+                if error.errno in _NO_LOCKS:
+                    return False
+                raise
+            if there:
+                break
+            file.close()  # its holder has just removed it: the next run makes a new one
+        self.taken_over = bool(before)
+        file.truncate(0)
+        file.write(self._said)
+        file.flush()
+        self._file = file
+        return True
+
+    def _write(self) -> None:
+        before = self._read()
+        if before:
+            if _alive(before):
+                raise self._refused(before)
+            self.taken_over = True
+        stream = self._place.system.open_output_stream(self._path)
+        stream.write(self._said)
+        stream.close()
+        self.confirm()
+
+    def _read(self) -> bytes:
+        try:
+            with self._place.system.open_input_stream(self._path) as stream:
+                octets: bytes = stream.read()
+        except FileNotFoundError:
+            return b""
+        return octets
+
+    def _refused(self, holder: bytes) -> PlaceError:
+        about = _parsed(holder)
+        who = "another run" + (
+            f" (process {about['process']} on {about['host']}, since {about['since']})"
+            if {"process", "host", "since"} <= about.keys()
+            else ""
+        )
+        help_ = f"; remove {LOCK} there if that run is dead" if self._place.base else ""
+        return PlaceError(f"{self._name}: {who} is writing there{help_}")
+
+
+def _about() -> bytes:
+    about = {
+        "run": uuid.uuid4().hex,
+        "process": os.getpid(),
+        "born": _born(os.getpid()),
+        "host": platform.node(),
+        "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+    }
+    return json.dumps(about).encode() + b"\n"
+
+
+def _parsed(holder: bytes) -> dict[str, Any]:
+    try:
+        about = json.loads(holder)
+    except ValueError:
+        return {}
+    return about if isinstance(about, dict) else {}
+
+
+def _alive(holder: bytes) -> bool:
+    """Whether the run that wrote this may be alive: only of a process of this host is it known that it is dead."""
+    about = _parsed(holder)
+    process = about.get("process")
+    if about.get("host") != platform.node() or not isinstance(process, int):
+        return True
+    if os.name != "posix":  # on Windows `os.kill(process, 0)` is no question: it sends a Ctrl-C
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return about.get("born") == _born(process)
+
+
+def _born(process: int) -> int | None:
+    """When the process began, in ticks since the machine did, where Linux tells: a number of a process is used again."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as stream:
+            return int(stream.read().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return None

@@ -1,0 +1,42 @@
+"""Times as tables have them, timestamps (UTC) of whole microseconds, made of nanoseconds since 1970, and back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.heads import Ints
+
+TIME: Final = pa.timestamp("us", "UTC")
+"""The type of every column of times: what Spark, DuckDB and pandas read as a moment."""
+NANOSECONDS: Final = 1000
+"""Of a microsecond."""
+
+
+def moments(ns: pa.Array) -> pa.Array:
+    """Nanoseconds (int64) as times; what is below a microsecond is cut off, so that no two change their order."""
+    # NumPy divides eight times as fast as Arrow, and a table of messages has nine columns of times.
+    return _counted(ns, TIME, _whole(ns) // NANOSECONDS)
+
+
+def nanoseconds(times: pa.Array) -> pa.Array:
+    """Times as nanoseconds since 1970 (int64)."""
+    return _counted(times, pa.int64(), _whole(times) * NANOSECONDS)
+
+
+def _whole(column: pa.Array) -> Ints:
+    """The numbers of a column of 64 bits, from where its memory begins."""
+    octets = column.buffers()[1]
+    if octets is None or not len(column):
+        return np.zeros(0, np.int64)
+    return np.frombuffer(octets, np.int64, column.offset + len(column))
+
+
+def _counted(column: pa.Array, kind: pa.DataType, numbers: Ints) -> pa.Array:
+    """Numbers in the place of those of a column: null where that is."""
+    if not len(column):
+        return pa.array([], kind)
+    validity = column.buffers()[0]
+    return pa.Array.from_buffers(kind, len(column), [validity, pa.py_buffer(numbers)], column.null_count, column.offset)

@@ -1,0 +1,308 @@
+"""The folder that tables are published in: whole or not at all, the manifest last.
+
+The manifest names the files that the tables are made of, and it alone decides what is published.  A run writes below a hidden
+folder, under names that no other run uses, moves its files beside those of the earlier run, writes the manifest in one step,
+and only then removes what the manifest does not name.  A failure before that step leaves the earlier manifest and every file
+that it names; a failure behind it leaves the new ones.  A disk and an object store, where moving is copying, go the same way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from errno import ENOTDIR
+from os import strerror
+from typing import Any, Final, NamedTuple
+
+from amqp_sansio.captures.columns.lock import Lock
+from amqp_sansio.captures.errors import PlaceError
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.locations import located
+from amqp_sansio.captures.tables import TABLES
+
+MANIFEST: Final = "_MANIFEST.json"
+"""The file, directly in the folder, that names all others."""
+STREAM: Final = "_STREAM.json"
+"""The file that marks the tables of `watch`, and tells which stream they are of."""
+WORK: Final = ".work-"
+"""How the name of the hidden folder begins."""
+_SUFFIX: Final = ".parquet"
+
+
+class Written(NamedTuple):
+    """A file: its table, its folder below that of the table, its path, how many rows and octets it has."""
+
+    table: str
+    folder: str
+    path: str
+    rows: int
+    octets: int
+
+
+class Place:
+    """A folder for tables, by path or URI.  LocationError when nothing can open it, PlaceError when it cannot be written."""
+
+    def __init__(self, folder: str) -> None:
+        self.name: Final = folder.rstrip("/") or folder
+        self._place: Final = located(self.name)
+        self._system: Final = self._place.system
+        self._root: Final = self._place.path
+        self._lock: Final = Lock(self.name, self._place)
+        self._work = f"{self._root}/{WORK}{_unique()}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a path on this machine."""
+        return not self._place.base
+
+    @property
+    def root(self) -> str:
+        """Its path in its file system."""
+        return self._root
+
+    @property
+    def work(self) -> str:
+        """Where this run writes until it publishes."""
+        return self._place.base + self._work
+
+    def open(self) -> None:
+        """Makes the folder and the one for work, and takes the lock.  PlaceError when another run holds it."""
+        try:
+            self.make()
+            self._lock.acquire()
+            self._clear()
+            self._make_folder(self._work)
+            self._write(f"{self._work}/.try", b"\n")
+        except OSError as error:
+            self.discard()
+            raise self._failed(error) from error
+
+    def discard(self) -> None:
+        """Removes the work of this run and gives the lock back; what was published stays as it was."""
+        with suppress(OSError):  # the next run removes what cannot be removed now
+            self._remove(self._work)
+        with suppress(OSError):
+            self._lock.release()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """An OSError inside becomes a PlaceError."""
+        try:
+            yield
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def read(self, name: str) -> bytes | None:
+        """The octets of a small file directly in the folder; None when it is not there."""
+        try:
+            with self._system.open_input_stream(f"{self._root}/{name}") as stream:
+                octets: bytes = stream.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise PlaceError(f"{self.name}: cannot be read: {_reason(error)}") from error
+        return octets
+
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a small file directly into the folder, whole at every moment."""
+        path = f"{self._root}/{name}"
+        if self._place.base:  # an object is there as a whole, or it is not there
+            self._write(path, data)
+        else:
+            self._write(f"{path}.new", data)
+            self._system.move(f"{path}.new", path)
+
+    def publish(self, files: Iterable[Written], manifest: bytes, kept: Iterable[Written] = ()) -> list[Written]:
+        """Makes the tables consist of `files` of this run and of those `kept` from what is published; gives all of them.
+
+        The manifest is written last.  PlaceError when that fails, and everything is as it was; when it is only the removal of
+        earlier files that fails, the text says so.
+        """
+        published = list(kept)
+        named = {self.relative(each.path) for each in published}
+        earlier = [path for path in self.files() if path not in named]
+        before = self.read(MANIFEST)
+        moved: list[Written] = []
+        named_now = False
+        try:
+            self._lock.confirm()
+            for file in files:
+                moved.append(file._replace(path=f"{self._root}/{self.relative(file.path)}"))
+                self._move(file.path, moved[-1].path)
+            self._lock.confirm()
+            named_now = True
+            self.write(MANIFEST, manifest)
+        except BaseException as error:
+            if not self._undo(moved, before, named_now):
+                raise PlaceError(f"{self.name}: cannot be written any more, not even to undo what was begun") from error
+            if isinstance(error, OSError):
+                raise self._failed(error) from error
+            raise
+        published += moved
+        self._forget(earlier, {self.relative(each.path) for each in published})
+        return published
+
+    def _undo(self, moved: Iterable[Written], before: bytes | None, named_now: bool) -> bool:
+        """Takes back what a failed publication has done, the manifest first; whether that worked."""
+        try:
+            if named_now and before is None:
+                self._remove(f"{self._root}/{MANIFEST}")
+            elif named_now and before is not None and self.read(MANIFEST) != before:
+                self.write(MANIFEST, before)
+            self._remove(f"{self._root}/{MANIFEST}.new")
+            for file in moved:
+                self._remove(file.path)
+            self._prune(self.relative(file.path) for file in moved)
+        except (OSError, PlaceError):
+            return False
+        return True
+
+    def _forget(self, earlier: Iterable[str], named: set[str]) -> None:
+        """Removes files that are not named any more."""
+        gone = [path for path in earlier if path not in named]
+        left, reason = 0, ""
+        for path in gone:
+            try:
+                self._remove(f"{self._root}/{path}")
+            except OSError as error:
+                left, reason = left + 1, _reason(error)
+        try:
+            self._prune(gone)
+        except OSError as error:
+            left, reason = left + 1, _reason(error)
+        if left:
+            raise PlaceError(
+                f"{self.name}: the new tables are published, but {left} files of earlier ones cannot be removed: {reason}"
+            )
+
+    def files(self) -> list[str]:
+        """The Parquet files of all tables, named by the manifest or not, as paths below the folder."""
+        from pyarrow import fs
+
+        found: list[str] = []
+        for table in (*TABLES, END_TO_END.name):
+            select = fs.FileSelector(f"{self._root}/{table}", allow_not_found=True, recursive=True)
+            for each in self._system.get_file_info(select):
+                if each.type == fs.FileType.File and each.path.endswith(_SUFFIX):
+                    found.append(self.relative(each.path))
+        return sorted(found)
+
+    @property
+    def version(self) -> int | None:
+        """The schema version of the tables, as the manifest names it; None without a manifest, 0 when it names none."""
+        manifest = self.read(MANIFEST)
+        if manifest is None:
+            return None
+        named_in(manifest, self.name)
+        said = json.loads(manifest).get("schema")
+        return said if type(said) is int else 0
+
+    def published(self) -> list[Written]:
+        """The files of all tables, as the manifest names them; none without a manifest."""
+        return [
+            Written(table, file["path"].partition("/")[2].rpartition("/")[0], f"{self._root}/{file['path']}", rows, octets)
+            for table, files in named_in(self.read(MANIFEST), self.name).items()
+            for file in files
+            for rows, octets in [(file["rows"], file["octets"])]
+        ]
+
+    def last_number(self, name: str) -> int:
+        """The highest number that is the name of a file in a folder below this one; -1 when there is none."""
+        from pyarrow import fs
+
+        select = fs.FileSelector(f"{self._root}/{name}", allow_not_found=True)
+        names = [each.base_name for each in self._system.get_file_info(select)]
+        return max([int(each) for each in names if each.isdigit()], default=-1)
+
+    def make(self) -> None:
+        """Makes the folder."""
+        from pyarrow import fs
+
+        try:
+            if self._system.get_file_info(self._root).type == fs.FileType.File:
+                raise NotADirectoryError(ENOTDIR, strerror(ENOTDIR))
+            self._make_folder(self._root)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def relative(self, path: str) -> str:
+        """A path as it is, or will be, below the folder."""
+        return path.removeprefix(f"{self._work}/").removeprefix(f"{self._root}/")
+
+    def _clear(self) -> None:
+        """Removes what runs that were killed have left: their work, and files that they moved without a manifest."""
+        from pyarrow import fs
+
+        for each in self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True)):
+            if each.base_name.startswith(WORK) or each.base_name == f"{MANIFEST}.new":
+                self._remove(each.path)
+        if self._lock.taken_over and self.read(MANIFEST) is not None:
+            self._forget(self.files(), {self.relative(each.path) for each in self.published()})
+
+    def _move(self, path: str, to: str) -> None:
+        self._make_folder(to.rpartition("/")[0])
+        self._system.move(path, to)
+
+    def _make_folder(self, path: str) -> None:
+        if not self._place.base.startswith("s3:"):  # S3 has no folders, and an empty object in the place of one stays behind
+            self._system.create_dir(path, recursive=True)
+
+    def _prune(self, gone: Iterable[str]) -> None:
+        """Removes the folders of tables in which nothing is left; an object store has none."""
+        from pyarrow import fs
+
+        if self._place.base:
+            return
+        for folder in sorted({path.rpartition("/")[0] for path in gone}, key=len, reverse=True):
+            while folder:
+                inside = fs.FileSelector(f"{self._root}/{folder}", allow_not_found=True)
+                if self._system.get_file_info(inside):
+                    break
+                self._remove(f"{self._root}/{folder}")
+                folder = folder.rpartition("/")[0]
+
+    def _write(self, path: str, data: bytes) -> None:
+        stream = self._system.open_output_stream(path)
+        stream.write(data)
+        stream.close()
+
+    def _remove(self, path: str) -> None:
+        from pyarrow import fs
+
+        kind = self._system.get_file_info(path).type
+        if kind == fs.FileType.Directory:
+            self._system.delete_dir(path)
+        elif kind == fs.FileType.File:
+            self._system.delete_file(path)
+
+    def _failed(self, error: OSError) -> PlaceError:
+        return PlaceError(f"{self.name}: cannot be written: {_reason(error)}")
+
+
+def named_in(manifest: bytes | None, name: str) -> dict[str, list[dict[str, Any]]]:
+    """The files of each table that a manifest names, with their `path`, `rows` and `octets`; nothing without a manifest."""
+    if manifest is None:
+        return {}
+    found: dict[str, list[dict[str, Any]]] = {}
+    try:
+        for table, of in json.loads(manifest)["tables"].items():
+            found[str(table)] = [
+                {"path": str(file["path"]), "rows": int(file["rows"]), "octets": int(file["octets"])} for file in of["files"]
+            ]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise PlaceError(f"{name}: {MANIFEST} is no manifest of tables") from error
+    for file in [file for of in found.values() for file in of]:
+        if ".." in file["path"].split("/") or file["path"].startswith("/"):
+            raise PlaceError(f"{name}: {MANIFEST} names a file outside of its folder: {ascii(file['path'])[:200]}")
+    return found
+
+
+def _unique() -> str:
+    from uuid import uuid4
+
+    return uuid4().hex[:12]
+
+
+def _reason(error: OSError) -> str:
+    return strerror(error.errno) if error.errno else str(error).splitlines()[0]

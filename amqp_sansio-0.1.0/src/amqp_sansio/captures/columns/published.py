@@ -1,0 +1,76 @@
+"""The rows of published files: the columns of a table, with what the folders of a file say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from amqp_sansio.captures.columns.moments import TIME, moments
+from amqp_sansio.captures.columns.place import Place
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.former import former_name
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.locations import located
+from amqp_sansio.captures.tables import PARTITIONS, TABLES
+
+BATCH_ROWS = 65536
+"""Rows that are held at a time."""
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def tables_in(folder: str) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of all tables that the manifest in `folder` names, some of a table at a time, with the columns as documented."""
+    system = located(folder).system
+    for file in Place(folder).published():
+        for batch in rows_in(system, file.path, table_schema(TABLES.get(file.table, END_TO_END))):
+            yield file.table, batch
+
+
+def partitions_of(path: str) -> dict[str, str | None]:
+    """What the folders in a path say: name=value, the value percent-encoded."""
+    said: dict[str, str | None] = {}
+    for part in path.split("/")[:-1]:
+        name, equals, value = part.partition("=")
+        if equals and name in PARTITIONS:
+            said[name] = None if value == _NO_VALUE else unquote(value)
+    return said
+
+
+def shaped(batch: pa.RecordBatch, schema: pa.Schema, said: dict[str, str | None]) -> pa.Table:
+    """The batch with exactly the columns of `schema`: one that it lacks is what the folders say, or null.
+
+    A batch of schema version 1 has them under the names of then (see `captures.former`).
+    """
+    arrays = []
+    for field in schema:
+        place = batch.schema.get_field_index(field.name)
+        before = batch.schema.get_field_index(former_name(field.name))
+        if place >= 0:
+            column = batch.column(place)
+            arrays.append(column if column.type == field.type else column.cast(field.type))
+        elif before >= 0:
+            column = batch.column(before)
+            arrays.append(moments(column.cast(pa.int64())) if field.type == TIME else column.cast(field.type))
+        elif field.name in said:
+            arrays.append(pa.repeat(pa.scalar(said[field.name], pa.string()), batch.num_rows).cast(field.type))
+        else:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def needed(schema: pa.Schema, there: Collection[str]) -> list[str]:
+    """Of the columns in a file, those that `shaped` makes the columns of `schema` of."""
+    named = [name if name in there else former_name(name) for name in schema.names]
+    return [name for name in dict.fromkeys(named) if name in there]
+
+
+def rows_in(system: fs.FileSystem, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a published file in batches."""
+    with system.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
+        names = needed(schema, file.schema_arrow.names)
+        for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
+            yield from shaped(batch, schema, partitions_of(path)).to_batches()

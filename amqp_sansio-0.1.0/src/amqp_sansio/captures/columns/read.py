@@ -1,0 +1,98 @@
+"""Packets of capture files of any size as Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.batch import Parsed, note_batch
+from amqp_sansio.captures.columns.filters import Filter, chosen
+from amqp_sansio.captures.columns.heads import records
+from amqp_sansio.captures.packets_schema import PACKETS, Column
+from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
+from amqp_sansio.captures.stretches import Stretch
+from amqp_sansio.captures.tunnels import LeftOut
+
+BATCH_ROWS: Final = 10_000
+"""Records of one batch at most; they come of one stretch, so that STRETCH_OCTETS bounds its octets."""
+
+
+def read_split(
+    split: Split,
+    columns: tuple[Column, ...] = PACKETS,
+    filters: Sequence[Filter] = (),
+    rows: int = BATCH_ROWS,
+    ports: Sequence[int] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The packets of a split, in the order of the file, with a row for everything in it that cannot be read.
+
+    `filters` must all hold of a row.  With `ports`, those that were asked for, most packets of what cannot be AMQP are left
+    out.  SplitError at the end when the next split does not start where this one ends; CaptureError when the file is no more
+    what it was.
+    """
+    last: tuple[Stretch, int] | None = None
+    left_out = LeftOut()
+
+    def before() -> int:
+        return int(records(last[0].octets, last[0].walk, [last[1]]).time[0]) if last is not None else split.before
+
+    def note(offset: int, text: str) -> Iterator[pa.RecordBatch]:
+        batch = note_batch(PACKETS if filters else columns, split.path, split.file_id, offset, before(), text)
+        if filters:
+            batch = batch.filter(pa.array(chosen(filters, batch.column))).select([column.name for column in columns])
+        if batch.num_rows:
+            yield batch
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        for text in left_out.sentences():
+            yield from note(split.start, text)
+
+    try:
+        for stretch in over_split(split):
+            walk = stretch.walk
+            positions = stretch.positions
+            for begin in range(0, len(positions), rows):
+                found = records(stretch.octets, walk, positions[begin : begin + rows])
+                parsed = Parsed(stretch.octets, found, split.path, split.file_id, stretch.base, left_out)
+                if filters and len(parsed):
+                    parsed.keep(chosen(filters, parsed.column))
+                if ports is not None and len(parsed):
+                    strangers = parsed.strangers(ports)
+                    if strangers.any():
+                        parsed.keep(~strangers)
+                if len(parsed):
+                    yield parsed.batch(columns)
+            if positions:
+                last = (stretch, positions[-1])
+            if stretch.problem is not None:
+                yield from note(*stretch.problem)
+    except SplitError as error:
+        error.before = before()
+        yield from counted()
+        raise
+    yield from counted()
+
+
+def read_file(
+    path: str,
+    file_id: int = 0,
+    columns: tuple[Column, ...] = PACKETS,
+    octets: int = SPLIT_OCTETS,
+    resync: bool = True,
+    rows: int = BATCH_ROWS,
+    ports: Sequence[int] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The packets of one file, split after split; with `ports` as `read_split` has it.
+
+    Where resynchronisation was misled the rest of the file is read by an exact index: nothing wrong is ever handed out, as each
+    split starts where the one before has ended.
+    """
+    waiting = splits(path, file_id, octets, resync)
+    while waiting:
+        split = waiting.pop(0)
+        try:
+            yield from read_split(split, columns, (), rows, ports)
+        except SplitError as error:
+            waiting = reindexed(split, error, octets)

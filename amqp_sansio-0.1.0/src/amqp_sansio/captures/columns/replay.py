@@ -1,0 +1,336 @@
+"""One TCP connection's packets in, batches of all tables out: what executors run, and the plain runner too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
+from itertools import pairwise
+from marshal import dumps, loads
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amqp_sansio.captures.columns.gathered import BATCH_ROWS, Gathered, Records
+from amqp_sansio.captures.columns.heads import Ints
+from amqp_sansio.captures.columns.runs import Packets, listed, take_runs
+from amqp_sansio.captures.conversation import Conversation, Heard, Witness
+from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.packet import packet_number
+from amqp_sansio.captures.replay.headers import properties_of
+from amqp_sansio.captures.replay.message import Properties
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.recorder import Recorder
+from amqp_sansio.captures.replay.state import read, write
+from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.dialects import DIALECTS, Dialect
+from amqp_sansio.engine.observer import Observer
+from amqp_sansio.engine.quick import Answered
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.repeated_headers import Headers
+
+STRETCH_PACKETS: Final = 16
+"""Packets of one file that stand together, on average, for each file's to be taken by themselves, many at once."""
+LOOK_PACKETS: Final = 256
+"""Packets after which it is looked whether there are rows for a batch."""
+
+Ends: TypeAlias = tuple[bytes, int, bytes, int]
+FEW_PACKETS: Final = 12
+"""Packets that are replayed one by one: to look whether they can be replayed together costs as much."""
+
+DEFAULT_OPTIONS: Final = ReplayOptions()
+
+
+class ConnectionReplay:
+    """`feed` it batches of the packets of one connection key (see `packets_schema`), those of a file in its order;
+    `finish` when there are no more.  Both give rows that nothing will change any more.
+
+    The same ports may be used again within a key: each use is a connection of its own.  Whatever the sizes of the batches, the
+    rows are the same.  What is kept is what is open, within named limits.
+
+    What is spoken is one of `dialects`.  With `gathered` the rows wait there together with those of other connections, and both
+    give only the batches that are full.
+    """
+
+    def __init__(
+        self,
+        options: ReplayOptions = DEFAULT_OPTIONS,
+        gathered: Gathered | None = None,
+        dialects: Sequence[Dialect[Codec]] = DIALECTS,
+    ) -> None:
+        self.options: Final = options
+        self._gathered: Final = gathered or Gathered(options)
+        self._take: Final = self._gathered.rest if gathered is None else gathered.full
+        self._rows: Final = self._gathered.rows
+        make = observers(options.strict, "frames" in options.tables, dialects)
+        self._listener: Final = Listener(make, self._heard, self._ended, options.ports)
+        self._listener.floors = False
+        self.hears_many: Final = self._many
+        self._listener.many = self.hears_many
+        self._headers: Headers[Properties] | None = None
+        self._recorders: dict[Talk, Recorder] = {}
+        self._last: tuple[Talk, Recorder] | None = None
+        self._order = 0
+        self._capture = ""
+        self._ends: Ends | None = None
+        self._first = ""
+        self._key = 0
+        self._idle: str | None = None
+        self.latest_ns = 0
+        """The latest time of all packets, ns since 1970 UTC, for the feeder (see `late`)."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no connection is open on these ports: what is remembered serves only to tell strays and to count uses."""
+        return self._listener.quiet
+
+    @property
+    def spoken(self) -> bool:
+        """Whether AMQP was spoken on these ports so far."""
+        return self._listener.spoken
+
+    @property
+    def last_ns(self) -> int:
+        """When the last packet was captured, ns since 1970 UTC; 0 before the first."""
+        return self._listener.time
+
+    @property
+    def waking_port(self) -> int:
+        """The server's port of a connection that is open and would be read from its middle; 0 when there is none."""
+        return max([recorder.waking_port for recorder in self._recorders.values()], default=0)
+
+    def feed(self, packets: pa.RecordBatch) -> list[Records]:
+        """The next packets."""
+        for stretch in _by_file(packets):
+            self._hear(stretch)
+            if self._rows.full(BATCH_ROWS):
+                self._flush()
+        self._flush()
+        return self._take()
+
+    def _hear(self, packets: pa.RecordBatch) -> None:
+        column = packets.column
+        names = {name: at for at, name in enumerate(packets.schema.names)}
+        count = packets.num_rows
+        self._key = column(names["connection"])[0].as_py()
+        notes, captures = column(names["note"]), column(names["capture"])
+        noted = notes.to_pylist() if notes.null_count < count else None
+        same = pc.all(pc.equal(captures, captures[0])).as_py()
+        paths = None if same else captures.to_pylist()
+        self._capture = captures[0].as_py()
+        if self._ends is None and not self._begin_at(packets, names, noted):
+            self._only_notes(packets, names, noted or [], paths)
+            self._order += count
+            return
+        ends = self._ends
+        assert ends is not None
+        rows = self._listed(packets, names, ends)
+        self._listen(rows, ends, 0, count, noted, paths)
+
+    def hear(self, packets: Packets, start: int, stop: int, capture: str, ends: Ends) -> list[Records]:
+        """The next packets of this connection, from index `start` on and before `stop`: all of one file, without a note.
+        `ends` are both addresses, as octets, and ports, the lower first."""
+        self._capture, self._ends = capture, ends
+        self._listen(packets, ends, start, stop, None, None)
+        self._flush()
+        return self._take()
+
+    def _listen(
+        self,
+        rows: Packets,
+        ends: Ends,
+        index: int,
+        count: int,
+        noted: Sequence[str | None] | None,
+        paths: Sequence[str] | None,
+    ) -> None:
+        listener = self._listener
+        segment, at = listener.segment, listener.at
+        together = paths is None and noted is None
+        order, flushed = self._order, index
+        while index < count:
+            if together and count - index > FEW_PACKETS:
+                behind = take_runs(listener, ends, rows, index, count, order)
+                order += behind - index
+                index = behind
+                if index == count:
+                    break
+            order += 1
+            if paths is not None:
+                self._capture = paths[index]
+            time, file, place = int(rows.times[index]), int(rows.files[index]), int(rows.places[index])
+            note = None if noted is None else noted[index]
+            if note is not None:
+                self._damage(time, note, file, place)
+            else:
+                at(packet_number(order, file, place), time)
+                payload = bytes(rows.octets[int(rows.offsets[index]) : int(rows.offsets[index + 1])])
+                numbers = int(rows.sequences[index]), int(rows.acknowledged[index]), int(rows.flags[index])
+                segment(ends, int(rows.sides[index]), *numbers, payload, int(rows.cuts[index]))
+                listener.linger()
+            index += 1
+            if index - flushed > LOOK_PACKETS:
+                flushed = index
+                if self._rows.full(BATCH_ROWS):
+                    self._flush()
+        self._order = order
+
+    def _only_notes(
+        self, packets: pa.RecordBatch, names: dict[str, int], notes: Sequence[str | None], paths: Sequence[str] | None
+    ) -> None:
+        columns = [packets.column(names[name]).to_pylist() for name in ("ts_ns", "file_id", "offset")]
+        for index, (note, time, file, place) in enumerate(zip(notes, *columns, strict=True)):
+            if paths is not None:
+                self._capture = paths[index]
+            self._damage(time, note or "", file, place)
+
+    def _begin_at(self, packets: pa.RecordBatch, names: dict[str, int], noted: list[str | None] | None) -> bool:
+        """Takes the ends of the connection from the first packet that is no note; False when there is none."""
+        first = 0
+        if noted is not None:
+            first = next((at for at, note in enumerate(noted) if note is None), -1)
+        if first < 0:
+            return False
+        source, sport, target, dport = [packets.column(names[name])[first].as_py() for name in ("src", "sport", "dst", "dport")]
+        self._ends = ends_of(source, sport, target, dport)
+        self._first = source if self._ends[:2] == (ip_address(source).packed, sport) else target
+        return True
+
+    def _listed(self, packets: pa.RecordBatch, names: dict[str, int], ends: Ends) -> Packets:
+        """The columns as arrays."""
+        if ends[1] != ends[3]:
+            sides: Ints = (packets.column(names["sport"]).to_numpy() == ends[3]).astype(np.int64)
+        else:
+            sides = np.array([each != self._first for each in packets.column(names["src"]).to_pylist()], np.int64)
+        return listed(packets, sides)
+
+    def finish(self) -> list[Records]:
+        """Nothing more will come: the rows of what is open."""
+        self._listener.finish()
+        self._flush()
+        return self._take()
+
+    def expire(self, why: str) -> list[Records]:
+        """As `finish`, because nothing was captured for long: a note (`capture.idle`) says `why` of what nobody ended."""
+        self._idle = why
+        return self.finish()
+
+    def _heard(self, talk: Talk, heard: Heard) -> None:
+        last = self._last
+        recorder = last[1] if last is not None and last[0] is talk else self._recorder(talk)
+        said = heard.said
+        if type(said) is CommandSeen:
+            recorder.command(heard, said)
+        else:
+            recorder.hear(heard)
+
+    def _recorder(self, talk: Talk) -> Recorder:
+        recorder = self._recorders.get(talk)
+        if recorder is None:
+            recorder = self._recorders[talk] = Recorder(talk, self._rows, self.options, self._capture)
+        self._last = talk, recorder
+        return recorder
+
+    def _many(self, conversation: Conversation, witness: Witness) -> bool:
+        """Hears transfers of a conversation at once, as many as are alike, and what answers them."""
+        assert isinstance(witness, Observer)
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = witness.read_headers(properties_of)
+        found = witness.next_alike(headers, self.options.body_head)
+        if found is None:
+            return False
+        talk = self._listener.talking
+        last = self._last
+        recorder = last[1] if last is not None and last[0] is talk else self._recorder(talk)
+        if isinstance(found, Answered):
+            recorder.answered(found)
+        else:
+            recorder.transfers(found)
+        return True
+
+    def _ended(self, talk: Talk) -> None:
+        recorder = self._recorders.pop(talk, None)
+        if recorder is None:
+            recorder = Recorder(talk, self._rows, self.options, self._capture)
+        recorder.finish(self._idle)
+        self._flush(recorder, over=True)
+        self._last = None
+
+    def _damage(self, ts: int, note: str, file: int, offset: int) -> None:
+        row: tuple[object, ...] = (ts, None, "damage", "capture", note, [], note, None, None, None, file, offset)
+        self._gathered.damage((self._capture, self.options.broker or "unknown", self._key), row)
+
+    def _flush(self, recorder: Recorder | None = None, over: bool = False) -> None:
+        """Hands the rows on: all of them are of one connection."""
+        if recorder is None:
+            if self._last is None and len(self._recorders) != 1:
+                return
+            recorder = self._last[1] if self._last is not None else next(iter(self._recorders.values()))
+        if not over:
+            recorder.leave()
+        self._gathered.take(recorder.common)
+
+    # Octets.
+
+    def memory(self) -> bytes:
+        """What it remembers when it is `quiet`, in few octets: `recall` takes it, in this process."""
+        remembered: tuple[Any, ...] = self._listener.memory()
+        return dumps((remembered, self._order))
+
+    def recall(self, memory: bytes) -> None:
+        """Goes on where a quiet one was."""
+        remembered, self._order = loads(memory)
+        self._listener.recall(remembered)
+
+    def _given(self) -> dict[str, object]:
+        listener = self._listener
+        heard = {"make": listener.make, "hears": listener.hears, "many": self.hears_many}
+        return {"rows": self._rows, "options": self.options, **heard}
+
+    def snapshot(self) -> bytes:
+        """What it remembers, as octets that `restore` takes in any process with the same version of the encoding."""
+        for talk in self._recorders:
+            talk.conversation.tidy()
+        own = self._recorders, self._order, self._capture, self._ends, self._first, self._key, self.latest_ns
+        return write((self._listener.state(), own), self._given())
+
+    @classmethod
+    def restore(cls, octets: bytes, options: ReplayOptions = DEFAULT_OPTIONS) -> ConnectionReplay:
+        """One that goes on where the snapshot was taken; `options` are those it was made with.
+
+        DecodeError when the octets are no snapshot, or one of another version.
+        """
+        made = cls(options)
+        state = read(octets, made._given())
+        try:
+            if not isinstance(state, tuple):
+                raise TypeError(type(state).__name__)
+            made._listener.resume(state[0])
+            made._recorders, made._order, made._capture, made._ends, made._first, made._key, *latest = state[1]
+            made.latest_ns = latest[0] if latest else made.last_ns  # snapshots of earlier versions do not tell it
+        except (TypeError, ValueError, AttributeError) as error:
+            raise DecodeError("state of a replay", 1, f"not a snapshot of a replay: {error}") from error
+        return made
+
+
+def ends_of(source: str, sport: int, target: str, dport: int) -> Ends:
+    """Both ends of a connection, the lower first."""
+    here, there = (ip_address(source).packed, sport), (ip_address(target).packed, dport)
+    return (*here, *there) if here <= there else (*there, *here)
+
+
+def _by_file(packets: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The packets of each file by themselves, which can be replayed many at once; all of them together where files take
+    turns."""
+    count = packets.num_rows
+    files = packets.column(packets.schema.get_field_index("file_id")).to_numpy()
+    edges = (np.flatnonzero(files[1:] != files[:-1]) + 1).tolist()
+    if len(edges) > count // STRETCH_PACKETS:
+        edges = []
+    for start, stop in pairwise([0, *edges, count]):
+        if stop > start:
+            yield packets.slice(start, stop - start)

@@ -1,0 +1,175 @@
+"""Captures in, the rows of all tables out, in one process: what `local` writes.
+
+Memory is bounded whatever the size of the captures: packets wait within named limits, a connection that is over is kept as a
+few octets.  One exception: where a connection is in several files that overlap in time, all packets of that connection wait, to
+be merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amqp_sansio.captures.columns.bundles import latest
+from amqp_sansio.captures.columns.crowd import heard
+from amqp_sansio.captures.columns.gathered import Gathered, Records
+from amqp_sansio.captures.columns.heads import Ints
+from amqp_sansio.captures.columns.read import read_file
+from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.columns.strangers import spoken, strange
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.packets_schema import PACKETS, picked
+from amqp_sansio.captures.replay.options import ReplayOptions
+
+WAITING_OCTETS: Final = 8 * 1024 * 1024
+"""Octets of packets that wait, for a replay of all connections at once."""
+FILE_OCTETS: Final = 1024 * 1024
+"""Octets of them that do not wait for another file."""
+MERGED_ROWS: Final = 8192
+"""Packets that a connection is fed with at a time where files are merged."""
+
+_ORDER: Final = picked("connection,ts_ns")
+
+
+def overlapping(paths: Sequence[str]) -> frozenset[int]:
+    """The connections that go on in a file before an earlier file has its latest packet of them: those are to be merged."""
+    before: dict[int, int] = {}
+    found: set[int] = set()
+    for number, path in enumerate(paths if len(paths) > 1 else ()):
+        peaks: dict[int, int] = {}
+        try:
+            for batch in read_file(path, number, _ORDER):
+                if not batch.num_rows:
+                    continue
+                keys = batch.column("connection").to_numpy(zero_copy_only=False)
+                times = batch.column("ts_ns").to_numpy(zero_copy_only=False)
+                order = np.argsort(keys, kind="stable")
+                keys, times = keys[order], times[order]
+                starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+                for key, first in zip(keys[starts].tolist(), times[starts].tolist(), strict=True):
+                    if key not in peaks and first < before.get(key, first):
+                        found.add(key)
+                for key, peak in zip(keys[starts].tolist(), np.maximum.reduceat(times, starts).tolist(), strict=True):
+                    peaks[key] = max(peak, peaks.get(key, peak))
+        except CaptureError:
+            pass  # told when its packets are read
+        for key, peak in peaks.items():
+            before[key] = max(peak, before.get(key, peak))
+    return frozenset(found)
+
+
+class Runner:
+    """Feeds packets to one replay for each connection key."""
+
+    def __init__(self, options: ReplayOptions, merging: frozenset[int] = frozenset()) -> None:
+        self._options: Final = options
+        self._merging: Final = pa.array(sorted(merging), pa.int64())
+        self._gathered: Final = Gathered(options)
+        self._awake: dict[int, ConnectionReplay] = {}
+        self._asleep: dict[int, bytes] = {}
+        self._waiting: list[pa.RecordBatch] = []
+        self._octets = 0
+        self._file = -1
+        self._to_merge: list[pa.RecordBatch] = []
+        self._over = False
+
+    def feed(self, batch: pa.RecordBatch) -> Iterator[Records]:
+        """Packets of any connections, in the order of the files."""
+        if len(self._merging):
+            merging = pc.is_in(batch.column("connection"), value_set=self._merging)
+            self._to_merge.append(batch.filter(merging))
+            batch = batch.filter(pc.invert(merging))
+        if not batch.num_rows:
+            return
+        file = batch.column("file_id")[0].as_py()
+        if self._octets > WAITING_OCTETS or (file != self._file and self._octets > FILE_OCTETS):
+            yield from self._pour()
+        self._file = file
+        self._waiting.append(batch)
+        self._octets += batch.nbytes
+
+    def finish(self) -> Iterator[Records]:
+        """There are no more packets."""
+        self._over = True
+        yield from self._pour()
+        yield from self._merge()
+        for replay in self._awake.values():
+            yield from replay.finish()
+        yield from self._gathered.rest()
+
+    def _pour(self) -> Iterator[Records]:
+        """Hears all packets that wait."""
+        if not self._waiting:
+            return
+        (packets,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
+        self._waiting, self._octets = [], 0
+        order = np.argsort(packets.column("connection").to_numpy(), kind="stable")
+        order = order[~strange(spoken(packets, order), self._options.ports)]
+        if len(order):
+            yield from heard(packets.take(pa.array(order)), self._replay, self._behind)
+
+    def _merge(self) -> Iterator[Records]:
+        """Hears the packets of connections that stand in several files at the same time."""
+        if not self._to_merge:
+            return
+        packets = pa.Table.from_batches(self._to_merge)
+        self._to_merge = []
+        for key in self._merging:
+            waiting = packets.filter(pc.equal(packets.column("connection"), key)).combine_chunks()
+            waiting = waiting.take(pa.array(_merged(waiting))).combine_chunks()
+            replay = self._replay(key.as_py())
+            for batch in waiting.to_batches(MERGED_ROWS):
+                yield from replay.feed(batch)
+            yield from self._behind(key.as_py(), replay)
+
+    def _replay(self, key: int) -> ConnectionReplay:
+        found = self._awake.get(key)
+        if found is None:
+            found = self._awake[key] = ConnectionReplay(self._options, self._gathered)
+            asleep = self._asleep.pop(key, None)
+            if asleep is not None:
+                found.recall(asleep)
+        return found
+
+    def _behind(self, key: int, replay: ConnectionReplay) -> list[Records]:
+        """A connection has heard its part of what waited."""
+        if self._over:
+            del self._awake[key]
+            return replay.finish()
+        if replay.quiet:
+            del self._awake[key]
+            self._asleep[key] = replay.memory()
+        return []
+
+
+def _merged(packets: pa.Table) -> Ints:
+    """The order of packets that stand file after file, when their files are merged by the latest time seen so far in each."""
+    files, times = packets.column("file_id").to_numpy(), packets.column("ts_ns").to_numpy().copy()
+    for file in np.unique(files):
+        of_file = np.flatnonzero(files == file)
+        times[of_file] = latest(times[of_file], int(times[of_file[0]]))
+    order: Ints = np.argsort(times, kind="stable")
+    return order
+
+
+def records_of(
+    paths: Sequence[str],
+    options: ReplayOptions,
+    progress: Callable[[str, int], None] = lambda path, octets: None,
+) -> Iterator[Records]:
+    """The rows of all tables of these captures.  `progress` hears how many octets of which file have
+    been read, of what is compressed those that are in it.
+
+    What cannot be read of a file is a row of `violations`; CaptureError when one is changed while it is read.
+    """
+    runner = Runner(options, overlapping(paths))
+    for number, path in enumerate(paths):
+        for batch in read_file(path, number, PACKETS, ports=options.ports):
+            yield from runner.feed(batch)
+            if batch.num_rows:
+                progress(path, batch.column("offset")[-1].as_py())
+    yield from runner.finish()

@@ -1,0 +1,19 @@
+"""The columns of packets as an Arrow schema."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from amqp_sansio.captures.packets_schema import PACKETS, Column
+
+
+def arrow_schema(columns: tuple[Column, ...] = PACKETS) -> pa.Schema:
+    """The Arrow schema of these columns."""
+    kinds = {"string": pa.string(), "binary": pa.binary(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64()}
+    return pa.schema([pa.field(column.name, kinds[column.arrow], nullable=column.null) for column in columns])
+
+
+PACKETS_ARROW: Final = arrow_schema()
+"""All of them."""

@@ -1,0 +1,269 @@
+"""The TCP segments in many packets at once: the same ones as `captures.link` and `captures.ip` find one by one."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, Records, gathered, words
+from amqp_sansio.captures.ip import AUTHENTICATION, EXTENSIONS, FRAGMENT, TcpIn, tcp_in
+from amqp_sansio.captures.link import CUT, FAMILIES, LINKS, LLC_STARTS, MAX_TAGS, SHIMS, STEPS, UNREAD, unknown_link
+from amqp_sansio.captures.tunnels import (
+    ETHERNET_IN_IP,
+    GRE,
+    IN_TWO,
+    IP_IN_IP,
+    KNOWN_PORTS,
+    MPLS_IN_IP,
+    UDP,
+    UNREAD_PORTS,
+    UNREAD_PROTOCOLS,
+    WIREGUARD,
+    LeftOut,
+    innermost,
+)
+from amqp_sansio.captures.walk import Octets
+
+_IP: Final = (0x0800, 0x86DD)
+_TAGS: Final = (0x8100, 0x88A8, 0x9100, 0x9200)
+_TCP: Final = 6
+_TYPE_AT: Final = {1: 12, 113: 14}
+_SHIMS: Final = (*SHIMS, *sorted(set(STEPS) - set(_TAGS)))
+_LLC: Final = 0x0600
+_LLC_STARTS: Final = [int.from_bytes(each) for each in LLC_STARTS]
+_SHIM: Final = -2
+"""In the place of a start: the packet is looked at by itself."""
+_RAW: Final = (12, 14, 101, 228, 229)
+_DEEP: Final = HEAD_OCTETS - 56
+"""Where an IP packet may start at most for `heads` to hold what is looked at."""
+_TUNNELS: Final = (*IP_IN_IP, GRE, MPLS_IN_IP, *ETHERNET_IN_IP, *UNREAD_PROTOCOLS)
+_WIREGUARD: Final = int.from_bytes(WIREGUARD)
+_INNER: Final = (0x0800, 0x86DD, 0x6558)
+
+
+class Group(NamedTuple):
+    """Segments in IP packets of one version.  `row` is the index of the record; `start` and `end` are where the TCP segment
+    lies in the packet, by its IP header; addresses are rows of 4 or 16 octets.  With a `note`, what it says and no segment."""
+
+    row: Ints
+    source: Bytes
+    target: Bytes
+    start: Ints
+    end: Ints
+    note: str | None = None
+
+
+class Ports(NamedTuple):
+    """What the TCP headers of a group say; `begin` and `stop` are where the octets of the stream lie in the packet, as far as
+    they were captured, `cut` is how many more there were."""
+
+    source: Ints
+    target: Ints
+    sequence: Ints
+    acknowledged: Ints
+    flags: Ints
+    begin: Ints
+    stop: Ints
+    cut: Ints
+
+
+def groups(octets: Octets, found: Records, left_out: LeftOut | None = None) -> list[Group]:
+    """Every TCP segment, and every later fragment of an IP packet; `left_out` counts what is not read."""
+    heads = gathered(octets, found.start, HEAD_OCTETS)
+    left_out = left_out or LeftOut()
+    at = _starts(octets, heads, found, left_out)
+    _follow(octets, heads, found, at, left_out)
+    deepest = int(at.max(initial=0))
+    if deepest > _DEEP:
+        heads = gathered(octets, found.start, deepest + HEAD_OCTETS - _DEEP)
+    made: list[Group] = []
+    for place in np.unique(at).tolist():
+        if place >= 0:
+            made += _at(octets, heads, found, np.nonzero(at == place)[0], place)
+    return [group for group in made if len(group.row)]
+
+
+def _follow(octets: Octets, heads: Bytes, found: Records, at: Ints, left_out: LeftOut) -> None:
+    """Puts the place of the innermost IP packet where a tunnel is.  They are followed one packet at a time."""
+    for place in np.unique(at).tolist():
+        if place < 0:
+            continue
+        rows = np.nonzero(at == place)[0]
+        if place <= _DEEP:
+            mine = heads[rows]
+            version, carried = mine[:, place] >> 4, np.where(mine[:, place] >> 4 == 4, mine[:, place + 9], mine[:, place + 6])
+            four = version == 4
+            later = four & (words(mine, place + 6, ">u2") & 0x1FFF != 0)
+            tunnel = np.isin(carried, _TUNNELS) | ((version == 6) & np.isin(carried, EXTENSIONS))
+            tunnel |= (four & (carried == AUTHENTICATION)) | (found.captured[rows] < place + 20)
+            udp = np.nonzero(carried == UDP)[0]
+            inside = _in_udp(mine[udp], place + np.where(four, 20, 40)[udp])
+            tunnel[udp] = (four & ((mine[:, place] & 15 != 5) | later))[udp] | inside | tunnel[udp]
+            rows = rows[tunnel]
+        for row in rows.tolist():
+            begin, captured = int(found.start[row]), int(found.captured[row])
+            at[row], why = innermost(bytes(octets[begin : begin + captured]), place)
+            left_out.add(why, captured, int(found.original[row]))
+
+
+def _in_udp(heads: Bytes, at: Ints) -> NDArray[np.bool_]:
+    """Which of these may be tunnels: by the ports, or on any port by the first octets; the UDP header is at `at`."""
+    found = np.zeros(len(heads), np.bool_)
+    for place in np.unique(at).tolist():
+        rows = np.nonzero(at == place)[0]
+        mine = heads[rows]
+        first, last = words(mine, place + 8, ">u4"), words(mine, place + 12, ">u4") & 0xFF
+        geneve = (first & 0xC03F0000 == 0) & np.isin(first & 0xFFFF, _INNER)
+        inside = (first == _WIREGUARD) | ((last == 0) & ((first == 0x08000000) | geneve))
+        source = np.isin(words(mine, place, ">u2"), list(UNREAD_PORTS))
+        found[rows] = np.isin(words(mine, place + 2, ">u2"), KNOWN_PORTS) | source | inside
+    return found
+
+
+def _starts(octets: Octets, heads: Bytes, found: Records, left_out: LeftOut) -> Ints:
+    """Where the IP packet starts, for each record; below 0 where there is none."""
+    if not len(found.link):
+        return found.link
+    at = np.full(len(heads), -1, np.int64)
+    captured, original = found.captured, found.original
+    for link in np.unique(found.link).tolist():
+        rows = np.nonzero(found.link == link)[0]
+        if link not in LINKS:
+            left_out.add(unknown_link(link), 0, 0, len(rows))
+            continue
+        at[rows] = _start(link, heads[rows], captured[rows])
+        for row in rows[at[rows] == _SHIM].tolist():
+            begin = int(found.start[row])
+            at[row] = LINKS[link](bytes(octets[begin : begin + int(captured[row])]))
+            left_out.add(UNREAD.get(int(at[row]), ""), int(captured[row]), int(original[row]))
+    at[list(found.wrong)] = -1
+    return at
+
+
+def _start(link: int, heads: Bytes, captured: Ints) -> Ints:
+    if link in _TYPE_AT:
+        return _after_type(heads, captured, np.full(len(heads), True), _TYPE_AT[link])
+    if link in (0, 108):
+        first = heads[:, 0] | heads[:, 3]
+        known = np.isin(first, FAMILIES) & ((heads[:, 1] | heads[:, 2]) == 0) & (captured >= 4)
+        return np.where(known, 4, np.where(captured >= 4, -1, _SHIM))
+    if link == 276:
+        kind = words(heads, 0, ">u2")
+        there = captured >= 2
+        start = _after_type(heads, captured, np.isin(kind, _TAGS) & there, 22)
+        start[(np.isin(kind, _SHIMS) | (kind < _LLC)) & there] = _SHIM
+        return np.where(np.isin(kind, _IP) & there, 20, np.where(there, start, _SHIM))
+    return np.full(len(heads), 0 if link in _RAW else _SHIM, np.int64)
+
+
+def _after_type(heads: Bytes, captured: Ints, active: NDArray[np.bool_], at: int) -> Ints:
+    """Behind the EtherType at `at` of the active ones, stepping over VLAN tags."""
+    start = np.full(len(heads), -1, np.int64)
+    for _ in range(MAX_TAGS):
+        kind = words(heads, at, ">u2")
+        there = active & (captured >= at + 2)
+        start[active & ~there] = _SHIM
+        start[there & ((kind == _IP[0]) | (kind == _IP[1]))] = at + 2
+        start[there & np.isin(kind, _SHIMS)] = _SHIM
+        length = there & (kind < _LLC)
+        if length.any():
+            start[length & np.isin(words(heads, at + 2, ">u2"), _LLC_STARTS)] = _SHIM
+        active = there & np.isin(kind, _TAGS)
+        if not active.any():
+            return start
+        at += 4
+    start[active] = _SHIM
+    return start
+
+
+def _at(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
+    """The IP packets that start at one place of their packets."""
+    rows = rows[found.captured[rows] >= at + 20]
+    version = heads[rows, at] >> 4
+    made: list[Group] = []
+    four = rows[version == 4]
+    if len(four):
+        made += _four(octets, heads[four], found, four, at)
+    six = rows[version == 6]
+    if len(six):
+        made += _six(octets, heads[six], found, six, at)
+    return made
+
+
+def _four(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
+    length = (heads[:, at].astype(np.int64) & 15) * 4
+    tcp = (heads[:, at + 9] == _TCP) & (length >= 20)
+    later = tcp & ((words(heads, at + 6, ">u2") & 0x1FFF) != 0)
+    total = words(heads, at + 2, ">u2")
+    start, end = at + length, np.where(total > 0, at + total, found.original[rows])
+    source, target = heads[:, at + 12 : at + 16], heads[:, at + 16 : at + 20]
+    for index in np.nonzero(heads[:, at + 9] == AUTHENTICATION)[0].tolist():
+        inside = _alone(octets, found, int(rows[index]), at)
+        if inside is not None:
+            tcp[index], start[index] = True, inside.start
+
+    def group(chosen: NDArray[np.bool_], note: str | None) -> Group:
+        if chosen.all():
+            return Group(rows, source, target, start, end, note)
+        return Group(rows[chosen], source[chosen], target[chosen], start[chosen], end[chosen], note)
+
+    return [group(tcp & ~later, None), group(later, IN_TWO)] if later.any() else [group(tcp, None)]
+
+
+def _alone(octets: Octets, found: Records, row: int, at: int) -> TcpIn | None:
+    """What one packet carries whose headers are a chain."""
+    place, captured = int(found.start[row]), int(found.captured[row])
+    return tcp_in(bytes(octets[place : place + captured]), at, int(found.original[row]))
+
+
+def _six(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
+    length = words(heads, at + 4, ">u2")
+    start = np.full(len(rows), at + 40, np.int64)
+    end = np.where(length > 0, at + 40 + length, found.original[rows])
+    tcp = heads[:, at + 6] == _TCP
+    later = np.zeros(len(rows), bool)
+    for index in np.nonzero(~tcp)[0].tolist():  # extension headers: a chain, one packet at a time
+        inside = _alone(octets, found, int(rows[index]), at)
+        if inside is FRAGMENT:
+            later[index] = found.captured[rows[index]] >= at + 40
+        elif inside is not None:
+            tcp[index] = True
+            start[index], end[index] = inside.start, inside.end
+    source, target = heads[:, at + 8 : at + 24], heads[:, at + 24 : at + 40]
+    return [
+        Group(rows[chosen], source[chosen], target[chosen], start[chosen], end[chosen], note)
+        for chosen, note in ((tcp, None), (later, IN_TWO))
+    ]
+
+
+def ports(octets: Octets, found: Records, group: Group, left_out: LeftOut | None = None) -> tuple[Group, Ports]:
+    """The TCP headers of a group, which loses what has none that is whole enough; `left_out` counts what was cut."""
+    rows = group.row
+    there = group.start + 14 <= found.captured[rows]
+    if not there.all():
+        if left_out is not None:
+            left_out.add(CUT, 0, 1, int((found.captured[rows] < found.original[rows])[~there].sum()))
+        group = _only(group, there)
+        rows = group.row
+    heads = gathered(octets, found.start[rows] + group.start, 16)
+    length = (heads[:, 12].astype(np.int64) >> 4) * 4
+    begin = group.start + length
+    sound = (length >= 20) & (begin <= group.end)
+    if not sound.all():
+        group, heads, begin = _only(group, sound), heads[sound], begin[sound]
+        rows = group.row
+    captured = found.captured[rows]
+    stop = np.minimum(group.end, captured)
+    cut = np.minimum(group.end - np.maximum(stop, begin), 2**31 - 1)
+    first, second = words(heads, 0, ">u2"), words(heads, 2, ">u2")
+    flags = heads[:, 13].astype(np.int64)
+    begin = np.minimum(begin, stop)
+    return group, Ports(first, second, words(heads, 4, ">u4"), words(heads, 8, ">u4"), flags, begin, stop, cut)
+
+
+def _only(group: Group, chosen: NDArray[np.bool_]) -> Group:
+    return Group(
+        group.row[chosen], group.source[chosen], group.target[chosen], group.start[chosen], group.end[chosen], group.note
+    )

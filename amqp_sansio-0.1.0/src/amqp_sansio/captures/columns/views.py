@@ -1,0 +1,70 @@
+"""The views of `captures.views` as pandas frames, without Spark or DuckDB."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.moments import TIME
+from amqp_sansio.captures.columns.published import rows_in
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.schema import is_time
+from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.views import VIEWS, create
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LISTED: Final = ("list<", "map<", "date32")
+_NO_TIME: Final = -(1 << 63)
+"""What NumPy holds where there is no time."""
+
+
+def frame(folder: str, name: str) -> pd.DataFrame:
+    """The rows of a view on the tables in `folder`; times are datetime64[us, UTC].
+
+    Its tables go through SQLite in memory: for folders whose tables of that view fit there.  KeyError for another name than
+    those of VIEWS.
+    """
+    import pandas as pd
+
+    base = sqlite3.connect(":memory:")
+    try:
+        _load(base, folder, name)
+        found = pd.read_sql_query(f"SELECT * FROM {name}", base)
+    finally:
+        base.close()
+    for column in ("in_doubt",):
+        if column in found:
+            found[column] = found[column].astype(bool)
+    for column in filter(is_time, found.columns):
+        whole = found[column].astype("Int64").to_numpy("int64", na_value=_NO_TIME)
+        found[column] = pd.Series(whole.view("datetime64[us]"), found.index).dt.tz_localize("UTC")
+    return found
+
+
+def _load(base: sqlite3.Connection, folder: str, name: str) -> None:
+    """Makes the view, and before it what it is made of."""
+    import pyarrow.dataset as ds
+
+    for table in VIEWS[name].of:
+        if table in VIEWS:
+            _load(base, folder, table)
+            continue
+        schema = table_schema(TABLES[table])
+        plain = [field.name for field in schema if not str(field.type).startswith(_LISTED)]
+        chosen = pa.schema([schema.field(name) for name in plain])
+        found = ds.dataset(f"{folder}/{table}")
+        base.execute(f"CREATE TABLE {table} ({', '.join([_quoted(each) for each in plain])})")
+        for path in found.files:
+            for batch in rows_in(found.filesystem, path, chosen):
+                columns = [each.view(pa.int64()) if each.type == TIME else each for each in batch.columns]
+                rows = zip(*[column.to_pylist() for column in columns], strict=True)
+                base.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(plain))})", rows)
+    base.execute(create(name))
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'

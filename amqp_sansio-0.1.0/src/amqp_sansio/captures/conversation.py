@@ -1,0 +1,426 @@
+"""One TCP connection that speaks AMQP: which end is the client, the methods, and their packets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from amqp_sansio.captures.marks import MOST_MARKS, Marks
+from amqp_sansio.engine.observer import Speaker
+from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.ledger.subscriptions import Subscriptions
+from amqp_sansio.spec.connection import TuneOk
+
+CLIENT: Final = "C"
+SERVER: Final = "S"
+
+PRELUDE_OCTETS: Final = 4096
+"""Octets of a direction kept until it is known whether the connection speaks AMQP."""
+
+_NAME: Final = b"AMQP"
+_HEADER_OCTETS: Final = 8
+_START: Final = b"\x01\x01"
+_START_AT: Final = _HEADER_OCTETS + 12
+_STARTS: Final = re.compile(rb"(?:AMQP....)?\x01\x00\x00....\x00\x0a\x00\x0a", re.DOTALL)
+"""How a server of the older dialects begins: with connection.start, without a header, whatever was asked for."""
+_METHOD: Final = b"\x01"
+
+
+def _as_server(head: bytes) -> bool:
+    """Whether one who begins so is a server."""
+    if _STARTS.match(head):
+        return True
+    return head[_START_AT : _START_AT + 2] == _START and head[_HEADER_OCTETS : _HEADER_OCTETS + 1] != _METHOD
+
+
+class Witness(Protocol):
+    """What an Observer does for us (engine/observer.py)."""
+
+    def receive_data(self, speaker: Speaker, data: bytes) -> None: ...
+    def receive_gap(self, speaker: Speaker, octets: int) -> None: ...
+    def receive_eof(self, speaker: Speaker) -> None: ...
+    def finish(self) -> None: ...
+    def next_event(self) -> tuple[Speaker, int, int, Observation] | None: ...
+    def frames(self, speaker: Speaker) -> int: ...
+    def unread(self, speaker: Speaker) -> int: ...
+    def _books(self, channel: int) -> ChannelWitness | None: ...
+    def _family(self) -> str: ...
+    def _reads(self, header: bytes) -> bool: ...
+    def unfinished(self, speaker: Speaker) -> int | None:
+        """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
+
+
+Many: TypeAlias = Callable[["Conversation", Witness], bool]
+"""Takes many things at once from a witness that has events; False: they are to be taken one by one."""
+
+MakeWitness: TypeAlias = Callable[[bool], Witness]
+"""Makes an observer; the argument tells whether the capture begins in the middle of the conversation."""
+
+
+class Heard(NamedTuple):
+    """One thing heard: who said it, and the packet (with its time, ns since 1970 UTC) in which its last octet was captured.
+
+    `speaker` is "C" or "S"; `start` and `end` are offsets in what that speaker said.
+    """
+
+    packet: int
+    time: int
+    speaker: Speaker
+    said: Observation
+    start: int
+    end: int
+
+
+class Conversation:
+    """Listens to a TCP connection as its sink; once it speaks AMQP, an observer hears it and `tell` everything heard.
+
+    `server` is the side (0 or 1) whose port was asked for or that accepted the connection, None as long as nobody knows;
+    `asked` tells that its port was asked for: then it is a conversation whatever it says.  `begun` tells that the SYN was seen.
+    """
+
+    def __init__(self, make: MakeWitness, tell: Callable[[Conversation, Heard], None]) -> None:
+        self._make: Final = make
+        self._tell: Final = tell
+        self.many: Many | None = None
+        self._witness: Witness | None = None
+        self.foreign = False
+        """It does not speak AMQP; nothing is kept."""
+        self.client = 0
+        self.server: int | None = None
+        self.asked = False
+        self.begun = False
+        self.dialect: str | None = None
+        self.octets = [0, 0]
+        """Octets captured of each side."""
+        self.lost = [0, 0]
+        """Octets of each side that are not in the capture."""
+        self.gaps = 0
+        self.middle = False
+        """Whether the capture begins in its middle."""
+        self.packet = 0
+        self.time = 0
+        self._prelude: list[tuple[int, bytes, int, int, int]] = []
+        self._heads = [b"", b""]
+        self._offsets = [0, 0]
+        self._marks = (Marks(), Marks())
+        self._ended = [False, False]
+        self._over: tuple[int, int] | None = None  # the packet of a reset, and its time
+        self._closing = False
+        self._beat = 0  # ns between heartbeats
+        self._last = [0, 0]
+        self._silent = [False, False]
+
+    @property
+    def recognised(self) -> bool:
+        """Whether it is a conversation in AMQP (or was asked for)."""
+        return self._witness is not None
+
+    @property
+    def was_reset(self) -> bool:
+        """Whether a side reset the TCP connection."""
+        return self._over is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a side has said its last octet."""
+        return any(self._ended)
+
+    def time_of(self, speaker: Speaker, end: int) -> int:
+        """When the octet before `end` of a speaker's stream was captured; of what is long past, a little later."""
+        return self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)[1]
+
+    def marks(self, speaker: Speaker) -> Marks:
+        """Where in a speaker's stream each packet's octets end."""
+        return self._marks[self.client if speaker == CLIENT else 1 - self.client]
+
+    def frames(self, speaker: Speaker) -> int:
+        """Frames of a speaker so far."""
+        return 0 if self._witness is None else self._witness.frames(speaker)
+
+    @property
+    def unread(self) -> tuple[int, int]:
+        """Octets of the client and of the server that were captured and cannot be read."""
+        witness = self._witness
+        return (0, 0) if witness is None else (witness.unread(CLIENT), witness.unread(SERVER))
+
+    @property
+    def family(self) -> str:
+        """The family of what is spoken, as far as anybody knows (`Checker.FAMILY`)."""
+        return "" if self._witness is None else self._witness._family()
+
+    def reads(self, header: bytes) -> bool:
+        """Whether what is spoken is what this protocol header says."""
+        return self._witness is not None and self._witness._reads(header)
+
+    def subscriptions(self, channel: int) -> Subscriptions | None:
+        """The observer's book of the subscriptions in the session on a channel, not to be kept; None: there is none."""
+        books = None if self._witness is None else self._witness._books(channel)
+        return None if books is None else books.subscriptions
+
+    # The sink of a Flow.
+
+    def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
+        """The next octets of a side (see `tcp.Sink`)."""
+        if self._witness is not None:
+            self._feed(side, octets, 0, packet, time)
+        elif not self.foreign:
+            self._prelude.append((side, octets, 0, packet, time))
+            if len(self._heads[side]) < PRELUDE_OCTETS:
+                self._heads[side] += octets
+            self._recognise(final=False)
+
+    def gap(self, side: int, octets: int, packet: int, time: int) -> None:
+        """Octets of a side that are not in the capture."""
+        if self._witness is not None:
+            self._feed(side, b"", octets, packet, time)
+        elif not self.foreign:
+            self._prelude.append((side, b"", octets, packet, time))
+            if len(self._heads[side]) < len(_NAME):
+                self._heads[side] += b"\0" * min(octets, len(_NAME))
+
+    def eof(self, side: int, packet: int, time: int) -> None:
+        """A side has said its last octet."""
+        self.packet, self.time = packet, time
+        if self._witness is None and not self.foreign:
+            self._recognise(final=self._ended[1 - side])
+        self._end(side)
+
+    def reset(self, side: int, packet: int, time: int) -> None:
+        """A side has reset the TCP connection."""
+        self.packet, self.time = packet, time
+        if self._witness is None and self.asked:
+            self._recognise(final=False)
+        self.silence(time)
+        self._over = packet, time
+        if self._witness is not None:
+            self._note(side, "tcp.reset", "the connection was reset (TCP RST)")
+
+    def finish(self, packet: int, time: int) -> None:
+        """Nothing more will come of this connection."""
+        self.packet, self.time = max(packet, self.packet), max(time, self.time)
+        if self._witness is None and not self.foreign:
+            self._recognise(final=True)
+        if self._witness is None:
+            self.foreign = True
+            self._prelude.clear()
+            return
+        self.silence(time)
+        if self._over is not None:
+            self.packet, self.time = self._over
+            self._end(self.client)
+            self._end(1 - self.client)
+        else:
+            self._witness.finish()
+            self._drain()
+
+    # Who speaks AMQP.
+
+    def listen(self) -> None:
+        """It is a conversation: make an observer and feed it everything so far."""
+        if self.server is not None:
+            self.client = 1 - self.server
+        middle = self.middle = self._from_the_middle()
+        self._witness = self._make(middle)
+        prelude, self._prelude = self._prelude, []
+        self._heads = [b"", b""]
+        if middle:
+            # What the client said first is not there, and nobody knows how much of it.
+            self._witness.receive_gap(CLIENT, 0)
+            while self._witness.next_event() is not None:
+                pass
+        for side, octets, lost, packet, time in prelude:
+            self._feed(side, octets, lost, packet, time)
+
+    def _from_the_middle(self) -> bool:
+        """Whether the beginning of what the client said is not there."""
+        if not self.begun:
+            return not self._heads[self.client].startswith(_NAME)
+        return any(lost for side, _, lost, _, _ in self._prelude if side == self.client)
+
+    def _recognise(self, final: bool) -> None:
+        heads = self._heads
+        if self.asked:
+            if self.begun or self._prelude:
+                self.listen()
+            else:
+                self.foreign = final
+            return
+        for side in (self._prelude[0][0], 1 - self._prelude[0][0]) if self._prelude else ():
+            head = heads[side]
+            if not head.startswith(_NAME):
+                continue
+            if self.server is None:
+                # Nobody saw the SYN: who sent the header first is the client, unless it goes on as only a server does, or
+                # comes behind what the other side said: a server waits to be spoken to.
+                if not (final or heads[1 - side] or len(head) >= _START_AT + 2 or self._ended[side]):
+                    return
+                answers = _as_server(head) or self._prelude[0][0] != side
+                self.client = 1 - side if answers else side
+            self.listen()
+            return
+        if final:
+            client = 1 - self.server if self.server is not None else 0
+            if self.server is not None and heads[client] and _NAME.startswith(heads[client]) and not heads[self.server]:
+                self.listen()  # cut off inside the first four octets of the header
+                return
+        for side, head in enumerate(heads):
+            if self.server in (None, side) and _STARTS.match(head):  # nobody saw what the client said first
+                self.client = 1 - side
+                self.server = side
+                self.listen()
+                return
+        others = [len(head) >= len(_NAME) or (bool(head) and not _NAME.startswith(head)) for head in heads]
+        if all(others) or final or max(map(len, heads)) >= PRELUDE_OCTETS:
+            self.foreign = True
+            self._prelude.clear()
+            self._heads = [b"", b""]
+
+    # What the observer hears.
+
+    def _name(self, side: int) -> Speaker:
+        return CLIENT if side == self.client else SERVER
+
+    def unfinished(self) -> int | None:
+        """The lowest number of a packet in which something that is still under way may turn out to have ended."""
+        witness = self._witness
+        lowest = None
+        if witness is None:
+            may_speak = any(head.startswith(_NAME) or (head and _NAME.startswith(head)) for head in self._heads)
+            lowest = self._prelude[0][3] if may_speak and self._prelude else None
+        else:
+            for side in (0, 1):
+                end = witness.unfinished(self._name(side))
+                if end is not None:
+                    packet = self._marks[side].at(end)[0]
+                    lowest = packet if lowest is None else min(packet, lowest)
+        return lowest
+
+    def _feed(self, side: int, octets: bytes, lost: int, packet: int, time: int) -> None:
+        witness = self._witness
+        assert witness is not None
+        self.packet, self.time = packet, time
+        self.silence(time)
+        self._last[side] = time
+        self._silent[side] = False
+        self._offsets[side] += len(octets) + lost
+        self._marks[side].add(self._offsets[side], packet, time)
+        if lost:
+            self.gaps += 1
+            self.lost[side] += lost
+            witness.receive_gap(self._name(side), lost)
+        else:
+            self.octets[side] += len(octets)
+            witness.receive_data(self._name(side), octets)
+        self._drain()
+        marks = self._marks[side]
+        if len(marks.ends) > marks.room:
+            self._tidy(side)
+
+    # Many packets at once.
+
+    def room(self, side: int) -> int:
+        """How many packets of a side may come at once; 0: they have to come one by one."""
+        if self._witness is None or self._over or self._ended[side] or self._silent[0] or self._silent[1]:
+            return 0
+        return 2 * MOST_MARKS - 1 - len(self._marks[side].ends)
+
+    def patience(self) -> tuple[int, int, int]:
+        """Nanoseconds of silence of a side that are worth a note (0: never), and since when each was silent."""
+        return 0 if self._closing else 2 * self._beat, self._last[0], self._last[1]
+
+    def several(self, side: int, octets: bytes, begin: int, ends: Sequence[int], packets: list[int], times: list[int]) -> None:
+        """The next octets of a side as `data` would hear them packet by packet: no more than `room`, and none after silence.
+
+        `ends` are where those of each packet end, if all of them begin at `begin`.
+        """
+        witness = self._witness
+        assert witness is not None
+        self.packet, self.time = packets[-1], times[-1]
+        self._last[side] = times[-1]
+        marks = self._marks[side]
+        at = self._offsets[side]
+        begun = at - begin
+        marks.ends += [begun + end for end in ends]
+        marks.packets += packets
+        marks.times += times
+        self._offsets[side] = at + len(octets)
+        self.octets[side] += len(octets)
+        witness.receive_data(self._name(side), octets)
+        self._drain()
+        self._last[side] = times[-1]
+        if len(marks.ends) > marks.room:
+            self._tidy(side)
+
+    def tidy(self) -> None:
+        """Drops what nothing will be asked for any more."""
+        if self._witness is not None:
+            self._tidy(0)
+            self._tidy(1)
+
+    def _tidy(self, side: int) -> None:
+        marks = self._marks[side]
+        witness = self._witness
+        if witness is not None and witness.unfinished(self._name(side)) is None:
+            marks.forget()
+        elif len(marks.ends) > marks.room:
+            marks.thin()
+
+    def _end(self, side: int) -> None:
+        if not self._ended[side]:
+            self._ended[side] = True
+            if self._witness is not None:
+                self._witness.receive_eof(self._name(side))
+                self._drain(ending=True)
+
+    def _drain(self, ending: bool = False) -> None:
+        """Tell what there is to tell.  `ending`: notes are about the end of the stream, not about its last octet."""
+        witness = self._witness
+        assert witness is not None
+        many = self.many
+        while True:
+            if many is not None and many(self, witness):
+                continue
+            event = witness.next_event()
+            if event is None:
+                break
+            speaker, start, end, said = event
+            packet, time = self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)
+            if not packet or (ending and isinstance(said, Note)):
+                packet, time = self.packet, self.time
+            if isinstance(said, ControlSeen):
+                self._control(said, time)
+            elif isinstance(said, HeaderSeen):
+                if said.version is not None and (self.dialect is None or speaker == CLIENT):
+                    self.dialect = said.version
+            elif isinstance(said, OpaqueSeen):
+                self._closing = True  # nobody can tell heartbeats from here on
+            self._tell(self, Heard(packet, time, speaker, said, start, end))
+
+    # Silence.
+
+    def _control(self, said: ControlSeen, time: int) -> None:
+        control = said.control
+        if isinstance(control, TuneOk):
+            self._beat = (control.heartbeat or 0) * 1_000_000_000
+            self._last = [time, time]
+        elif said.verb == "connection.close":
+            self._closing = True
+
+    def silence(self, time: int) -> None:
+        """Note who has said nothing for more than two heartbeat intervals at `time`, once for each silence."""
+        if not self._beat or self._closing or self._over:
+            return
+        for side in (self.client, 1 - self.client):
+            quiet = time - self._last[side]
+            if quiet > 2 * self._beat and not self._silent[side] and not self._ended[side]:
+                self._silent[side] = True
+                who = "client" if side == self.client else "server"
+                heard = f"nothing was heard from the {who} for {quiet / 1e9:.4f} s"
+                text = f"{heard}; heartbeats were agreed every {self._beat / 1e9:.0f} s"
+                self._note(side, "connection.silence", text)
+
+    def _note(self, side: int, rule: str, text: str) -> None:
+        at = self._offsets[side]
+        self._tell(self, Heard(self.packet, self.time, self._name(side), Note(rule, text), at, at))

@@ -1,0 +1,172 @@
+"""Which files are meant: paths, folders and patterns, and the files of a rotating capture that nobody writes to any more."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from glob import glob, has_magic
+from typing import Final, TypeAlias
+
+from amqp_sansio.captures import remote
+from amqp_sansio.captures.errors import CaptureError, LocationError
+from amqp_sansio.captures.locations import local
+
+PACKED: Final = (".gz", ".zst", ".zstd")
+"""Endings that a file gets when it is compressed after it was closed: it stays the same file."""
+UNFINISHED: Final = (".tmp", ".part", ".partial")
+"""Endings of files that are about to get another name."""
+DONE: Final = ".done"
+"""Ending of the empty file that says: the one beside it, of this name without the ending, is closed."""
+CLOSED: Final = ("newest", "done", "all")
+"""How to know that nobody writes to a file any more: all but the last one by name are closed; a file `NAME.done` stands beside
+it; every file that is there (they come by renaming, or the capture is over)."""
+
+Key: TypeAlias = tuple[tuple[tuple[int, int, str], ...], str]
+
+_DIGITS: Final = re.compile(r"(\d+)")
+
+
+def order(name: str) -> Key:
+    """What to sort names by: numbers in them count as numbers (dump2 before dump10), endings of compression do not count."""
+    name = _unpacked(name)
+    words = [word for word in _DIGITS.split(name) if word]
+    return tuple((1, int(word), "") if word.isdecimal() else (0, 0, word) for word in words), name
+
+
+def resolved(path: str) -> str:
+    """A path without `file:` before it; a URI of another file system stays one.  CaptureError when nothing can open it."""
+    try:
+        here = local(path)
+    except LocationError as error:
+        raise CaptureError(error.place, 0, 0, error.rule) from error
+    return path if here is None else here
+
+
+def is_remote(path: str) -> bool:
+    """Whether it is a URI of another file system than those of this machine."""
+    return ":/" in path and local(path) is None
+
+
+def named(paths: Iterable[str]) -> list[str]:
+    """The files that paths name, in the order in which they are named and as often; folders and patterns as in `found`.
+
+    What is no folder and no pattern stays as it is, whether it is there or not: a pipe, "-" for the standard input.
+    CaptureError for a folder or pattern without any file.
+    """
+    files: list[str] = []
+    for path in paths:
+        here = local(path) if ":" in path else path
+        several = here is not None and (os.path.isdir(here) or (has_magic(here) and not os.path.exists(here)))
+        files += found([path]) if several else [path]
+    return files
+
+
+def found(paths: Iterable[str]) -> list[str]:
+    """The files that paths, folders (all files in them, hidden ones left out) and patterns (* ? [ ]) stand for, each once, in
+    the order of their names, whatever the order in which they were given.  URIs likewise.
+
+    CaptureError for what is not there or is no file (a pipe), and for a folder or pattern without any file.
+    """
+    files: set[str] = set()
+    for path in map(resolved, paths):
+        if is_remote(path):
+            files.update(_found_remote(path))
+            continue
+        if os.path.isdir(path):
+            here = [os.path.join(path, name) for name in names_in(path)]
+        elif os.path.exists(path):
+            if not os.path.isfile(path):
+                raise CaptureError(path, 0, 0, "is a pipe or a device; captures are read twice: make it a file")
+            here = [path]
+        elif has_magic(path):
+            here = [each for each in glob(path, recursive=True) if os.path.isfile(each)]
+        else:
+            raise CaptureError(path, 0, 0, "no such file")
+        if not here:
+            raise CaptureError(path, 0, 0, "there is no file in it" if os.path.isdir(path) else "no file has such a name")
+        files.update(map(os.path.abspath, here))
+    return sorted(files, key=lambda path: (order(path), path))
+
+
+def _found_remote(uri: str) -> list[str]:
+    try:
+        about = remote.about(uri)
+        if about.is_file:
+            return [uri]
+        if remote.has_magic(uri):
+            here = remote.matching(uri)
+        else:
+            folder = uri.rstrip("/")
+            here = [f"{folder}/{name}" for name in names_in(folder)]
+    except FileNotFoundError:
+        raise CaptureError(uri, 0, 0, "no such file") from None
+    except OSError as error:
+        raise CaptureError(uri, 0, 0, f"cannot be read: {str(error).splitlines()[0]}") from error
+    if not here:
+        raise CaptureError(uri, 0, 0, "no file has such a name" if remote.has_magic(uri) else "there is no file in it")
+    return here
+
+
+def names_in(folder: str) -> list[str]:
+    """Names of the files in a folder that may be captures, in order.  Each file once, compressed or not; no pipes."""
+    kept: dict[Key, str] = {}
+    if is_remote(folder):
+        names = remote.files_in(folder)
+    else:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_file() or _leads_nowhere(entry))
+    for name in names:
+        if not name.startswith((".", "_")) and not name.endswith((*UNFINISHED, DONE)):
+            kept.setdefault(order(name), name)
+    return [kept[key] for key in sorted(kept)]
+
+
+def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a link to nothing: the reader reports it."""
+    return entry.is_symlink() and not os.path.exists(entry.path)
+
+
+def closed_in(folder: str, closed: str) -> list[str]:
+    """Names of the files in a folder to which nobody writes any more, in order; `closed` is one of CLOSED.
+
+    CaptureError when the folder cannot be read, ValueError for another word.
+    """
+    if closed not in CLOSED:
+        raise ValueError(f"closed is {' or '.join(CLOSED)}, not {closed!r}")
+    try:
+        names = names_in(folder)
+        if closed == "newest":
+            return names[:-1]
+        if closed == "done":
+            done = _done_in(folder)
+            return [name for name in names if done.intersection((name, _unpacked(name)))]
+    except OSError as error:
+        raise CaptureError(folder, 0, 0, f"cannot be read: {error.strerror or str(error).splitlines()[0]}") from error
+    return names
+
+
+def there(path: str) -> str:
+    """The path, or that of the same file compressed by now; the path itself when neither is there."""
+    exists = remote.is_file if is_remote(path) else os.path.exists
+    return next((path + ending for ending in ("", *PACKED) if exists(path + ending)), path)
+
+
+def size_of(path: str) -> int:
+    """Octets of a file; 0 when it cannot be asked."""
+    try:
+        return remote.about(path).size or 0 if is_remote(path) else os.stat(path).st_size
+    except (OSError, CaptureError):  # whoever reads it tells
+        return 0
+
+
+def _done_in(folder: str) -> set[str]:
+    """The names that a file NAME.done stands for."""
+    names = remote.files_in(folder) if is_remote(folder) else os.listdir(folder)
+    return {name.removesuffix(DONE) for name in names if name.endswith(DONE)}
+
+
+def _unpacked(name: str) -> str:
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    return name

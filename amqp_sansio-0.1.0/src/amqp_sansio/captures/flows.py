@@ -1,0 +1,395 @@
+"""All TCP connections of a capture: which segment belongs to which, and when one is over.
+
+What is kept is bounded: connections that are open, a short memory of those that were.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from ipaddress import IPv6Address
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Many
+from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
+from amqp_sansio.captures.link import CUT, LINKS, UNREAD, unknown_link
+from amqp_sansio.captures.packet import Packet, Warn
+from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
+from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost
+
+CONVERSATIONS: Final = 16384
+"""AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
+STRANGERS: Final = 8192
+"""Other TCP connections remembered at a time, so that nothing inside them is taken for a protocol header."""
+ENDED: Final = 256
+"""Ended connections remembered at a time: what still comes of them is left alone."""
+USED: Final = 65536
+"""Pairs of addresses and ports of which it is remembered how often they were used."""
+WAITING_OCTETS: Final = 64 * 1024 * 1024
+"""Octets that wait behind holes in all connections together."""
+LINGER_PACKETS: Final = 64
+"""Packets of the file during which a connection that was reset may still have segments: swapped in the capture, or sent by the
+other side before it heard of the reset."""
+
+Key: TypeAlias = tuple[bytes, int, bytes, int]
+
+_TCP: Final = struct.Struct(">HHIIBB").unpack_from
+_MASK: Final = 0xFFFFFFFF
+_NEAR: Final = 1 << 24
+
+
+class Talk(Flow):
+    """A TCP connection with its conversation."""
+
+    __slots__ = ("another", "begun", "conversation", "key", "label", "name", "number", "syn")
+
+    def __init__(self, conversation: Conversation, key: Key, another: bool, begun: tuple[int, int] = (0, 0)) -> None:
+        super().__init__(conversation)
+        self.begun: Final = begun
+        """Its first packet, and the time of it."""
+        self.conversation: Final = conversation
+        self.key: Final = key
+        self.another: Final = another
+        """Whether it is another one than the last AMQP connection on its ports, if there was one."""
+        self.number = 0
+        """The how-manieth AMQP connection on its ports it is; 0 as long as nobody knows that it is one."""
+        self.syn: list[int | None] = [None, None]
+        self.name = ""
+        self.label = ""
+        """For printed lines: its short name, once they have given the long one."""
+
+    def reopened(self, side: int, sequence: int) -> bool:
+        """Whether a SYN with this sequence number opens another connection on the same ports."""
+        seen, known = self.syn[side], self.sides[side]
+        return seen != sequence if seen is not None else known.known and known.first != (sequence + 1) & _MASK
+
+
+class Past(NamedTuple):
+    """What is remembered of a connection that has ended."""
+
+    ends: tuple[int, int]  # the next sequence number of each side
+    syn: tuple[int | None, int | None]
+    foreign: bool  # it did not speak AMQP and may still go on
+
+
+def address(octets: bytes, port: int) -> str:
+    """An address and port as people write them: 127.0.0.1:5672, [::1]:5672."""
+    if len(octets) == 4:
+        return f"{octets[0]}.{octets[1]}.{octets[2]}.{octets[3]}:{port}"
+    return f"[{IPv6Address(octets).compressed}]:{port}"
+
+
+class Listener:
+    """Takes packets; hands the events in them to `tell`, the end of each conversation to `ended`.
+
+    `ports` are server ports whose connections count in any case, also from the middle.
+    """
+
+    def __init__(
+        self,
+        make: MakeWitness,
+        tell: Callable[[Talk, Heard], None],
+        ended: Callable[[Talk], None],
+        ports: Iterable[int] = (),
+        warn: Warn = lambda text: None,
+    ) -> None:
+        self.make: Final = make
+        self._tell: Final = tell
+        self.hears: Final = self._heard
+        """Takes what conversations tell."""
+        self.many: Many | None = None
+        """Takes many things at once from the witness of a conversation, if it can."""
+        self.floors = True
+        """Whether somebody will ask for `floor`."""
+        self._say_ended: Final = ended
+        self._ports: Final = frozenset(ports)
+        self._warn: Final = warn
+        self._talks: OrderedDict[Key, Talk] = OrderedDict()
+        self._strangers: OrderedDict[Key, Talk] = OrderedDict()
+        self._past: OrderedDict[Key, Past] = OrderedDict()
+        self._used: OrderedDict[int, int] = OrderedDict()  # by the hash of the key: it takes a quarter of the memory
+        self._reset: deque[tuple[int, Talk]] = deque()
+        self._stalled: dict[Key, int] = {}  # connections of which octets wait, and the packet since when
+        self._unfinished: dict[Key, int] = {}  # connections on which something is under way, and the packet of its latest part
+        self._waiting = 0
+        self._left_out: Final = LeftOut()
+        self._packet = 0
+        self._time = 0
+        self._count = 0
+        self._talking: Talk | None = None
+
+    def hear(self, packet: Packet) -> None:
+        """The next packet of the file."""
+        self.at(packet.number, packet.time)
+        find = LINKS.get(packet.link)
+        data, original = packet.data, packet.original
+        captured = len(data)
+        if find is None:
+            self._left_out.add(unknown_link(packet.link), captured, original)
+            return
+        at = find(data)
+        found = tcp_in(data, at, original) if at >= 0 else None
+        if found is None:
+            inside, left_out = innermost(data, at) if at >= 0 else Inside(at, UNREAD.get(at, ""))
+            self._left_out.add(left_out, captured, original)
+            if 0 <= inside != at:
+                found = tcp_in(data, inside, original)
+        if found is FRAGMENT:
+            self._left_out.add(IN_TWO, captured, original)
+        elif found is not None and found.start + 14 <= captured:
+            self._segment(found, data)
+        elif found is not None:
+            self._left_out.add(CUT, captured, original)
+        self.linger()
+
+    @property
+    def time(self) -> int:
+        """That of the packet at hand."""
+        return self._time
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no connection is open: what is remembered is of the past only."""
+        return not self._talks and not self._strangers
+
+    @property
+    def spoken(self) -> bool:
+        """Whether AMQP was spoken on any connection so far."""
+        return bool(self._used)
+
+    def state(self) -> tuple[object, ...]:
+        """What it remembers: dicts and lists of plain values, talks and what belongs to them; `resume` takes it."""
+        open_ = dict(self._talks), dict(self._strangers), dict(self._past), dict(self._used)
+        return (*open_, list(self._reset), self._count, self._packet, self._time, self._waiting)
+
+    def resume(self, state: tuple[object, ...]) -> None:
+        """Goes on where another one was when `state` was taken.  TypeError or ValueError when that is none."""
+        talks, strangers, past, used, reset, count, packet, time, waiting = state
+        self._talks.update(talks)  # type: ignore[call-overload]
+        self._strangers.update(strangers)  # type: ignore[call-overload]
+        self._past.update(past)  # type: ignore[call-overload]
+        self._used.update(used)  # type: ignore[call-overload]
+        self._reset.extend(reset)  # type: ignore[arg-type]
+        for value in (count, packet, time, waiting):
+            if type(value) is not int:
+                raise TypeError("a number is none")
+        self._count, self._packet, self._time, self._waiting = count, packet, time, waiting  # type: ignore[assignment]
+
+    def memory(self) -> tuple[object, ...]:
+        """What a quiet one remembers: plain values; `recall` takes them."""
+        past = [(key, *each) for key, each in self._past.items()]
+        return past, list(self._used.items()), self._count, self._packet, self._time
+
+    def recall(self, memory: tuple[Any, ...]) -> None:
+        """Goes on where a quiet one was."""
+        past, used, self._count, self._packet, self._time = memory
+        self._past.update([(key, Past(*each)) for key, *each in past])
+        self._used.update(used)
+
+    def finish(self) -> None:
+        """The file is over: everything that is still open ends here."""
+        for text in self._left_out.sentences():
+            self._warn(text)
+        for talk in [*self._strangers.values(), *self._talks.values()]:
+            self._close(talk)
+
+    def floor(self) -> int:
+        """No later event is from a packet with a number below this one."""
+        lowest = self._packet + 1
+        for open_ends in (self._stalled, self._unfinished):
+            if open_ends:
+                lowest = min(lowest, min(open_ends.values()))
+        return lowest
+
+    def _segment(self, found: TcpIn, data: bytes) -> None:
+        source_port, target_port, sequence, acknowledged, offset, flags = _TCP(data, found.start)
+        start = found.start + (offset >> 4) * 4
+        if start < found.start + 20 or start > found.end:
+            return
+        here = (found.source, source_port)
+        there = (found.target, target_port)
+        side = 0 if here <= there else 1
+        key = (*there, *here) if side else (*here, *there)
+        end = min(found.end, len(data))
+        self.segment(key, side, sequence, acknowledged, flags, data[start:end], found.end - max(end, start))
+
+    def at(self, packet: int, time: int) -> None:
+        """The next octets were captured in this packet.  Packets may have any numbers that grow."""
+        self._packet, self._time = packet, time
+        self._count += 1
+
+    def segment(self, key: Key, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
+        """A TCP segment of the packet at hand.  `key` has the lower address and port first, `side` tells which of them spoke;
+        `cut` is how many octets behind `octets` were not captured."""
+        talk = self._talks.get(key) or self._strangers.get(key)
+        if flags & SYN and talk is not None and talk.reopened(side, sequence) and not flags & RST:
+            self._close(talk)
+            talk = None
+        if talk is None:
+            talk = self._begin(key, side, sequence, flags)
+            if talk is None:
+                return
+        if flags & SYN:
+            talk.syn[side] = sequence
+            self._roles(talk, side, flags)
+        conversation = talk.conversation
+        self._talking = talk
+        if conversation.recognised:
+            self._talks.move_to_end(key)
+            conversation.packet, conversation.time = self._packet, self._time
+            conversation.silence(self._time)
+        before = talk.waiting
+        talk.hear(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
+        self._waiting += talk.waiting - before
+        self._after(talk)
+
+    @property
+    def talking(self) -> Talk:
+        """The connection of the current packet."""
+        assert self._talking is not None
+        return self._talking
+
+    def steady(self, key: Key) -> Talk | None:
+        """The conversation on these ports, if it simply goes on: nothing waits, nothing ends."""
+        talk = self._talks.get(key)
+        if talk is None or self._reset or not talk.steady:
+            return None
+        self._talking = talk
+        return talk
+
+    def skip(self, count: int, packet: int, time: int) -> None:
+        """Counts packets that were replayed elsewhere; this was the last one."""
+        self._packet, self._time = packet, time
+        self._count += count
+
+    def linger(self) -> None:
+        """Ends connections that were reset some packets ago."""
+        while self._reset and self._reset[0][0] < self._count:
+            self._close(self._reset.popleft()[1])
+
+    def _begin(self, key: Key, side: int, sequence: int, flags: int) -> Talk | None:
+        past = self._past.get(key)
+        if past is not None:
+            stray = past.syn[side] == sequence if flags & SYN else past.foreign or _near(sequence, past.ends[side])
+            if stray or flags & RST:
+                return None
+        elif flags & RST:
+            return None
+        conversation = Conversation(self.make, self.hears)
+        conversation.many = self.many
+        begun = self._packet, self._time
+        talk = Talk(conversation, key, bool(flags & SYN or past), begun)
+        if not flags & SYN:
+            ours = [index for index in (0, 1) if key[1 + 2 * index] in self._ports]
+            if ours:
+                conversation.asked = True
+                conversation.server = ours[0] if len(ours) == 1 else 1 - side
+        self._strangers[key] = talk
+        if len(self._strangers) > STRANGERS:
+            self._close(next(iter(self._strangers.values())))
+        return talk
+
+    def _number(self, key: Key, another: bool) -> int:
+        """The how-manieth AMQP connection on these ports it is; `another` than the last one, if there was one."""
+        name = b"%s%d,%s%d" % key
+        which = int.from_bytes(blake2b(name, digest_size=8).digest(), "big")  # the same in every process
+        number = self._used.pop(which, 0)
+        number += another or not number
+        self._used[which] = number
+        if len(self._used) > USED:
+            self._used.popitem(last=False)
+        return number
+
+    def _roles(self, talk: Talk, side: int, flags: int) -> None:
+        conversation = talk.conversation
+        if conversation.recognised:
+            return
+        conversation.begun = True
+        conversation.server = side if flags & ACK else 1 - side
+        conversation.asked = talk.key[1 + 2 * conversation.server] in self._ports
+
+    def _after(self, talk: Talk) -> None:
+        """Look after a connection after its packet."""
+        conversation = talk.conversation
+        key = talk.key
+        if conversation.foreign:
+            self._close(talk)
+            return
+        if conversation.recognised and key in self._strangers:
+            self._adopt(talk)
+        if self._waiting > WAITING_OCTETS:
+            self._waiting -= talk.waiting
+            talk.give_up()
+            self._waiting += talk.waiting
+        if self.floors:
+            self._note_floor(talk)
+        if talk.sides[0].ended and talk.sides[1].ended:
+            self._close(talk)
+        elif talk.reset_by is not None and not talk.closed and not any(each is talk for _, each in self._reset):
+            self._reset.append((self._count + LINGER_PACKETS, talk))
+
+    def _note_floor(self, talk: Talk) -> None:
+        key = talk.key
+        if talk.sides[0].pieces or talk.sides[1].pieces:
+            self._stalled.setdefault(key, self._packet)
+        elif self._stalled:
+            self._stalled.pop(key, None)
+        unfinished = talk.conversation.unfinished()
+        if unfinished is not None:
+            self._unfinished[key] = unfinished
+        elif self._unfinished:
+            self._unfinished.pop(key, None)
+
+    def _adopt(self, talk: Talk) -> None:
+        """From the strangers to the conversations."""
+        self._strangers.pop(talk.key, None)
+        self._talks[talk.key] = talk
+        self._baptise(talk)
+        if len(self._talks) > CONVERSATIONS:
+            self._close(next(iter(self._talks.values())))
+
+    def _baptise(self, talk: Talk) -> None:
+        if not talk.name:
+            talk.number = self._number(talk.key, talk.another)
+            client = talk.conversation.client
+            ends = address(talk.key[0], talk.key[1]), address(talk.key[2], talk.key[3])
+            talk.name = f"{ends[client]}>{ends[1 - client]}#{talk.number}"
+
+    def _heard(self, conversation: Conversation, heard: Heard) -> None:
+        talk = self._talking
+        assert talk is not None
+        if not talk.name:
+            self._baptise(talk)
+        self._tell(talk, heard)
+
+    def _close(self, talk: Talk) -> None:
+        if talk.closed:
+            return
+        talk.closed = True
+        self._talking = talk
+        self._waiting -= talk.waiting
+        talk.give_up()
+        conversation = talk.conversation
+        open_ended = conversation.foreign
+        conversation.finish(talk.packet, self._time)
+        key = talk.key
+        self._talks.pop(key, None)
+        self._strangers.pop(key, None)
+        self._stalled.pop(key, None)
+        self._unfinished.pop(key, None)
+        first, second = talk.sides
+        ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
+        self._past[key] = Past(ends, (talk.syn[0], talk.syn[1]), open_ended)
+        self._past.move_to_end(key)
+        if len(self._past) > ENDED:
+            self._past.popitem(last=False)
+        if conversation.recognised:
+            self._baptise(talk)
+            self._say_ended(talk)
+
+
+def _near(sequence: int, end: int) -> bool:
+    away = (sequence - end) & _MASK
+    return min(away, (1 << 32) - away) < _NEAR

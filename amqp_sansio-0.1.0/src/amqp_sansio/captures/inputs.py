@@ -1,0 +1,47 @@
+"""The capture files that a run is to read, and what can be seen to be wrong with them before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import found, size_of
+from amqp_sansio.captures.pcap import MAGICS
+from amqp_sansio.captures.pcapng import MAGIC
+from amqp_sansio.captures.reader import no_capture, open_capture
+
+_MAGIC_OCTETS: Final = 4
+
+
+def files_of(captures: Sequence[str]) -> list[str]:
+    """The files that are meant, if there is work in them.
+
+    CaptureError when one is not there, and when none of them can be opened and is a capture.  One that is none among others is
+    no error: it becomes a row in `violations`, and the others are read.
+    """
+    files = found(captures)
+    first: str | None = None
+    for path in files:
+        reason = _why_not(path)
+        if reason is None:  # one is enough: whoever reads the others tells of them
+            return files
+        first = first or reason
+    raise CaptureError(files[0], 0, 0, str(first))
+
+
+def octets_of(files: Sequence[str]) -> int:
+    """How large these files are together; 0 for one that has gone."""
+    return sum(map(size_of, files))
+
+
+def _why_not(path: str) -> str | None:
+    """Why the file is no capture, or cannot be opened; None when it is one."""
+    try:
+        with open_capture(path) as stream:
+            magic = stream.read(_MAGIC_OCTETS)
+    except CaptureError as error:
+        return error.rule
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+    return None if magic in MAGICS or magic == MAGIC else no_capture(magic)

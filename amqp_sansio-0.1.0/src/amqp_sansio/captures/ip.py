@@ -1,0 +1,130 @@
+"""IPv4 and IPv6: the TCP segment in a packet, without the padding behind it."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+_TCP: Final = 6
+_OPTIONS: Final = frozenset((0, 43, 60, 135, 139, 140))
+"""IPv6 extension headers that say their length in units of 8 octets: hop-by-hop, routing, destination, mobility, HIP, shim6."""
+_FRAGMENT: Final = 44
+AUTHENTICATION: Final = 51
+"""Stands behind IPv4, too."""
+EXTENSIONS: Final = (*sorted(_OPTIONS), _FRAGMENT, AUTHENTICATION)
+"""All that are stepped over."""
+STEPPED: Final = frozenset(EXTENSIONS)
+_LENGTH: Final = struct.Struct(">H").unpack_from
+
+
+class Carried(NamedTuple):
+    """What an IP packet carries: the protocol, where that starts, whether the packet is a later fragment, or has some."""
+
+    protocol: int
+    start: int
+    later: bool
+    more: bool
+
+
+def payload_of(data: bytes, at: int) -> Carried | None:
+    """What the IP packet at `at` carries; None when the header was not captured, or is none."""
+    if len(data) < at + 20:
+        return None
+    version = data[at] >> 4
+    if version == 4:
+        header = (data[at] & 15) * 4
+        fragment: int = _LENGTH(data, at + 6)[0]
+        if header < 20:
+            return None
+        kind, start, later = data[at + 9], at + header, fragment & 0x1FFF != 0
+        if not later:
+            kind, start = _authenticated(data, kind, start)
+        return Carried(kind, start, later, fragment & 0x2000 != 0)
+    if version != 6:
+        return None
+    kind, start, later, more = data[at + 6], at + 40, False, False
+    while kind in STEPPED and start + 8 <= len(data):
+        size = 8 + data[start + 1] * 8
+        if kind == AUTHENTICATION:
+            size = 8 + data[start + 1] * 4
+        elif kind == _FRAGMENT:
+            size = 8
+            fragment = _LENGTH(data, start + 2)[0]
+            later, more = fragment & 0xFFF8 != 0, fragment & 1 != 0
+        kind = data[start]
+        start += size
+        if later:  # what follows are octets of the packet, wherever a header may seem to stand
+            break
+    return Carried(kind, start, later, more)
+
+
+def _authenticated(data: bytes, kind: int, start: int) -> tuple[int, int]:
+    """What follows the authentication headers of IPv4 (AH), if that is what `kind` names, and where."""
+    while kind == AUTHENTICATION and start + 8 <= len(data):
+        kind, start = data[start], start + 8 + data[start + 1] * 4
+    return kind, start
+
+
+class TcpIn(NamedTuple):
+    """A TCP segment inside a packet: from `start` to `end` of the data; `end` may lie behind the octets captured."""
+
+    source: bytes
+    target: bytes
+    start: int
+    end: int
+
+
+FRAGMENT: Final = TcpIn(b"", b"", 0, 0)
+"""Stands for a later fragment of an IP packet: it has no TCP header, its octets are missing from the stream."""
+
+
+def tcp_in(data: bytes, at: int, original: int) -> TcpIn | None:
+    """The TCP segment in the IP packet at `at`; None when it is something else or the header was not captured.
+
+    `original` is the length on the wire: it counts where the IP header says 0 (segmentation left to the network card).
+    The first fragment of a fragmented packet counts as a segment of its own length; the others are FRAGMENT.
+    """
+    if len(data) < at + 20:
+        return None
+    version = data[at] >> 4
+    if version == 4:
+        header = (data[at] & 15) * 4
+        if header < 20:
+            return None
+        kind, start = data[at + 9], at + header
+        later = (data[at + 6] & 0x1F) << 8 | data[at + 7]
+        if kind == AUTHENTICATION and not later:
+            kind, start = _authenticated(data, kind, start)
+        if kind != _TCP:
+            return None
+        if later:
+            return FRAGMENT
+        total: int = _LENGTH(data, at + 2)[0]
+        end = at + total if total else original
+        return TcpIn(data[at + 12 : at + 16], data[at + 16 : at + 20], start, end)
+    if version == 6:
+        return _tcp_in_6(data, at, original)
+    return None
+
+
+def _tcp_in_6(data: bytes, at: int, original: int) -> TcpIn | None:
+    length: int = _LENGTH(data, at + 4)[0]
+    end = at + 40 + length if length else original
+    kind = data[at + 6]
+    start = at + 40
+    while kind != _TCP:
+        if start + 8 > len(data):
+            return None
+        if kind in _OPTIONS:
+            size = 8 + data[start + 1] * 8
+        elif kind == AUTHENTICATION:
+            size = 8 + data[start + 1] * 4
+        elif kind == _FRAGMENT:
+            if _LENGTH(data, start + 2)[0] & 0xFFF8:
+                return FRAGMENT if data[start] == _TCP else None
+            size = 8
+        else:
+            return None
+        kind = data[start]
+        start += size
+    return TcpIn(data[at + 8 : at + 24], data[at + 24 : at + 40], start, end)

@@ -1,0 +1,112 @@
+"""Where captures and tables lie: a path on this machine, or a URI of an object store or a cluster's file system.
+
+Everything that opens, lists, moves or removes them by a URI goes through `located`, which is the one way through pyarrow's file
+systems.  A URI is a scheme of at least two letters, a colon and a slash; `C:/captures` and `eth0:1.pcap` are paths.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from amqp_sansio.captures.errors import LocationError
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+S3: Final = ("s3", "s3a")
+"""Schemes of Amazon S3 and of servers that speak as it does; Hadoop calls it s3a."""
+BY_ARROW: Final = ("gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+"""Schemes that pyarrow opens from the URI: Google Cloud Storage, Azure, and Hadoop's (through libhdfs, which a cluster's
+machines have).  No test of ours has tried them."""
+KNOWN: Final = "paths, file:, s3:, s3a:, gs:, abfs: and hdfs:"
+
+_URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_DATABRICKS: Final = "DATABRICKS_RUNTIME_VERSION"
+_CONNECT_SECONDS: Final = 10
+_ATTEMPTS: Final = 3
+
+
+class Located(NamedTuple):
+    """A file system, the path in it, and what stands before that path in a URI ("" on this machine)."""
+
+    system: fs.FileSystem
+    path: str
+    base: str
+
+    @property
+    def uri(self) -> str:
+        """The same as one text that `located` takes."""
+        return self.base + self.path
+
+
+def local(place: str) -> str | None:
+    """The path on this machine of a path or a `file:` URI; None for a URI of another file system.
+
+    LocationError for a URI that nothing here can open: the scheme is not one of KNOWN, or it carries a password.
+    """
+    found = _URI.match(place)
+    if found is None:
+        return "/" + place[5:].lstrip("/") if place.lower().startswith("file:") else place
+    scheme = found.group(1).lower()
+    rest = place[found.end() - 1 :]
+    if scheme == "file":
+        host, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest.lstrip("/"))
+        if host not in ("", "localhost"):
+            raise LocationError(_bare(place), f"a file: URI names a file of this machine, not of {host}")
+        return f"/{path.lstrip('/')}"
+    if scheme == "dbfs":
+        if _DATABRICKS in os.environ:
+            return f"/dbfs/{rest.lstrip('/')}"
+        raise LocationError(place, "dbfs: exists on Databricks only")
+    if scheme not in S3 and scheme not in BY_ARROW:
+        raise LocationError(_bare(place), f"no file system is known for {scheme}: (known are {KNOWN})")
+    if not rest.startswith("//") or (scheme in S3 and not rest.strip("/")):
+        raise LocationError(_bare(place), f"is no {scheme} URI: {scheme}://bucket/path")
+    if "@" in rest[2:].partition("/")[0] and scheme not in ("abfs", "abfss"):  # Azure writes container@account
+        raise LocationError(_bare(place), "a URI must not carry a password: set it in the environment")
+    return None
+
+
+def located(place: str) -> Located:
+    """The file system of a path or URI, and the path in it.  LocationError when there is none, or it cannot be reached."""
+    from pyarrow import fs
+
+    here = local(place)
+    if here is not None:
+        return Located(fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(here)), "")
+    scheme, _, rest = place.partition("://")
+    try:
+        if scheme.lower() in S3:
+            path = rest.strip("/")
+            return Located(_s3(path.partition("/")[0]), path, "s3://")
+        system, path = fs.FileSystem.from_uri(place)
+    except (OSError, ValueError, ImportError) as error:
+        raise LocationError(_bare(place), f"cannot be reached: {str(error).splitlines()[0]}") from error
+    path = path.rstrip("/") or path
+    return Located(system, path, place.rstrip("/").removesuffix(path))
+
+
+@cache
+def _s3(bucket: str) -> fs.FileSystem:
+    """Keys, region and endpoint are those of the environment (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...)."""
+    from pyarrow import fs
+
+    environment = os.environ
+    endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    if region is None and endpoint is None:
+        region = fs.resolve_s3_region(bucket)
+    return fs.S3FileSystem(
+        endpoint_override=endpoint,
+        region=region,
+        connect_timeout=_CONNECT_SECONDS,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+    )
+
+
+def _bare(place: str) -> str:
+    """A URI without a user and password, for an error."""
+    return re.sub(r"//[^/]*@", "//", place)

@@ -1,0 +1,78 @@
+"""Any capture file, by its first octets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+from amqp_sansio.captures import remote
+from amqp_sansio.captures.compressed import decompressed
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import is_remote, resolved
+from amqp_sansio.captures.packet import Packet, Warn
+from amqp_sansio.captures.pcap import MAGICS, read_pcap
+from amqp_sansio.captures.pcapng import MAGIC, read_pcapng
+from amqp_sansio.captures.source import Source, Told
+
+STDIN: Final = "-"
+"""In place of a path: what comes to the standard input."""
+_NOT_OURS: Final = (
+    (b"\xfd7zX", "it is compressed with xz: decompress it first (unxz)"),
+    (b"BZh", "it is compressed with bzip2: decompress it first (bunzip2)"),
+    (b"\x34\xcd\xb2\xa1", "it is a pcap of the modified kind (magic a1b2cd34), which is not known: convert it with editcap"),
+    (b"\xa1\xb2\xcd\x34", "it is a pcap of the modified kind (magic a1b2cd34), which is not known: convert it with editcap"),
+)
+
+
+def open_capture(path: str) -> BinaryIO:
+    """The file at `path`, a path or URI, to be read from its start, or for STDIN what comes there; what is compressed with gzip
+    or zstd as what is in it.
+
+    CaptureError when it cannot be opened.
+    """
+    path = resolved(path)
+    try:
+        # Closed by the caller, or below.
+        if path == STDIN:
+            stream: BinaryIO = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+        else:
+            stream = remote.opened(path) if is_remote(path) else open(path, "rb")  # noqa: SIM115
+        try:
+            found = decompressed(stream, stream.peek(4)[:4])
+        except BaseException:
+            stream.close()
+            raise
+    except ImportError as error:
+        raise CaptureError(path, 0, 0, "it is compressed with zstd: pip install 'amqp-sansio[zstd]', or zstd -d") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
+        raise CaptureError(path, 0, 0, f"cannot be opened: {reason}") from error
+    return stream if found is None else found
+
+
+def no_capture(magic: bytes) -> str:
+    """Why a file that starts with these octets is no capture."""
+    if not magic:
+        return "the file is empty"
+    for start, reason in _NOT_OURS:
+        if magic.startswith(start):
+            return reason
+    return f"neither a pcap nor a pcapng file: it starts with {magic.hex()}"
+
+
+def read_packets(path: str, warn: Warn, told: Told | None = None) -> Iterator[Packet]:
+    """The packets of the pcap or pcapng file at `path`, compressed or not, in file order, in constant memory.
+
+    CaptureError when it cannot be opened or read, is empty, is no capture, or is damaged; what was good before comes first.
+    `warn` hears what does not stop the reading: a last record cut short; `told` how far it is.
+    """
+    with open_capture(path) as stream:
+        source = Source(path, stream, told)
+        magic = source.take(4)
+        if magic in MAGICS:
+            yield from read_pcap(source, magic, warn)
+        elif magic == MAGIC:
+            yield from read_pcapng(source, magic, warn)
+        else:
+            raise CaptureError(path, 0, 0, no_capture(magic))

@@ -1,0 +1,187 @@
+"""Branches of distributed transactions as one connection speaks of them: rows of `dtx`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Commit, End, Forget, Prepare, Rollback, SetTimeout, Start, XaResult, Xid
+
+BRANCHES: Final = 8192
+"""Branches of one connection that are followed; beyond it the one named longest ago goes out as it stands."""
+
+_WORDS: Final = {int(status): status.name.removeprefix("XA_").lower() for status in XaStatus}
+_OUTCOMES: Final = {
+    ("ok", "dtx.prepare"): "prepared",
+    ("ok", "dtx.commit"): "committed",
+    ("ok", "dtx.rollback"): "rolled-back",
+    ("rbtimeout", "dtx.start"): "failed",
+    ("rbtimeout", "dtx.end"): "failed",
+    ("rbrollback", "dtx.commit"): "rolled-back",
+}
+"""What became of a branch, by the status and what it answers."""
+_OTHERWISE: Final = {"rdonly": "read-only", "rbtimeout": "timed-out", "rbrollback": "failed", "heur": "heuristic"}
+"""By the status alone."""
+_FINAL: Final = frozenset(("committed", "rolled-back", "read-only", "timed-out", "forgotten"))
+
+
+def name_of(xid: Xid) -> str:
+    """An xid as text: format:global-id:branch-id, the ids in hex digits."""
+    return f"{xid.format_ or 0}:{(xid.global_id or b'').hex()}:{(xid.branch_id or b'').hex()}"
+
+
+class Branch:
+    """One branch."""
+
+    __slots__ = ("accepts", "decide", "decided", "end", "error", "first", "one_phase", "outcome", "prepare", "prepared",
+                 "shaky", "start", "starts", "status", "timeout", "transfers", "xid")  # fmt: skip
+
+    def __init__(self, xid: str, time: int) -> None:
+        self.xid: Final = xid
+        self.first: Final = time
+        self.start: int | None = None
+        self.end: int | None = None
+        self.prepare: int | None = None
+        self.prepared: int | None = None
+        self.decide: int | None = None
+        self.decided: int | None = None
+        self.one_phase: bool | None = None
+        self.timeout: int | None = None
+        self.status: str | None = None
+        self.outcome = "unknown"
+        self.shaky = False
+        """Lost octets may have held more about it: its outcome and doubts are unknown."""
+        self.starts = 0
+        self.transfers = 0
+        self.accepts = 0
+        self.error: int | None = None
+
+    def doubt(self) -> None:
+        """We may have missed something about it."""
+        self.shaky = True
+        if self.outcome in ("active", "prepared", "failed"):
+            self.outcome = "unknown"
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it is prepared and undecided, or decided and nobody heard what came of it."""
+        if self.shaky:
+            return False
+        if self.decide is not None:
+            return self.decided is None and self.error is None
+        unanswered = self.prepare is not None and self.outcome in ("active", "unknown") and self.error is None
+        return unanswered or self.outcome == "prepared"
+
+
+class Branches:
+    """Those of one connection."""
+
+    __slots__ = ("_branches", "_firm", "_rows")
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows: Final = rows
+        self._branches: dict[str, Branch] = {}
+        self._firm: dict[str, Branch] = {}
+        """Those of which we have everything."""
+
+    def of(self, xid: str, time: int) -> Branch:
+        """The branch of that name, new if it was not named before."""
+        branch = self._branches.get(xid)
+        if branch is None:
+            if len(self._branches) >= BRANCHES:
+                self._leave(self._gone(next(iter(self._branches))))
+            branch = self._branches[xid] = self._firm[xid] = Branch(xid, time)
+        return branch
+
+    def said(self, command: Command, time: int, id: int | None = 0) -> str | None:
+        """The client says something about a branch: the name of the branch, None when it is about none.
+
+        `id` is that of the command; None while it is unknown, so that nobody can tell the broker's answer.
+        """
+        if not isinstance(command, Start | End | Prepare | Commit | Rollback | Forget | SetTimeout) or command.xid is None:
+            return None
+        branch = self.of(name_of(command.xid), time)
+        if id is None:
+            branch.doubt()
+        elif not isinstance(command, End | SetTimeout | Forget):
+            self._settled(branch)
+        if isinstance(command, Start):
+            branch.starts += 1
+            branch.start = time if branch.start is None else branch.start
+            if branch.outcome == "unknown" and not branch.shaky:
+                branch.outcome = "active"
+        elif isinstance(command, End):
+            branch.end = time
+        elif isinstance(command, Prepare):
+            branch.prepare = time
+        elif isinstance(command, SetTimeout):
+            branch.timeout = command.timeout
+        elif not isinstance(command, Forget):
+            branch.decide = time
+            branch.one_phase = command.one_phase if isinstance(command, Commit) else branch.one_phase
+        return branch.xid
+
+    def result(self, verb: str, xid: str, value: Struct | None, time: int) -> None:
+        """The broker answers a command about a branch."""
+        branch = self._branches.get(xid)
+        if branch is None or not isinstance(value, XaResult):
+            return
+        self._settled(branch)
+        status = value.status or 0
+        word = branch.status = _WORDS.get(status, str(status))
+        if verb in ("dtx.commit", "dtx.rollback"):
+            branch.decided = time
+        outcome = _OUTCOMES.get((word, verb)) or _OTHERWISE.get(word[:4] if word.startswith("heur") else word)
+        branch.outcome = outcome or branch.outcome
+        if outcome == "prepared":
+            branch.prepared = time
+        if branch.outcome in _FINAL:
+            self._leave(self._gone(xid))
+
+    def completed(self, verb: str, xid: str) -> None:
+        """A command about a branch is complete: dtx.forget has no other answer."""
+        if verb == "dtx.forget":
+            branch = self._branches.get(xid)
+            if branch is not None:
+                branch.outcome = "forgotten"
+                self._leave(self._gone(xid))
+
+    def refused(self, verb: str, xid: str, code: int | None) -> None:
+        """The broker refuses a command about a branch: what it asked for has not happened."""
+        branch = self._branches.get(xid)
+        if branch is not None:
+            branch.error = code
+            if verb in ("dtx.commit", "dtx.rollback"):
+                branch.decide = None
+            elif verb == "dtx.prepare":
+                branch.prepare = None
+
+    def lost(self) -> None:
+        """Something was lost: what became of branches that are not decided is unknown."""
+        for branch in self._firm.values():
+            branch.doubt()
+        self._firm.clear()
+
+    def finish(self) -> None:
+        """Nothing more comes about any."""
+        for branch in self._branches.values():
+            self._leave(branch)
+        self._branches.clear()
+        self._firm.clear()
+
+    def _settled(self, branch: Branch) -> None:
+        branch.shaky = False
+        self._firm[branch.xid] = branch
+
+    def _gone(self, xid: str) -> Branch:
+        self._firm.pop(xid, None)
+        return self._branches.pop(xid)
+
+    def _leave(self, branch: Branch) -> None:
+        self._rows.dtx.append(
+            (branch.first, branch.xid, branch.start, branch.end, branch.prepare, branch.prepared, branch.decide, branch.decided,
+             branch.one_phase, branch.timeout, branch.status, branch.outcome, branch.in_doubt, branch.starts, branch.transfers,
+             branch.accepts, branch.error)
+        )  # fmt: skip

@@ -1,0 +1,144 @@
+"""The credit of a session's subscriptions as it runs out and comes back: rows of `credit`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook
+from amqp_sansio.ledger.subscriptions import Exhausted, Subscriptions
+from amqp_sansio.ledger.subscriptions import Subscription as Entry
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.message import Cancel, Flush, SetFlowMode, Stop, Subscribe
+from amqp_sansio.spec.message import Flow as Grant
+
+SUBSCRIPTIONS: Final = 4096
+"""Subscriptions of a session of which rows are made; beyond it the oldest has none any more."""
+
+
+class Books(Protocol):
+    """Gives us the observer's books: it has the event already when we get it."""
+
+    def subscriptions(self, channel: int) -> Subscriptions | None: ...
+
+
+class Subscription:
+    """One subscription.  `stalled` is since when its credit has been at zero because a delivery used it up, or None."""
+
+    __slots__ = ("queue", "stalled")
+
+    def __init__(self, queue: str | None) -> None:
+        self.queue: Final = queue
+        self.stalled: int | None = None
+
+
+class CreditLine:
+    """The credit that one side of a session has given the other.  `head` are direction, session and channel of its rows."""
+
+    __slots__ = ("_books", "_head", "_rows", "subscriptions")
+
+    def __init__(self, rows: Rows, books: Books, head: tuple[str, str | None, int]) -> None:
+        self._rows: Final = rows
+        self._books: Final = books
+        self._head: Final = head
+        self.subscriptions: dict[str, Subscription] = {}
+
+    def hear(self, time: int, command: Command) -> None:
+        """The subscriber says one of the commands about credit; others are passed over."""
+        if not isinstance(command, Cancel | Flush | Grant | SetFlowMode | Stop | Subscribe):
+            return
+        name = command.destination or ""
+        event = command.VERB.rpartition(".")[2]
+        if isinstance(command, Subscribe):
+            if len(self.subscriptions) >= SUBSCRIPTIONS:
+                del self.subscriptions[next(iter(self.subscriptions))]
+            self.subscriptions.pop(name, None)
+            made = self.subscriptions[name] = Subscription(command.queue)
+            self._tell(time, name, made, event)
+            return
+        found = self.subscriptions.get(name)
+        if found is None:
+            return
+        unit: str | None = None
+        value: int | None = None
+        if isinstance(command, Grant):
+            value = INFINITE if command.value is None else command.value
+            unit = "byte" if command.unit == OCTET else "message"
+        elif isinstance(command, Cancel):
+            del self.subscriptions[name]
+        self._tell(time, name, found, event, unit, value, self._ended(name, found, time))
+
+    def deliveries(self, name: str, id: int | None, times: Sequence[int]) -> str | None:
+        """As many transfers, the first as command `id`: the queue that the subscription is on, None unknown.
+
+        Of deliveries without ids the last is taken for the one that used credit up.
+        """
+        found = self.subscriptions.get(name)
+        if found is None:
+            return None
+        exhausted = self._exhausted(name) if found.stalled is None else None
+        if exhausted is not None:
+            which, messages, octets = exhausted
+            at = -1 if which is None or id is None else which - id
+            if at < len(times) and (at >= 0 or which == id):
+                found.stalled = times[at]
+                self._tell(times[at], name, found, "exhausted", left=(messages, octets))
+        return found.queue
+
+    def completed(self, time: int) -> None:
+        """The subscriber has completed transfers: windows move."""
+        book = self._books.subscriptions(self._head[2])
+        for name in () if book is None else tuple(book.moved):
+            found = self.subscriptions.get(name)
+            if found is not None and found.stalled is not None and not self._exhausted(name):
+                self._tell(time, name, found, "refilled", stalled=self._ended(name, found, time))
+
+    def end(self, time: int) -> None:
+        """Nothing more comes in the session."""
+        for name, found in self.subscriptions.items():
+            if found.stalled is not None:
+                self._tell(time, name, found, "end", stalled=_passed(found.stalled, time))
+        self.forget()
+
+    def forget(self) -> None:
+        """Something was lost: what credit there is is unknown until the next subscribe."""
+        self.subscriptions.clear()
+
+    def _entry(self, name: str) -> Entry | None:
+        book = self._books.subscriptions(self._head[2])
+        return None if book is None else book.entries.get(name)
+
+    def _exhausted(self, name: str) -> Exhausted | None:
+        entry = self._entry(name)
+        return None if entry is None else entry.exhausted
+
+    def _ended(self, name: str, found: Subscription, time: int) -> int | None:
+        """For how long it had been stalled, if that is over now and the clock tells."""
+        since = found.stalled
+        if since is None or self._exhausted(name):
+            return None
+        found.stalled = None
+        return _passed(since, time)
+
+    def _tell(
+        self,
+        time: int,
+        name: str,
+        found: Subscription,
+        event: str,
+        unit: str | None = None,
+        value: int | None = None,
+        stalled: int | None = None,
+        left: tuple[int, int] | None = None,
+    ) -> None:
+        entry = self._entry(name)
+        credit = CreditBook() if entry is None else entry.book
+        mode = "window" if credit.mode == WINDOW_MODE else "credit"
+        messages, octets = left or (credit.messages.available, credit.octets.available)
+        self._rows.credit.append((time, *self._head, name, found.queue, event, unit, value, mode, messages, octets, stalled))
+
+
+def _passed(since: int, time: int) -> int | None:
+    """None where the capture's clock went back meanwhile."""
+    return time - since if time >= since else None

@@ -1,0 +1,84 @@
+"""What a person may have lost, by the rows of a connection: the same number for `check`, the tables and the report.
+
+In this order: messages published and never completed, messages delivered and never settled, branches prepared and not decided,
+local transactions whose commit nobody answered.  A result, an exception, or a message that was settled is never in doubt, with
+or without its completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from amqp_sansio.captures.replay.rows import Rows, place
+from amqp_sansio.captures.tables import DTX, SESSIONS, TRANSACTIONS
+
+DECIDED: Final = ("committed", "rolled-back", "read-only", "timed-out", "forgotten")
+"""Outcomes of a branch behind which nobody need decide it any more."""
+
+_PUBLISHES: Final = place(SESSIONS, "in_doubt_by_client")
+_DELIVERIES: Final = place(SESSIONS, "in_doubt_by_server")
+_OUTCOME: Final = place(TRANSACTIONS, "outcome")
+_XID: Final = place(DTX, "xid")
+LAST: Final = ("decided_ns", "decide_ns", "prepare_ns", "ts_ns")
+"""The columns that tell when a connection last said something of a branch: the first that is there."""
+_TIMES: Final = [place(DTX, name) for name in ("decided_at", "decide_at", "prepare_at", "ts")]
+_BRANCH: Final = place(DTX, "outcome")
+_IN_DOUBT: Final = place(DTX, "in_doubt")
+
+
+class BranchSaid(NamedTuple):
+    """What one connection says of a branch: its broker, the time of the last word about it, whether it is decided."""
+
+    broker: str
+    xid: str
+    last_ns: int
+    decided: bool
+    in_doubt: bool
+
+
+class Doubt(NamedTuple):
+    """How much is in doubt.  `branches` holds what each connection says of each branch: see `branches_in_doubt`."""
+
+    publishes: int = 0
+    deliveries: int = 0
+    commits: int = 0
+    branches: tuple[BranchSaid, ...] = ()
+
+    def grown(self, rows: Rows, broker: str) -> Doubt:
+        """With what more rows of a connection to `broker` say."""
+        publishes = sum([_count(row[_PUBLISHES]) for row in rows.sessions])
+        deliveries = sum([_count(row[_DELIVERIES]) for row in rows.sessions])
+        commits = sum([row[_OUTCOME] == "in-doubt" for row in rows.transactions])
+        branches = [
+            BranchSaid(
+                broker,
+                str(row[_XID]),
+                next(time for place in _TIMES if isinstance(time := row[place], int)),
+                row[_BRANCH] in DECIDED,
+                bool(row[_IN_DOUBT]),
+            )
+            for row in rows.dtx
+        ]
+        return self.with_(Doubt(publishes, deliveries, commits, tuple(branches)))
+
+    def with_(self, other: Doubt) -> Doubt:
+        """Both together."""
+        publishes, deliveries = self.publishes + other.publishes, self.deliveries + other.deliveries
+        return Doubt(publishes, deliveries, self.commits + other.commits, self.branches + other.branches)
+
+
+def _count(ranges: object) -> int:
+    return sum([high - low + 1 for low, high in ranges]) if isinstance(ranges, tuple | list) else 0
+
+
+def branches_in_doubt(said: Iterable[BranchSaid]) -> set[tuple[str, str]]:
+    """Broker and xid of the branches in doubt over all connections: one that a later word on another one decides is not."""
+    doubted: dict[tuple[str, str], int] = {}
+    decided: dict[tuple[str, str], int] = {}
+    for each in said:
+        of = doubted if each.in_doubt else decided if each.decided else None
+        if of is not None:
+            key = each.broker, each.xid
+            of[key] = max(of.get(key, each.last_ns), each.last_ns)
+    return {key for key, last in doubted.items() if key not in decided or decided[key] < last}

@@ -1,0 +1,11 @@
+"""What writes the rows of each family of dialects: the one place that knows them all."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.captures.replay.history import History
+from amqp_sansio.captures.replay.sessions import Sessions
+
+HISTORIES: Final[dict[str, type[History]]] = {"sessions": Sessions}
+"""By the name of the family (`Checker.FAMILY`).  One that is not here gets rows of what every family has."""

@@ -1,0 +1,292 @@
+"""Hears one AMQP connection and writes its rows."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.findings import VIOLATION, finding_of
+from amqp_sansio.captures.flows import Talk, address
+from amqp_sansio.captures.packet import packet_place
+from amqp_sansio.captures.replay.controls import Controls
+from amqp_sansio.captures.replay.families import HISTORIES
+from amqp_sansio.captures.replay.half import C_COMPLETED, C_LAST
+from amqp_sansio.captures.replay.history import History
+from amqp_sansio.captures.replay.message import Properties
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.rows import Rows, place
+from amqp_sansio.captures.tables import TRANSACTIONS
+from amqp_sansio.engine.observer import Speaker
+from amqp_sansio.engine.quick import Answered, Transfers
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, MethodSeen, Note, OpaqueSeen
+from amqp_sansio.events.violation import Violation
+from amqp_sansio.protocol import SIZE, ProtocolHeader
+from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
+from amqp_sansio.wire.breaches import KINDS
+from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAME, LAST_SEGMENT
+
+_T_COMPLETED: Final = place(TRANSACTIONS, "completed_at")
+_T_END: Final = place(TRANSACTIONS, "ended_at")
+
+
+def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) -> int:
+    """The hash that tells a connection from all others: `number` counts those on its ports, `mark` is of its beginning."""
+    text = f"{key[0].hex()} {key[1]} {key[2].hex()} {key[3]} {number} {mark}"
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+
+
+class Recorder:
+    """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
+
+    __slots__ = ("_close", "_controls", "_header", "_mechanism", "_names", "_negative",
+                 "_notes", "_opaque", "_opened", "_options", "_rows", "_talk", "_tuned", "_verbs",
+                 "_vhost", "_violations", "commands", "common", "history", "transferred")  # fmt: skip
+
+    def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, capture: str) -> None:
+        self._talk: Final = talk
+        self._rows: Final = rows
+        self._options: Final = options
+        client = talk.conversation.client
+        key = talk.key
+        ends = address(key[0], key[1]), address(key[2], key[3])
+        self._names = ends[client], ends[1 - client]
+        mark = talk.syn[client]
+        if mark is None:
+            mark = talk.syn[1 - client]
+        mark = talk.begun[1] if mark is None else mark
+        self.common = (capture, options.broker_of(self._names[1]), connection_id(key, talk.number, mark))
+        middle = talk.conversation.middle
+        self.history = History(talk, rows, options, {"C": middle, "S": middle})
+        """What writes the rows of the channels: that of the family which is spoken."""
+        self._choose(self.history.late)
+        self._controls: Final = Controls(rows)
+        self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
+        self.commands = {"C": 0, "S": 0}
+        self.transferred = {"C": 0, "S": 0}
+        self._opened: int | None = None
+        self._close: tuple[str, int | None, str | None] | None = None
+        self._mechanism: str | None = None
+        self._vhost: str | None = None
+        self._tuned: tuple[int | None, int | None, int | None] = (None, None, None)
+        self._violations = 0
+        self._notes = 0
+        self._negative = 0
+        """Latencies that would be negative."""
+        self._header: bytes | None = None
+        """The protocol header of the client."""
+        self._opaque: str | None = None
+        """Why something could not be read: the first reason."""
+
+    def hear(self, heard: Heard) -> None:
+        """One thing heard."""
+        said = heard.said
+        kind = type(said)
+        if kind is CommandSeen:
+            self.command(heard, said)  # type: ignore[arg-type]
+        elif kind is ControlSeen:
+            self._control(heard, said)  # type: ignore[arg-type]
+        elif kind is MethodSeen:
+            self._method(heard, said)  # type: ignore[arg-type]
+        elif kind is FrameSeen:
+            self._frame(heard, said)  # type: ignore[arg-type]
+        elif kind is HeaderSeen:
+            if heard.speaker == "C":
+                self._header = said.octets  # type: ignore[union-attr]
+            self._choose(self.history.late)
+        else:
+            self._found(heard)
+
+    def _frame(self, heard: Heard, said: FrameSeen) -> None:
+        flags = said.flags
+        marks = [bool(flags & bit) for bit in (FIRST_SEGMENT, LAST_SEGMENT, FIRST_FRAME, LAST_FRAME)]
+        kind = KINDS[said.kind] if said.kind < len(KINDS) else str(said.kind)
+        self._rows.frames.append(
+            (heard.time, heard.speaker, heard.start, said.channel, said.track, kind, *marks, heard.end - heard.start, said.verb,
+             *packet_place(heard.packet))
+        )  # fmt: skip
+
+    # What is said on channels.
+
+    def command(self, heard: Heard, said: CommandSeen) -> None:
+        """One command heard."""
+        speaker = heard.speaker
+        self._count(speaker, said.verb)
+        self.commands[speaker] += 1
+        if self.history.command(heard, said):
+            self.transferred[speaker] += 1
+
+    def _method(self, heard: Heard, said: MethodSeen) -> None:
+        speaker = heard.speaker
+        self._count(speaker, said.verb, 1)
+        if self.history.method(heard, said):
+            self.transferred[speaker] += 1
+
+    def transfers(self, run: Transfers[Properties]) -> None:
+        """Many messages heard, one behind the other: as `command` does it one by one."""
+        count = len(run.items)
+        self._count(run.speaker, run.items[0][0].command.VERB, count)
+        self.commands[run.speaker] += count
+        self.transferred[run.speaker] += count
+        self.history.transfers(run)
+
+    def answered(self, answer: Answered) -> None:
+        """What answers messages: as `hear` does it."""
+        speaker, verb = answer.speaker, answer.verb
+        self._count(speaker, verb)
+        packet, time = self._talk.conversation.marks(speaker).at(answer.end)
+        place = packet_place(packet)
+        if answer.accepts:
+            self.commands[speaker] += 1
+        else:
+            self._controls.often((time, speaker, answer.channel, verb, answer.ids.ranges, answer.start, *place))
+        self.history.answered(answer, time, *place)
+
+    def _count(self, speaker: Speaker, verb: str, count: int = 1) -> None:
+        verbs = self._verbs[speaker]
+        verbs[verb] = verbs.get(verb, 0) + count
+
+    def _choose(self, late: dict[str, bool]) -> None:
+        """The dialect is known now, as far as it ever will be: no method has come yet."""
+        make = HISTORIES.get(self._talk.conversation.family, History)
+        if type(self.history) is not make:
+            self.history = make(self._talk, self._rows, self._options, late)
+
+    # Controls.
+
+    def _control(self, heard: Heard, said: ControlSeen) -> None:
+        speaker = heard.speaker
+        self._count(speaker, said.verb)
+        control = said.control
+        time = heard.time
+        place = heard.start, *packet_place(heard.packet)
+        self._controls.hear(time, speaker, said.channel, said.verb, control, place)
+        if control is None:
+            return
+        if not control.VERB.startswith("connection."):
+            self.history.control(speaker, said.channel, control, time)
+        elif isinstance(control, StartOk):
+            self._mechanism = control.mechanism
+        elif isinstance(control, TuneOk):
+            self._tuned = control.channel_max, control.max_frame_size, control.heartbeat or 0
+        elif isinstance(control, Open):
+            self._vhost = control.virtual_host
+        elif isinstance(control, OpenOk):
+            self._opened = time
+        elif isinstance(control, Close) and self._close is None:
+            self._close = speaker, control.reply_code, control.reply_text
+
+    # What else was found.
+
+    def _found(self, heard: Heard) -> None:
+        said = heard.said
+        finding = finding_of(heard)
+        if finding is None:
+            return
+        code, channel, at = None, None, heard.start
+        if isinstance(said, Violation):
+            code, channel, at = said.code, said.channel, said.offset
+        elif isinstance(said, Note):
+            channel = said.channel
+            if said.rule == "gap":
+                self.history.lost(heard.speaker, heard.time)
+            elif said.rule == "framing":
+                self._choose(self.history.late)
+        elif isinstance(said, OpaqueSeen):
+            self._opaque = self._opaque or said.reason
+            self.history.lost(heard.speaker, heard.time)
+        if finding.level == VIOLATION:
+            self._violations += 1
+            self._controls.violation()
+        else:
+            self._notes += 1
+        self._rows.violations.append(
+            (heard.time, finding.speaker, finding.level, finding.rule, finding.said, list(finding.legal), finding.text, code,
+             channel, at, *packet_place(heard.packet))
+        )  # fmt: skip
+
+    # The end.
+
+    @property
+    def not_judged(self) -> str | None:
+        """Why nothing was judged; None when something was."""
+        if self._verbs["C"]:
+            return None
+        header = self._header
+        if header is None:
+            if self._verbs["S"]:
+                return None
+            return self._opaque or ("the client ended before" if any(self._talk.conversation.octets) else "nothing was said")
+        if self._talk.conversation.reads(header):
+            return None if self._verbs["S"] or self._opaque is None else self._opaque
+        if len(header) < SIZE:
+            return "the client ended within its protocol header"
+        return f"{ProtocolHeader(header).name} is not read here"
+
+    def leave(self) -> None:
+        """The rows go out now: latencies among them that would be negative are counted."""
+        if self._talk.back is None:
+            return
+        rows = self._rows
+        self._negative += sum([each.settled is not None and each.settled < each.last for each in rows.messages])
+        self._negative += sum([each.completed is not None and each.completed < each.last for each in rows.transfers])
+        self._negative += sum([_before(row[C_COMPLETED], row[C_LAST]) for row in rows.commands])
+        self._negative += sum([_before(row[_T_COMPLETED], row[_T_END]) for row in rows.transactions])
+
+    @property
+    def time_back(self) -> Heard | None:
+        """A note where time went back in the capture of the connection, once it is over."""
+        talk = self._talk
+        back = talk.back
+        if back is None:
+            return None
+        often = "once" if back.often == 1 else f"{back.often} times"
+        lost = "1 latency is" if self._negative == 1 else f"{self._negative} latencies are"
+        text = f"the time of packets goes back {often}, by up to {back.most / 1e9:.6f} s; {lost} left out"
+        speaker: Speaker = "C" if back.side == talk.conversation.client else "S"
+        return Heard(back.packet, back.time, speaker, Note("capture.time", text), 0, 0)
+
+    @property
+    def _end(self) -> str:
+        """How it has ended so far: close, reset, eof or open."""
+        if self._close is not None:
+            return "close"
+        conversation = self._talk.conversation
+        return "reset" if conversation.was_reset else "eof" if conversation.has_ended else "open"
+
+    @property
+    def waking_port(self) -> int:
+        """The server's port, if what would still come can be read from its middle; else 0: it has ended, or is unreadable."""
+        if self._end != "open" or self._opaque is not None:
+            return 0
+        _, first, _, second = self._talk.key
+        return first if self._talk.conversation.client else second
+
+    def finish(self, idle: str | None = None) -> None:
+        """Nothing more comes.  `idle`: why it counts as over although nobody ended it."""
+        talk = self._talk
+        conversation = talk.conversation
+        time = talk.last  # not that of another connection that has taken its ports
+        end = self._end
+        self.history.finish(end, time)
+        self.leave()
+        note = self.time_back
+        if note is not None:
+            self._found(note)
+        if idle is not None and end == "open":
+            self._found(Heard(talk.packet, time, "C", Note("capture.idle", idle), 0, 0))
+        first, second = conversation.client, 1 - conversation.client
+        octets, lost, frames = conversation.octets, conversation.lost, conversation.frames
+        unread = sum(conversation.unread)
+        self._rows.connections.append(
+            (talk.begun[1], talk.name, *self._names, conversation.dialect, not conversation.middle, time, self._opened, end,
+             *(self._close or (None, None, None)), self._mechanism, self._vhost, *self._tuned, talk.segments, octets[first],
+             octets[second], max(0, talk.payload - sum(octets)), conversation.gaps, lost[first], lost[second], unread,
+             frames("C"), frames("S"), self.commands["C"], self.commands["S"], self.transferred["C"], self.transferred["S"],
+             sorted(self._verbs["C"].items()), sorted(self._verbs["S"].items()), self._violations, self._notes,
+             self.not_judged)
+        )  # fmt: skip
+
+
+def _before(end: object, start: object) -> bool:
+    return isinstance(end, int) and isinstance(start, int) and end < start

@@ -1,0 +1,99 @@
+"""What a replay remembers, as octets with a version before them, and back: no pickle, nothing but classes named here."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Final
+
+from amqp_sansio.captures.conversation import Conversation
+from amqp_sansio.captures.flows import Past, Talk
+from amqp_sansio.captures.marks import Marks
+from amqp_sansio.captures.replay.controls import Controls
+from amqp_sansio.captures.replay.families import HISTORIES
+from amqp_sansio.captures.replay.history import History
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.recorder import Recorder
+from amqp_sansio.captures.tcp import Direction, Piece, TimeBack
+from amqp_sansio.engine.observer import Observer
+from amqp_sansio.engine.plain import Dumper, Loader
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.kernel.octets import pack, unpack
+from amqp_sansio.kernel.serials import MutableRangeSet
+
+VERSION: Final = 8
+"""Of the form; the one before is read, too."""
+
+MOST_OCTETS: Final = 1 << 30
+"""Of a state, unpacked."""
+
+_CLASSES: Final = (Controls, Conversation, Direction, Marks, MutableRangeSet, Past, Piece, Recorder, Talk, TimeBack)
+_MOVED: Final = ("_branches", "_heard", "_sessions")
+"""What a Recorder of version 7 kept itself; since then its history keeps it."""
+_SHARED: Final = ("_rows", "_talk")
+"""What both keep."""
+
+
+def _classes() -> dict[str, type]:
+    histories = HISTORIES.values()
+    kinds = (*_CLASSES, History, *histories, *[part for history in histories for part in history.PARTS])
+    return {kind.__name__: kind for kind in kinds}
+
+
+def _of_version_7(plain: tuple[object, ...], head: int) -> tuple[object, ...]:
+    """The same as version 8 has it."""
+    root, records = plain
+    made = list(records) if isinstance(records, tuple) else []
+    for place, record in enumerate(made):
+        if isinstance(record, tuple) and record[:1] == ("Recorder",):
+            kept = dict(record[1:])
+            made[place] = (
+                "Recorder",
+                *[each for each in record[1:] if each[0] not in (*_MOVED, "_late")],
+                ("history", ("object", len(made))),
+            )
+            history = [(name, kept[name]) for name in (*_MOVED, *_SHARED)]
+            made.append(("Sessions", *history, ("_head", head), ("late", kept["_late"])))
+    return root, tuple(made)
+
+
+class _Writer(Dumper):
+    def _value(self, value: object) -> object:
+        if type(value) is Observer:
+            return ("observer", value.snapshot())
+        return super()._value(value)
+
+
+class _Reader(Loader):
+    def _value(self, value: object) -> object:
+        if isinstance(value, tuple) and len(value) == 2 and value[0] == "observer":
+            return Observer.restore(value[1])
+        return super()._value(value)
+
+
+def write(state: object, given: Mapping[str, object]) -> bytes:
+    """The state as octets; what is `given` is left out."""
+    return bytes([VERSION]) + zlib.compress(pack(_Writer(_classes(), given).dump(state)), 1)
+
+
+def read(octets: bytes, given: Mapping[str, object]) -> object:
+    """The state again.  DecodeError for anything else than what `write` has written in this version or the one before."""
+    if not octets or octets[0] not in (VERSION - 1, VERSION):
+        found = octets[0] if octets else "none"
+        raise DecodeError("state of a replay", 0, f"its version is {found}, this library reads {VERSION - 1} and {VERSION}")
+    try:
+        unpacker = zlib.decompressobj()
+        plain = unpack(unpacker.decompress(octets[1:], MOST_OCTETS))
+        if not unpacker.eof or unpacker.unused_data:
+            raise ValueError("cut off, or something stands behind it")
+    except (zlib.error, ValueError) as error:
+        raise DecodeError("state of a replay", 1, f"cannot be read: {error}") from error
+    if not isinstance(plain, tuple):
+        raise DecodeError("state of a replay", 1, "cannot be read")
+    if octets[0] != VERSION:
+        try:
+            options = given.get("options")
+            plain = _of_version_7(plain, options.body_head if isinstance(options, ReplayOptions) else 0)
+        except (TypeError, ValueError, KeyError) as error:
+            raise DecodeError("state of a replay", 1, f"cannot be read: {error!r}") from error
+    return _Reader(_classes(), {}, None, given).load(plain)

@@ -1,0 +1,97 @@
+"""Local transactions of a session: rows of `transactions`, and which messages wait for them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.captures.replay.half import Half
+from amqp_sansio.captures.replay.message import Message
+from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.kernel.picking import ById
+from amqp_sansio.kernel.serials import RangeSet
+
+ENDING: Final = 8192
+"""Commits and rollbacks that are not complete; beyond it nobody hears any more what came of the oldest."""
+
+
+class Transaction:
+    """One transaction.  `accepted` are deliveries that were accepted in it, provisionally."""
+
+    __slots__ = ("accepted", "accepts", "begin", "commits", "end", "number", "transfers")
+
+    def __init__(self, number: int) -> None:
+        self.number: Final = number
+        self.begin: int | None = None
+        self.end: int | None = None
+        self.commits = False
+        self.transfers = 0
+        self.accepts = 0
+        self.accepted: list[Message] = []
+
+
+class Transactions:
+    """Those of one session, from tx.select on."""
+
+    __slots__ = ("_deliveries", "_ending", "_head", "_rows", "current")
+
+    def __init__(self, rows: Rows, head: tuple[str | None, int], deliveries: Half) -> None:
+        self._rows: Final = rows
+        self._head: Final = head
+        self._deliveries: Final = deliveries
+        self.current = Transaction(1)
+        self._ending: ById[Transaction] = ById()
+
+    def touch(self, time: int) -> Transaction:
+        """A command comes in the current transaction."""
+        current = self.current
+        if current.begin is None:
+            current.begin = time
+        return current
+
+    def ends(self, time: int, id: int | None, commits: bool) -> None:
+        """tx.commit or tx.rollback comes."""
+        ending = self.touch(time)
+        ending.end = time
+        ending.commits = commits
+        self.current = Transaction(ending.number + 1)
+        if id is None:
+            self._over(ending, "unknown", None)
+            return
+        gone = self._ending.push(id, ending, ENDING)
+        if gone is not None:
+            self._over(gone, "unknown", None)
+
+    def completed(self, ids: RangeSet, time: int) -> None:
+        """The broker says that commands are complete: commits and rollbacks may be among them."""
+        for ending in self._ending.take(ids) if self._ending else ():
+            self._over(ending, "committed" if ending.commits else "rolled-back", time)
+
+    def refused(self, id: int) -> None:
+        """The broker refuses a command."""
+        ending = self._ending.drop(id)
+        if ending is not None:
+            self._over(ending, "refused", None)
+
+    def finish(self, how: str) -> None:
+        """Nothing more comes; `how`: abandoned (the session ended), open or unknown."""
+        for ending in self._ending.values():
+            doubt = "in-doubt" if ending.commits else "abandoned" if how == "abandoned" else "open"
+            self._over(ending, "unknown" if how == "unknown" else doubt, None)
+        self._ending.clear()
+        current, self.current = self.current, Transaction(self.current.number + 1)
+        if current.begin is not None:
+            self._over(current, how, None)
+
+    def _over(self, ending: Transaction, outcome: str, time: int | None) -> None:
+        if outcome == "committed" and time is not None:
+            self._deliveries.sealed(ending.accepted, time)
+        elif outcome in ("rolled-back", "refused", "abandoned"):
+            self._deliveries.reopened(ending.accepted)
+        else:
+            self._deliveries.doubted(ending.accepted)
+        end, latency = ending.end, None
+        if time is not None and end is not None:
+            latency = time - end if time >= end else None
+        begin = end if ending.begin is None else ending.begin
+        counts = ending.transfers, ending.accepts
+        self._rows.transactions.append((begin, *self._head, ending.number, end, time, latency, outcome, *counts))

@@ -1,0 +1,129 @@
+"""Events as rows: one for each protocol header, control, command, method or opaque part."""
+
+from __future__ import annotations
+
+from typing import Final, NotRequired, TypedDict
+
+from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.plain import Json, fields, struct
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, MethodSeen, OpaqueSeen
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.wire.headers import decode_headers
+
+
+class Row(TypedDict):
+    """One line of `decode --json`."""
+
+    file: str
+    packet: int
+    time: int
+    connection: str
+    speaker: str
+    channel: int | None
+    kind: str
+    verb: str | None
+    command_id: int | None
+    sync: bool
+    complete: bool
+    fields: dict[str, Json]
+    headers: list[Json]
+    body_octets: int
+    body: NotRequired[str]
+    body_hex: NotRequired[str]
+
+
+BODIES: Final = ("none", "text", "hex")
+"""How a row has the body of a message: not at all; as `body` where it is UTF-8, else as `body_hex`; as `body_hex`."""
+
+
+def row_of(file: str, connection: str, heard: Heard, secrets: bool = False, bodies: str = "none") -> Row | None:
+    """The row of one thing heard; None for violations and notes, which `check` is for.
+
+    Without `secrets` SASL responses and challenges are given as their length in octets.  `bodies` is one of BODIES.
+    """
+    said = heard.said
+    row: Row = {
+        "file": file,
+        "packet": heard.packet,
+        "time": heard.time,
+        "connection": connection,
+        "speaker": heard.speaker,
+        "channel": None,
+        "kind": "command",
+        "verb": None,
+        "command_id": None,
+        "sync": False,
+        "complete": True,
+        "fields": {},
+        "headers": [],
+        "body_octets": 0,
+    }
+    if isinstance(said, CommandSeen):
+        row["channel"] = said.channel
+        row["verb"] = said.verb
+        row["command_id"] = said.id
+        row["sync"] = bool(said.sync)
+        row["complete"] = said.complete
+        if said.command is not None:
+            row["fields"] = fields(said.command, secrets)
+        if said.header:
+            row["headers"] = headers_of(said.header)
+        if said.body:
+            row["body_octets"] = len(said.body)
+    elif isinstance(said, MethodSeen):
+        row["kind"] = "method"
+        row["channel"] = said.channel
+        row["verb"] = said.verb
+        row["complete"] = said.complete
+        if said.method is not None:
+            row["fields"] = fields(said.method, secrets)
+        if said.header is not None:
+            row["headers"] = [properties_of(said.verb, said.properties, said.header)]
+        if said.body:
+            row["body_octets"] = len(said.body)
+    elif isinstance(said, ControlSeen):
+        row["kind"] = "control"
+        row["channel"] = said.channel
+        row["verb"] = said.verb
+        row["complete"] = said.complete
+        if said.control is not None:
+            row["fields"] = fields(said.control, secrets)
+    elif isinstance(said, HeaderSeen):
+        row["kind"] = "header"
+        row["complete"] = len(said.octets) == 8
+        row["fields"] = {"octets": said.octets.hex(), "version": said.version}
+    elif isinstance(said, OpaqueSeen):
+        row["kind"] = "opaque"
+        row["fields"] = {"reason": said.reason}
+    else:
+        return None
+    if bodies != "none" and row["body_octets"] and isinstance(said, CommandSeen | MethodSeen):
+        _add_body(row, bytes(said.body or b""), bodies == "text")
+    return row
+
+
+def _add_body(row: Row, body: bytes, as_text: bool) -> None:
+    if as_text:
+        try:
+            row["body"] = body.decode()
+        except UnicodeDecodeError:
+            pass
+        else:
+            return
+    row["body_hex"] = body.hex()
+
+
+def properties_of(verb: str, properties: Value | None, header: bytes) -> Json:
+    """What a content header holds; its octets as they are when it cannot be read."""
+    if properties is None:
+        return {"struct": None, "octets": header.hex()}
+    return {"struct": f"{verb.partition('.')[0]}.properties", **fields(properties)}
+
+
+def headers_of(segment: bytes) -> list[Json]:
+    """The structs of a header segment; its octets as they are when they cannot be read."""
+    try:
+        return [struct(each) for each in decode_headers(segment, 0, len(segment))]
+    except DecodeError:
+        return [{"struct": None, "octets": segment.hex()}]

@@ -1,0 +1,184 @@
+"""Splits of large capture files: parts that can be read alone, and each of which ends exactly where the next one starts.
+
+Two ways lead to them.  The index goes over every header of the file, which is exact and takes a second for some two
+gigabytes.  Resynchronisation looks at each place where a split should begin for the next record, which takes milliseconds for
+any file; that it was right shows when the split before has been read, and must end there.
+
+A split knows the latest time before it, so that a clock that steps back keeps the order of the file across the borders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from mmap import mmap
+from typing import Final, NamedTuple
+
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import is_remote, size_of
+from amqp_sansio.captures.stretches import Stretch, beginning, mapped, over_file, over_map
+from amqp_sansio.captures.walk import Walk
+
+SPLIT_OCTETS: Final = 32 * 1024 * 1024
+"""Octets of a split, unless told otherwise."""
+LEAST_SPLIT_OCTETS: Final = 4096
+"""No split is asked to be smaller."""
+NO_TIME: Final = -(2**62)
+"""Earlier than any packet, in ns since 1970 UTC."""
+
+INDEX: Final = "read it with an exact index (resync off)"
+"""What helps against a SplitError, and how its text ends."""
+
+
+class SplitError(CaptureError):
+    """A split does not end where the next one starts: resynchronisation was misled, or the file has changed.
+
+    What was read behind that place must not be used; an exact index (`resync` off) reads it rightly.  `octet` and `walk` are
+    where and how the split has ended.
+    """
+
+    def __init__(self, file: str, octet: int, rule: str, walk: Walk) -> None:
+        super().__init__(file, 0, octet, rule)
+        self.walk: Final = walk
+        self.before = 0
+        """Time of the last packet before it, ns since 1970 UTC, for a reader that goes on from there."""
+
+    def __reduce__(self) -> tuple[type[SplitError], tuple[str, int, str, Walk]]:  # type: ignore[override]
+        return type(self), (self.file, self.octet, self.rule, self.walk)
+
+
+class Split(NamedTuple):
+    """Part of a file: the records that start from `start` on and before `stop`.
+
+    `walk` is how to go over them (None: the file tells, from its start); `stop` and `following` are where and how the next
+    split goes on, None for the last one.  `before` is the time of the packet before it, where the first record may be damaged;
+    `latest` the latest time of all packets before it, as far as it is known: by the index all of them, else the first of each
+    split.
+    Plain values: it travels to its reader.
+    """
+
+    path: str
+    file_id: int
+    start: int = 0
+    walk: Walk | None = None
+    stop: int | None = None
+    following: Walk | None = None
+    before: int = 0
+    latest: int = NO_TIME
+
+    def landed(self, at: int, walk: Walk) -> None:
+        """Told where reading has ended, and with what walk.  SplitError when the next split does not start so."""
+        if self.stop is not None and (at != self.stop or walk != self.following):
+            how = f"ends at octet {at}" if at != self.stop else "ends with other interfaces"
+            text = f"the split from octet {self.start} on {how} where the next one starts at {self.stop}"
+            raise SplitError(self.path, at, f"{text}: {INDEX}", walk)
+
+
+def splits(path: str, file_id: int, octets: int = SPLIT_OCTETS, resync: bool = False) -> list[Split]:
+    """The splits of a file, each of about so many octets.
+
+    With `resync` they are found without reading the file.  A file that is compressed, small or cannot be read is one split: its
+    reader reports what is wrong.
+    """
+    whole = [Split(path, file_id)]
+    if is_remote(path) or size_of(path) <= octets:  # not opened: there may be very many
+        return whole
+    try:
+        mapping = mapped(path)
+        if mapping is None or len(mapping) <= octets:
+            return whole
+        walk, at = beginning(mapping, len(mapping))
+    except (CaptureError, ValueError):
+        return whole
+    return _found(path, file_id, octets, resync, Split(path, file_id), (at, walk))
+
+
+def over_split(split: Split) -> Iterator[Stretch]:
+    """The stretches of a split.  SplitError after the last one when the next split does not start where they end.
+
+    CaptureError when the file cannot be opened any more, or has become shorter than the split.
+    """
+    if split.walk is None and split.stop is None:
+        yield from over_file(split.path)
+        return
+    mapping = mapped(split.path)
+    size = 0 if mapping is None else len(mapping)
+    if mapping is None or size <= split.start or (split.stop is not None and split.stop > size):
+        raise CaptureError(split.path, 0, size, f"the file has {size} octets; it had more when its splits were made")
+    walk, at = split.walk, split.start
+    if walk is None:
+        try:
+            walk, at = beginning(mapping, size)
+        except ValueError as error:
+            raise CaptureError(split.path, 0, 0, str(error)) from error
+    for stretch in over_map(mapping, walk, at, size if split.stop is None else split.stop):
+        yield stretch
+        at, walk = stretch.next, stretch.after
+    split.landed(at, walk)
+
+
+def reindexed(split: Split, error: SplitError, octets: int = SPLIT_OCTETS) -> list[Split]:
+    """The rest of the file behind `split`, of which reading has ended with `error`, by an exact index."""
+    at, walk = error.octet, error.walk
+    if at >= _size(split.path):
+        return []
+    return _found(
+        split.path, split.file_id, octets, False, split._replace(start=at, walk=walk, before=error.before), (at, walk)
+    )
+
+
+def _size(path: str) -> int:
+    mapping = mapped(path)
+    return 0 if mapping is None else len(mapping)
+
+
+def _found(path: str, file_id: int, octets: int, resync: bool, first: Split, begin: tuple[int, Walk]) -> list[Split]:
+    mapping = mapped(path)
+    assert mapping is not None
+    end = len(mapping)
+    at, walk = begin
+    found = [first._replace(stop=None, following=None)]
+    octets = max(octets, LEAST_SPLIT_OCTETS)
+    peak = first.latest
+    if resync:
+        walk, packets = _settled(mapping, at, walk)
+        peak = _later(peak, mapping, walk, packets)
+    border = (at // octets + 1) * octets
+    while border < end:
+        if resync:
+            place = walk.find(mapping, border, end, True)
+            if place is None:
+                break
+            at = place
+        else:
+            for stretch in over_map(mapping, walk, at, border):
+                peak = _later(peak, mapping, stretch.walk, stretch.positions)
+                at, walk = stretch.next, stretch.after
+            # A damaged record belongs to the split before it: every split but the first begins with a good one.
+            while at < end and (probe := walk.run(mapping, at, at + 1, end, True)).problem is not None:
+                for stretch in over_map(mapping, walk, at, probe.next + 1):
+                    peak = _later(peak, mapping, stretch.walk, stretch.positions)
+                    at, walk = stretch.next, stretch.after
+            if at >= end:
+                break
+        found[-1] = found[-1]._replace(stop=at, following=walk)
+        found.append(Split(path, file_id, at, walk, latest=peak))
+        if resync:
+            peak = _later(peak, mapping, walk, walk.run(mapping, at, at + 1, end, True).positions)
+        border = (at // octets + 1) * octets
+    return found
+
+
+def _later(peak: int, mapping: mmap, walk: Walk, positions: list[int]) -> int:
+    """The latest time up to and with these packets."""
+    from amqp_sansio.captures.columns.heads import records
+
+    return max(peak, int(records(mapping, walk, positions).time.max())) if positions else peak
+
+
+def _settled(mapping: mmap, at: int, walk: Walk) -> tuple[Walk, list[int]]:
+    """The walk for what comes after the first packet of a file, and where that one is."""
+    for stretch in over_map(mapping, walk, at, len(mapping)):
+        if stretch.positions:
+            return stretch.walk, stretch.positions[:1]
+        walk = stretch.after
+    return walk, []

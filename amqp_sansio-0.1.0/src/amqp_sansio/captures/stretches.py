@@ -1,0 +1,202 @@
+"""A capture file, or a split of one, in stretches: some megabytes of octets, the records in them, what is wrong behind them.
+
+Files are mapped into memory; what is compressed, or cannot be mapped, is read through a window.  Wherever records cannot be
+followed the rest is read from where they can be found again.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
+from typing import BinaryIO, Final, NamedTuple
+
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import is_remote
+from amqp_sansio.captures.pcap import MAGICS
+from amqp_sansio.captures.pcapng import MAGIC, MAX_BLOCK_OCTETS
+from amqp_sansio.captures.reader import no_capture, open_capture
+from amqp_sansio.captures.walk import CHAIN_REACH, Octets, Walk
+from amqp_sansio.captures.walk_pcap import HEADER_OCTETS, pcap_walk
+from amqp_sansio.captures.walk_pcapng import PcapngWalk
+
+STRETCH_OCTETS: Final = 4 * 1024 * 1024
+"""Octets of the file in one stretch, the last record not counted."""
+WINDOW_OCTETS: Final = 2 * STRETCH_OCTETS
+"""Octets of a stream that are read ahead; more only for the record that does not fit."""
+SEARCH_OCTETS: Final = CHAIN_REACH + MAX_BLOCK_OCTETS + STRETCH_OCTETS
+"""Octets of a stream that are read ahead behind a damaged place, to find the next record."""
+
+
+class Stretch(NamedTuple):
+    """Records of packets at `positions` of `octets`, whose first octet is the one at `base` of the file.
+
+    `problem` is what is wrong behind them, and where in the file; `next` is where in the file it goes on, with `after`.
+    """
+
+    octets: Octets
+    base: int
+    walk: Walk
+    positions: list[int]
+    next: int
+    after: Walk
+    problem: tuple[int, str] | None = None
+
+
+def mapped(path: str) -> mmap | None:
+    """The file in memory; None when it cannot be mapped (a pipe, an empty file, a URI).  CaptureError: it cannot be opened."""
+    if is_remote(path):
+        return None
+    try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            return None  # not opened even: who writes into it would lose a reader
+        with open(path, "rb") as stream:
+            return mmap(stream.fileno(), 0, access=ACCESS_READ)
+    except ValueError as error:
+        if "\0" in path:
+            raise CaptureError(path, 0, 0, f"cannot be opened: {error}") from error
+        return None
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+            raise CaptureError(path, 0, 0, f"cannot be opened: {error.strerror}") from error
+        return None
+
+
+def beginning(octets: Octets, end: int) -> tuple[Walk, int]:
+    """How to go over a file that starts with these octets, and from where.  ValueError says why it cannot be read."""
+    magic = bytes(octets[:4])
+    if magic == MAGIC:
+        return PcapngWalk(), 0
+    if magic not in MAGICS:
+        raise ValueError(no_capture(magic))
+    walk, problem = pcap_walk(octets, end)
+    if walk is None:
+        raise ValueError(problem)
+    return walk, HEADER_OCTETS
+
+
+def over_map(octets: mmap, walk: Walk, at: int, stop: int) -> Iterator[Stretch]:
+    """From the record at `at` to the first one that starts at `stop` or behind it."""
+    end = len(octets)
+    while at < stop:
+        run = walk.run(octets, at, min(stop, at + STRETCH_OCTETS), end, True)
+        after = walk if run.changed is None else run.changed
+        problem = None
+        following = run.next
+        if run.problem is not None:
+            problem = (run.next, run.problem)
+            if run.resume is not None:
+                following = run.resume
+            else:
+                found = after.find(octets, run.next + 1, end, True)
+                following = end if found is None else found
+        yield Stretch(octets, 0, walk, run.positions, following, after, problem)
+        at, walk = following, after
+
+
+def over_stream(stream: BinaryIO, name: str) -> Iterator[Stretch]:
+    """A whole file, read once from its start.  What is no capture gives a problem and nothing else."""
+    window = _Window(stream, name)
+    window.fill(WINDOW_OCTETS)
+    try:
+        walk, at = beginning(window.octets, len(window.octets))
+    except ValueError as error:
+        yield Stretch(b"", 0, PcapngWalk(), [], 0, PcapngWalk(), window.trouble or (0, str(error)))
+        return
+    while True:
+        final = window.final
+        end = len(window.octets)
+        run = walk.run(window.octets, at, min(end, at + STRETCH_OCTETS), end, final)
+        after = walk if run.changed is None else run.changed
+        problem, following = None, run.next
+        if run.problem is not None:
+            problem = (window.base + run.next, run.problem)
+            following = run.resume if run.resume is not None else run.next + 1
+        ended = final and window.trouble is not None and (run.problem is not None or run.next >= end)
+        yield Stretch(
+            window.octets, window.base, walk, run.positions, window.base + following, after, None if ended else problem
+        )
+        if ended:  # the stream broke here: that is what is wrong, not the record that it cut
+            yield Stretch(b"", 0, after, [], window.base + end, after, window.trouble)
+            return
+        if run.over:
+            return
+        walk, at = after, following
+        if run.problem is not None and run.resume is None:
+            window.drop(at)
+            at = window.search(walk)
+        if final and at >= len(window.octets):
+            return
+        if run.more or at >= len(window.octets) - STRETCH_OCTETS:
+            window.drop(at)
+            at = 0
+            window.fill(max(WINDOW_OCTETS, 2 * len(window.octets)) if run.more and not run.positions else WINDOW_OCTETS)
+
+
+class _Window:
+    """Octets of a stream: `octets`, of which the first is the one at `base`.  `trouble` is what made it end early."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self.octets = b""
+        self.base = 0
+        self.final = False
+        self.trouble: tuple[int, str] | None = None
+        self._stream: Final = stream
+        self._name: Final = name
+
+    def fill(self, octets: int) -> None:
+        """Read until there are so many octets, or the stream ends."""
+        parts, length = [self.octets], len(self.octets)
+        while length < octets and not self.final:
+            try:
+                part = self._stream.read(octets - length)
+            except OSError as error:
+                self.trouble = (self.base + length, f"cannot be read: {error.strerror or error}")
+                part = b""
+            if not part:
+                self.final = True
+            parts.append(part)
+            length += len(part)
+        if len(parts) > 1:
+            self.octets = b"".join(parts)
+
+    def drop(self, octets: int) -> None:
+        """Forget the first so many octets."""
+        self.octets = self.octets[octets:]
+        self.base += octets
+
+    def search(self, walk: Walk) -> int:
+        """Where in the octets the next record starts, reading on as far as needed; their end when there is none."""
+        while True:
+            self.fill(SEARCH_OCTETS)
+            end = len(self.octets)
+            found = walk.find(self.octets, 0, end, self.final)
+            # What starts in the first octets has been tried against all that it could need.
+            if found is not None and (self.final or found < STRETCH_OCTETS):
+                return found
+            if self.final:
+                return end
+            self.drop(STRETCH_OCTETS)
+
+
+def over_file(path: str) -> Iterator[Stretch]:
+    """A whole file of any kind from its start.  What cannot be opened or is no capture gives a problem and nothing else."""
+    try:
+        octets = mapped(path)
+        if octets is not None:
+            walk, at = beginning(octets, len(octets))
+            yield from over_map(octets, walk, at, len(octets))
+            return
+    except CaptureError as error:
+        yield Stretch(b"", 0, PcapngWalk(), [], 0, PcapngWalk(), (0, error.rule))
+        return
+    except ValueError:  # compressed, or no capture: the stream tells
+        pass
+    try:
+        stream = open_capture(path)
+    except CaptureError as error:
+        yield Stretch(b"", 0, PcapngWalk(), [], 0, PcapngWalk(), (0, error.rule))
+        return
+    with stream:
+        yield from over_stream(stream, path)

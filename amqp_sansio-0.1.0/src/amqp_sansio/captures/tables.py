@@ -1,0 +1,398 @@
+"""All tables that captures are turned into: their columns stand here once, for Arrow, Spark and the docs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.captures.schema import Column, Table, Type, at, exactly
+
+SCHEMA_VERSION: Final = 2
+"""Grows when a column changes its name, type or meaning; the manifest names it.  `captures.former` reads version 1."""
+
+
+PARTITIONS: Final = ("capture_date", "broker")
+"""The columns that become folders on disk, in this order."""
+
+COMMON: Final = (
+    Column("capture", Type.STRING, "The capture in which the connection was first heard.", nullable=False),
+    Column("broker", Type.STRING, "Name given to the broker, otherwise its address and port.", nullable=False),
+    Column("capture_date", Type.DATE, "Day (UTC) of `ts`.", nullable=False),
+    Column(
+        "connection",
+        Type.LONG,
+        "One TCP connection: hash of addresses, ports, how often they were used before, and the SYN or first packet.",
+        nullable=False,
+    ),
+)
+"""The first columns of every table."""
+
+
+def _passed(name: str, text: str) -> Column:
+    return Column(name, Type.LONG, text, "ns")
+
+
+def _ts(text: str) -> tuple[Column, Column]:
+    return exactly("ts", text, nullable=False)
+
+
+_DIRECTION: Final = Column("direction", Type.STRING, "Who speaks: C the client, S the server.", nullable=False)
+_SESSION: Final = Column("session", Type.STRING, "Name of the session; hex digits behind 0x when it is no text; null unknown.")
+_CHANNEL: Final = Column("channel", Type.INT, "Channel.", nullable=False)
+_FILE: Final = Column("file_id", Type.INT, "File of the packet: its place in the manifest's list.")
+_OFFSET: Final = Column("file_offset", Type.LONG, "Where the packet's record starts in the file, uncompressed.", "octets")
+_STREAM: Final = Column("stream_offset", Type.LONG, "Where it starts in what the speaker said.", "octets", nullable=False)
+
+
+def _count(name: str, text: str, unit: str = "", nullable: bool = False) -> Column:
+    return Column(name, Type.LONG, text, unit, nullable)
+
+
+CONNECTIONS: Final = Table(
+    "connections",
+    "AMQP connection",
+    "Who talked to whom, what was agreed on, how it ended, how much was said.",
+    (
+        *COMMON,
+        *_ts("First packet."),
+        Column("name", Type.STRING, "client>server#n, n counting those on the same ports that spoke AMQP.", nullable=False),
+        Column("client", Type.STRING, "Address and port of the client.", nullable=False),
+        Column("server", Type.STRING, "Address and port of the server.", nullable=False),
+        Column("protocol", Type.STRING, "Version of AMQP, from the protocol header; null unknown."),
+        Column("from_start", Type.BOOL, "Whether it was heard from its first octet.", nullable=False),
+        at("ended_at", "Last packet.", nullable=False),
+        at("opened_at", "When the server said open-ok."),
+        Column(
+            "ending",
+            Type.STRING,
+            "How it ended: close (agreed), eof (TCP only), reset, open (it had not ended in the capture).",
+            nullable=False,
+        ),
+        Column("close_by", Type.STRING, "Who said connection.close first: C or S."),
+        Column("close_code", Type.INT, "Its reply-code."),
+        Column("close_text", Type.STRING, "Its reply-text."),
+        Column("mechanism", Type.STRING, "SASL mechanism that the client chose."),
+        Column("virtual_host", Type.STRING, "Virtual host that the client opened."),
+        Column("channel_max", Type.INT, "Agreed on with tune-ok."),
+        Column("frame_max", Type.INT, "Agreed on with tune-ok.", "octets"),
+        Column("heartbeat_s", Type.INT, "Agreed on with tune-ok; 0 none.", "s"),
+        _count("packets", "Packets that belong to it."),
+        _count("octets_by_client", "Octets of the client's stream that were captured.", "octets"),
+        _count("octets_by_server", "Octets of the server's stream that were captured.", "octets"),
+        _count("repeated_octets", "Payload octets captured beyond those: sent again or overlapping.", "octets"),
+        _count("gaps", "Places at which octets are missing."),
+        _count("lost_by_client", "Octets of the client's stream that are missing.", "octets"),
+        _count("lost_by_server", "Octets of the server's stream that are missing.", "octets"),
+        _count("opaque_octets", "Octets that were captured and could not be read.", "octets"),
+        _count("frames_by_client", "Frames that the client sent."),
+        _count("frames_by_server", "Frames that the server sent."),
+        _count("commands_by_client", "Commands that the client sent."),
+        _count("commands_by_server", "Commands that the server sent."),
+        _count("transfers_by_client", "Messages that the client sent."),
+        _count("transfers_by_server", "Messages that the server sent."),
+        Column("verbs_by_client", Type.COUNTS, "How often the client said each control and command.", nullable=False),
+        Column("verbs_by_server", Type.COUNTS, "How often the server said each control and command.", nullable=False),
+        _count("violations", "Violations by either side."),
+        _count("notes", "Notes, which accuse nobody."),
+        Column("not_judged", Type.STRING, "Why nothing in it was judged: TLS, another version, no frame; null: it was."),
+    ),
+)
+
+SESSIONS: Final = Table(
+    "sessions",
+    "attachment of a session to a channel",
+    "From attach to detach or to the end of what was heard; with the messages whose fate is in doubt.",
+    (
+        *COMMON,
+        *_ts("Attach; where none was heard, the first that was heard on the channel."),
+        _SESSION,
+        _CHANNEL,
+        at("attached_at", "When it was confirmed (session.attached)."),
+        at("detach_at", "When either side first said session.detach."),
+        at("ended_at", "When it ended: detached, or the last packet of the connection.", nullable=False),
+        Column(
+            "ending",
+            Type.STRING,
+            "detached; refused (the attach was); connection (it ended or broke with the session attached); open (it had not"
+            " ended in the capture); unknown (octets are missing).",
+            nullable=False,
+        ),
+        Column("detach_by", Type.STRING, "Who said session.detach first: C or S."),
+        Column("detach_code", Type.INT, "Code of session.detached."),
+        Column("timeout_s", Type.LONG, "Detached lifetime that was granted; 4294967295 without end.", "s"),
+        Column("demarcation", Type.STRING, "none, tx or dtx."),
+        Column("error_code", Type.INT, "Code of the first execution.exception."),
+        Column("error_text", Type.STRING, "Its description."),
+        _count("commands_by_client", "Commands that the client sent."),
+        _count("commands_by_server", "Commands that the server sent."),
+        _count("transfers_by_client", "Messages that the client sent."),
+        _count("transfers_by_server", "Messages that the server sent."),
+        Column(
+            "in_doubt_by_client",
+            Type.RANGES,
+            "Messages that the client published and of which nobody heard that they are complete; null unknown.",
+        ),
+        Column(
+            "in_doubt_by_server",
+            Type.RANGES,
+            "Messages that the client acquired and of which nobody heard that they are settled; null unknown.",
+        ),
+        _count("in_doubt", "How many messages these are; null unknown.", nullable=True),
+    ),
+)
+
+COMMANDS: Final = Table(
+    "commands",
+    "command, transfers included",
+    "What was asked for and when it was complete.",
+    (
+        *COMMON,
+        *_ts("First octet."),
+        _DIRECTION,
+        _SESSION,
+        _CHANNEL,
+        Column("command_id", Type.LONG, "Id in its sender's stream; null unknown."),
+        Column("verb", Type.STRING, 'Class and name, "message.transfer"; numbers where it has no name.', nullable=False),
+        Column("sync", Type.BOOL, "Whether prompt completion was asked for.", nullable=False),
+        Column("whole", Type.BOOL, "Whether it came whole and could be read.", nullable=False),
+        Column("arguments", Type.STRING, "Its fields as JSON; null for transfers, which `messages` describes."),
+        Column("octets", Type.INT, "Size with header and body, without frame headers.", "octets", nullable=False),
+        at("last_octet_at", "Last octet.", nullable=False),
+        at("completed_at", "When the other side said that it is complete."),
+        _passed("complete_latency_ns", "`completed_at` - `last_octet_at`, counted in nanoseconds; null where time went back."),
+        at("result_at", "When its result came."),
+        Column("result", Type.STRING, "Its result as JSON."),
+        Column(
+            "outcome",
+            Type.STRING,
+            "completed; refused (execution.exception names it); open (nothing was heard until the end: in doubt); unknown"
+            " (octets are missing, or it was not heard from the beginning).",
+            nullable=False,
+        ),
+        Column("error_code", Type.INT, "Why it was refused."),
+        Column("error_text", Type.STRING, "Why it was refused, in the words of who refused."),
+        _STREAM,
+        _FILE,
+        _OFFSET,
+    ),
+)
+
+MESSAGES: Final = Table(
+    "messages",
+    "transfer, in either direction",
+    "C: published to the broker. S: delivered by it. What became of it and when.",
+    (
+        *COMMON,
+        *_ts("First octet of the transfer: when it was sent."),
+        _DIRECTION,
+        _SESSION,
+        _CHANNEL,
+        Column("transfer_id", Type.LONG, "Its command id; null unknown."),
+        Column("destination", Type.STRING, "Exchange (published) or subscription (delivered) as the transfer says it."),
+        Column("exchange", Type.STRING, "Exchange that it was published to."),
+        Column("routing_key", Type.STRING, "Routing key."),
+        Column("queue", Type.STRING, "Queue of the subscription that it was delivered to; null unknown or published."),
+        Column("message_id", Type.STRING, "UUID that its publisher gave it."),
+        Column("correlation_id", Type.STRING, "Text; hex digits behind 0x when it is none."),
+        Column("content_type", Type.STRING, "MIME type."),
+        Column("priority", Type.INT, "0 to 9; null: the default, 4."),
+        Column("durable", Type.BOOL, "Whether it is persistent; null unknown.", nullable=True),
+        Column("redelivered", Type.BOOL, "Whether the broker says that somebody may have had it; null unknown."),
+        Column("ttl_ms", Type.LONG, "Time to live.", "ms"),
+        Column("accept_mode", Type.STRING, "explicit or none; null unknown."),
+        Column("acquire_mode", Type.STRING, "pre-acquired or not-acquired; null unknown."),
+        Column("header_octets", Type.INT, "Size of its header segment.", "octets", nullable=False),
+        Column("body_octets", Type.INT, "Size of its body.", "octets", nullable=False),
+        Column("body_head", Type.BINARY, "First octets of its body, if they were asked for (--payload head:N)."),
+        at("first_octet_at", "First octet of its header or body: the packet that ended the command."),
+        *exactly("last_octet_at", "Last octet.", nullable=False),
+        at("acquired_at", "When its recipient held it: with the transfer, or by message.acquire."),
+        at("accepted_at", "When it was accepted."),
+        at("rejected_at", "When it was rejected."),
+        at("released_at", "When it was released."),
+        at("completed_at", "When its recipient said that the transfer is complete."),
+        at("settled_at", "When its fate was sealed: accepted, rejected, released, or complete where no accept is asked for."),
+        _passed("settle_latency_ns", "`settled_at` - `last_octet_at`, counted in nanoseconds; null where time went back."),
+        Column(
+            "outcome",
+            Type.STRING,
+            "accepted, rejected, released; completed (no accept came or was asked for); refused (execution.exception names it);"
+            " open (nothing was heard until the end: in doubt); unknown (octets are missing, or not heard from the beginning).",
+            nullable=False,
+        ),
+        Column("reject_code", Type.INT, "Code of message.reject."),
+        Column("reject_text", Type.STRING, "Its text."),
+        Column("transaction", Type.LONG, "Number of the local transaction (see `transactions`) that it was published in."),
+        Column("xid", Type.STRING, "Branch (see `dtx`) that it was published in."),
+        Column("settled_transaction", Type.LONG, "Number of the local transaction in which it was accepted."),
+        Column("settled_xid", Type.STRING, "Branch in which it was accepted."),
+        _STREAM,
+        _FILE,
+        _OFFSET,
+    ),
+)
+
+CREDIT: Final = Table(
+    "credit",
+    "change of the credit of a subscription",
+    "Grants, stops, and the moments at which credit ran out and came back. Deliveries in between have no row.",
+    (
+        *COMMON,
+        *_ts("When it was said; for exhausted: the delivery that used the last credit."),
+        Column("direction", Type.STRING, "The subscriber, to whom credit belongs: C or S.", nullable=False),
+        _SESSION,
+        _CHANNEL,
+        Column("destination", Type.STRING, "Name of the subscription.", nullable=False),
+        Column("queue", Type.STRING, "Its queue; null unknown."),
+        Column(
+            "event",
+            Type.STRING,
+            "subscribe, flow, stop, flush, set-flow-mode, cancel; exhausted; refilled (a window moved up from zero);"
+            " end (the session or the capture ended with credit at zero).",
+            nullable=False,
+        ),
+        Column("unit", Type.STRING, "Of flow: message or byte."),
+        Column("value", Type.LONG, "Of flow; 4294967295 without limit."),
+        Column("mode", Type.STRING, "credit or window."),
+        Column("message_credit", Type.LONG, "Messages that may be sent from here on; 4294967295 without limit; null unknown."),
+        Column(
+            "byte_credit", Type.LONG, "Octets that may be sent from here on; 4294967295 without limit; null unknown.", "octets"
+        ),
+        _passed("stalled_ns", "How long credit had been at zero when this ended it."),
+    ),
+)
+
+TRANSACTIONS: Final = Table(
+    "transactions",
+    "local transaction (class tx)",
+    "From tx.select or the end of the one before to commit or rollback; the last one of a session is usually open and empty.",
+    (
+        *COMMON,
+        *_ts("First command in it; where there is none, its end."),
+        _SESSION,
+        _CHANNEL,
+        Column("transaction", Type.LONG, "Number in its session, from 1.", nullable=False),
+        at("ended_at", "When commit or rollback was said."),
+        at("completed_at", "When that was complete."),
+        _passed("latency_ns", "`completed_at` - `ended_at`, counted in nanoseconds; null where time went back."),
+        Column(
+            "outcome",
+            Type.STRING,
+            "committed; rolled-back; in-doubt (commit was said and nothing was heard of it); refused; abandoned (the session"
+            " ended, which rolls back); open (the capture ended); unknown (octets are missing).",
+            nullable=False,
+        ),
+        _count("transfers", "Messages published in it."),
+        _count("accepts", "Deliveries accepted in it."),
+    ),
+)
+
+DTX: Final = Table(
+    "dtx",
+    "branch of a distributed transaction, as one connection speaks of it",
+    "What one connection asked of the branch and heard; the view `branches` puts connections together.",
+    (
+        *COMMON,
+        *_ts("When it was first named."),
+        Column("xid", Type.STRING, "format:global-id:branch-id, the ids in hex digits.", nullable=False),
+        at("start_at", "First dtx.start."),
+        at("end_at", "Last dtx.end."),
+        *exactly("prepare_at", "dtx.prepare."),
+        at("prepared_at", "Its result: ok."),
+        *exactly("decide_at", "dtx.commit or dtx.rollback."),
+        *exactly("decided_at", "Its result."),
+        Column("one_phase", Type.BOOL, "Whether commit asked for one phase."),
+        Column("timeout_s", Type.LONG, "The last dtx.set-timeout.", "s"),
+        Column("status", Type.STRING, "XA status of the last result: ok, rbrollback, rbtimeout, heurhaz, ... ."),
+        Column(
+            "outcome",
+            Type.STRING,
+            "committed; rolled-back; read-only; timed-out; heuristic; forgotten; prepared; active (started, not prepared);"
+            " failed (marked to be rolled back); unknown.",
+            nullable=False,
+        ),
+        Column("in_doubt", Type.BOOL, "Prepared without a decision heard, or decided without a result heard.", nullable=False),
+        _count("starts", "dtx.start, joins and resumes included."),
+        _count("transfers", "Messages published in it."),
+        _count("accepts", "Deliveries accepted in it."),
+        Column("error_code", Type.INT, "Code of the last execution.exception about it."),
+    ),
+)
+
+VIOLATIONS: Final = Table(
+    "violations",
+    "thing found: a violation, a note, or damage of a file",
+    "Who broke which rule, what was said and what would have been legal; notes accuse nobody.",
+    (
+        *COMMON,
+        *_ts("The packet."),
+        Column("direction", Type.STRING, "Who said it: C or S; null for damage of a file."),
+        Column("level", Type.STRING, "violation (accuses the speaker), note (nobody), damage (a file).", nullable=False),
+        Column("rule", Type.STRING, "Path of the specification's rule, or a short name.", nullable=False),
+        Column("said", Type.STRING, "What was said.", nullable=False),
+        Column("legal", Type.STRINGS, "What would have been legal.", nullable=False),
+        Column("text", Type.STRING, "One sentence.", nullable=False),
+        Column("code", Type.INT, "Error code that goes with it; 0 none."),
+        Column("channel", Type.INT, "Channel, if one is concerned."),
+        Column("stream_offset", Type.LONG, "Where it is in what the speaker said.", "octets"),
+        _FILE,
+        _OFFSET,
+    ),
+)
+
+CONTROLS: Final = Table(
+    "controls",
+    "control",
+    "What connection and sessions are run with: opening, attach, detach, command-point, close and so on.  Of completed,"
+    " known-completed, confirmed, flush and heartbeat only the eight before and after a violation; `connections` counts all.",
+    (
+        *COMMON,
+        *_ts("The packet that brought its last octet."),
+        _DIRECTION,
+        _CHANNEL,
+        Column("verb", Type.STRING, 'Class and name, "session.attach"; numbers where it has no name.', nullable=False),
+        Column("arguments", Type.STRING, "Its fields as JSON, of secret ones their length in octets; null: it cannot be read."),
+        _STREAM,
+        _FILE,
+        _OFFSET,
+    ),
+)
+
+FRAMES: Final = Table(
+    "frames",
+    "frame",
+    "Every frame as it was cut; much, so only on request.",
+    (
+        *COMMON,
+        *_ts("The packet that brought its last octet."),
+        _DIRECTION,
+        _STREAM,
+        _CHANNEL,
+        Column("track", Type.INT, "0 controls, 1 commands.", nullable=False),
+        Column("type", Type.STRING, "control, command, header or body.", nullable=False),
+        Column("first_segment", Type.BOOL, "Flag B.", nullable=False),
+        Column("last_segment", Type.BOOL, "Flag E.", nullable=False),
+        Column("first_frame", Type.BOOL, "Flag b.", nullable=False),
+        Column("last_frame", Type.BOOL, "Flag e.", nullable=False),
+        Column("octets", Type.INT, "Its size, with the frame header.", "octets", nullable=False),
+        Column("verb", Type.STRING, "What the first frame of a control or command says."),
+        _FILE,
+        _OFFSET,
+    ),
+    default=False,
+)
+
+TABLES: Final[dict[str, Table]] = {
+    table.name: table
+    for table in (CONNECTIONS, SESSIONS, COMMANDS, MESSAGES, CREDIT, TRANSACTIONS, DTX, VIOLATIONS, CONTROLS, FRAMES)
+}
+"""Every table by its name."""
+
+DEFAULT_TABLES: Final = tuple([table.name for table in TABLES.values() if table.default])
+"""Those that are written when nobody asks for others."""
+
+CAPTURE_COLUMNS: Final = frozenset(
+    {"capture", "file_id", "file_offset", "packets", "repeated_octets", "capture_date"}
+    | {column.name for table in TABLES.values() for column in table.columns if column.type is Type.TIME}
+    | {name for table in TABLES.values() for name in table.names if name.endswith("_ns")}
+)
+"""Columns about the capture, not the conversation: packets, places in files and times."""

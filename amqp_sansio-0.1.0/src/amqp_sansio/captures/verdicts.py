@@ -1,0 +1,270 @@
+"""A capture file as a stream of verdicts: for each connection, who broke the protocol and what else is worth knowing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, TypedDict
+
+from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Witness
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.findings import NOTE, VIOLATION, Finding, finding_of
+from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.packet import Warn
+from amqp_sansio.captures.reader import read_packets
+from amqp_sansio.captures.replay.doubt import Doubt
+from amqp_sansio.captures.replay.headers import properties_of
+from amqp_sansio.captures.replay.message import Properties
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.recorder import Recorder
+from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.source import Told
+from amqp_sansio.engine.observer import Observer
+from amqp_sansio.engine.quick import Answered, Transfers
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
+from amqp_sansio.wire.repeated_headers import Headers
+
+FINDINGS: Final = 1000
+"""Findings kept for one connection; one more note counts the rest."""
+
+CLEAN: Final = "clean"
+VIOLATIONS: Final = "violations"
+NOT_JUDGED: Final = "not judged"
+
+_ROWS: Final = 256
+"""Rows of a connection that wait to be dropped."""
+
+
+class Verdict(NamedTuple):
+    """The verdict about one connection.
+
+    `not_judged` says why nothing in it was judged, None when something was; `octets` and `unread` are those of the client and
+    of the server that were captured, and that could not be read; `doubt` is what a person may have lost; `methods` counts the
+    methods on the channels of a dialect without commands.
+    """
+
+    connection: str
+    dialect: str | None
+    findings: list[Finding]
+    packet: int
+    controls: int
+    commands: int
+    octets: tuple[int, int]
+    not_judged: str | None
+    unread: tuple[int, int]
+    doubt: Doubt
+    methods: int = 0
+
+    @property
+    def verdict(self) -> str:
+        """ "violations", "not judged" or "clean": nobody broke a rule in what could be read."""
+        if any(each.level == VIOLATION for each in self.findings):
+            return VIOLATIONS
+        return CLEAN if self.not_judged is None else NOT_JUDGED
+
+
+class DoubtRow(TypedDict):
+    """What is in doubt on a connection as JSON shows it."""
+
+    publishes: int
+    deliveries: int
+    branches: list[str]
+    commits: int
+
+
+class VerdictRow(TypedDict):
+    """One line of `check --json`."""
+
+    file: str
+    connection: str
+    dialect: str | None
+    verdict: str
+    not_judged: str | None
+    octets: int
+    unread_octets: int
+    in_doubt: DoubtRow
+    findings: list[FindingRow]
+
+
+class FindingRow(TypedDict):
+    """A finding as JSON shows it."""
+
+    level: str
+    speaker: str
+    packet: int
+    rule: str
+    said: str
+    legal: list[str]
+    text: str
+    channel: int | None
+    code: int | None
+    octet: int | None
+
+
+class _Case:
+    """What is gathered about a connection while it lasts."""
+
+    __slots__ = ("_doubt", "_recorder", "_rows", "commands", "controls", "findings", "methods", "more", "violated")
+
+    def __init__(self, talk: Talk, options: ReplayOptions) -> None:
+        self._rows: Final = Rows()
+        self._recorder: Final = Recorder(talk, self._rows, options, "")
+        self._doubt = Doubt()
+        self.findings: list[Finding] = []
+        self.more = 0
+        self.violated = False
+        self.controls = 0
+        self.commands = 0
+        self.methods = 0
+
+    def hear(self, heard: Heard) -> None:
+        self._recorder.hear(heard)
+        self._drop()
+        said = heard.said
+        if isinstance(said, CommandSeen):
+            self.commands += 1
+        elif isinstance(said, ControlSeen):
+            self.controls += 1
+        elif isinstance(said, MethodSeen):
+            self.methods += 1
+        elif (found := finding_of(heard)) is not None:
+            self.add(found)
+
+    def many(self, found: Transfers[Properties] | Answered) -> None:
+        """Transfers that are alike, or what answers them."""
+        if isinstance(found, Answered):
+            self._recorder.answered(found)
+            self.commands += found.accepts
+            self.controls += not found.accepts
+        else:
+            self._recorder.transfers(found)
+            self.commands += len(found.items)
+        self._drop()
+
+    def _drop(self) -> None:
+        """Rows serve to count what is in doubt."""
+        if self._rows.full(_ROWS):
+            self._recorder.leave()
+            self._doubt = self._doubt.grown(self._rows, self._recorder.common[1])
+            self._rows.clear()
+
+    def add(self, finding: Finding) -> None:
+        # A violation that comes after FINDINGS notes must still be seen.
+        if len(self.findings) < FINDINGS or (finding.level == VIOLATION and not self.violated):
+            self.findings.append(finding)
+        else:
+            self.more += 1
+        self.violated = self.violated or finding.level == VIOLATION
+
+    def verdict(self, talk: Talk) -> Verdict:
+        recorder = self._recorder
+        recorder.finish()
+        back = recorder.time_back
+        if back is not None and (found := finding_of(back)) is not None:
+            self.add(found)
+        findings = sorted(self.findings, key=lambda each: each.packet)
+        conversation = talk.conversation
+        if self.more:
+            text = f"{self.more} more findings are left out"
+            findings.append(Finding(NOTE, "C", conversation.packet, "limits.findings", text, (), text))
+        client = conversation.client
+        octets = conversation.octets[client], conversation.octets[1 - client]
+        doubt = self._doubt.grown(self._rows, recorder.common[1])
+        self._rows.clear()
+        said = self.controls, self.commands, octets, recorder.not_judged, conversation.unread, doubt, self.methods
+        return Verdict(talk.name, conversation.dialect, findings, conversation.packet, *said)
+
+
+def verdicts(
+    path: str,
+    make: MakeWitness,
+    ports: Iterable[int],
+    warn: Warn,
+    options: ReplayOptions = ReplayOptions(),
+    told: Told | None = None,
+) -> Iterator[Verdict]:
+    """One verdict for each connection in the file at `path`, as soon as it is over, in the order of their ends.
+
+    `make` makes the observer of a conversation, `ports` are server ports that count in any case; `options` says what brokers
+    are called; `told` hears how far the reading is.  When the file cannot be read (any further), verdicts on what was good come
+    first and then CaptureError.
+    """
+    cases: dict[Talk, _Case] = {}
+    done: list[Verdict] = []
+
+    headers: Headers[Properties] | None = None
+
+    def case(talk: Talk) -> _Case:
+        found = cases.get(talk)
+        if found is None:
+            found = cases[talk] = _Case(talk, options)
+        return found
+
+    def tell(talk: Talk, heard: Heard) -> None:
+        case(talk).hear(heard)
+
+    def many(_: Conversation, witness: Witness) -> bool:
+        nonlocal headers
+        if not isinstance(witness, Observer):
+            return False
+        if headers is None:
+            headers = witness.read_headers(properties_of)
+        found = witness.next_alike(headers)
+        if found is None:
+            return False
+        case(listener.talking).many(found)
+        return True
+
+    def ended(talk: Talk) -> None:
+        done.append((cases.pop(talk, None) or _Case(talk, options)).verdict(talk))
+
+    listener = Listener(make, tell, ended, ports, warn)
+    listener.floors = False
+    listener.many = many
+    problem: CaptureError | None = None
+    try:
+        for packet in read_packets(path, warn, told):
+            listener.hear(packet)
+            if done:
+                yield from done
+                done.clear()
+    except CaptureError as error:
+        problem = error
+    listener.finish()
+    yield from done
+    if problem is not None:
+        raise problem
+
+
+def verdict_row(file: str, verdict: Verdict) -> VerdictRow:
+    """A verdict as a line of JSON."""
+    doubt = verdict.doubt
+    return {
+        "file": file,
+        "connection": verdict.connection,
+        "dialect": verdict.dialect,
+        "verdict": verdict.verdict,
+        "not_judged": verdict.not_judged,
+        "octets": sum(verdict.octets),
+        "unread_octets": sum(verdict.unread),
+        "in_doubt": {
+            "publishes": doubt.publishes,
+            "deliveries": doubt.deliveries,
+            "branches": sorted(each.xid for each in doubt.branches if each.in_doubt),
+            "commits": doubt.commits,
+        },
+        "findings": [
+            {
+                "level": each.level,
+                "speaker": each.speaker,
+                "packet": each.packet,
+                "rule": each.rule,
+                "said": each.said,
+                "legal": list(each.legal),
+                "text": each.text,
+                "channel": each.channel,
+                "code": each.code or None,
+                "octet": each.octet,
+            }
+            for each in verdict.findings
+        ],
+    }

@@ -1,0 +1,163 @@
+"""Over the blocks of pcapng files."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Final, NamedTuple
+
+from amqp_sansio.captures.pcapng import (
+    ENHANCED_PACKET,
+    INTERFACE,
+    MAGIC,
+    MAX_BLOCK_OCTETS,
+    ORDERS,
+    PACKETS,
+    SECTION,
+    Interface,
+    described,
+)
+from amqp_sansio.captures.walk import Chains, Octets, Run, long_enough
+
+MAX_INTERFACES: Final = 4096
+"""Interfaces of one section; what names another one cannot be read."""
+
+_HEAD: Final = {order: struct.Struct(order + "II").unpack_from for order in "<>"}
+_JOINT: Final = {order: struct.Struct(order + "III").unpack_from for order in "<>"}
+_WORD: Final = {order: struct.Struct(order + "I").unpack_from for order in "<>"}
+_STARTS: Final = (*sorted(PACKETS), INTERFACE)
+
+
+class PcapngWalk(NamedTuple):
+    """The section that a block is in: its byte order, and the interfaces that it has described so far."""
+
+    order: str = "<"
+    interfaces: tuple[Interface, ...] = ()
+
+    def run(self, octets: Octets, at: int, stop: int, end: int, final: bool) -> Run:
+        """See `Walk`.  Positions are those of blocks that hold a packet; what is in them is not looked at."""
+        joint, head = _JOINT[self.order], _HEAD[self.order]
+        positions: list[int] = []
+        add = positions.append
+        inside = min(stop, end - 8)
+        while at < stop:
+            # One look takes the length at the end of a block and the head of the next one.
+            kind, total = head(octets, at) if at < inside else (0, 0)
+            while at < inside and kind == ENHANCED_PACKET and 12 <= total <= MAX_BLOCK_OCTETS and not total & 3:
+                following = at + total
+                if following + 8 > end:
+                    break
+                again, next_kind, next_total = joint(octets, following - 4)
+                if again != total:
+                    break
+                add(at)
+                at, kind, total = following, next_kind, next_total
+            if at >= stop or at >= end:
+                break
+            run = self._one(octets, at, end, final, positions)
+            if run.problem is not None or run.changed is not None or run.more:
+                return run
+            at = run.next
+        return Run(positions, at)
+
+    def _one(self, octets: Octets, at: int, end: int, final: bool, positions: list[int]) -> Run:
+        """One block of any kind, or what is wrong with it."""
+        cut = Run(positions, at, "the file ends inside its last block") if final else Run(positions, at, more=True)
+        if at + 12 > end:
+            return cut
+        order = self.order
+        section = bytes(octets[at : at + 4]) == MAGIC
+        if section:
+            magic = bytes(octets[at + 8 : at + 12])
+            if magic not in ORDERS:
+                return Run(positions, at, f"byte-order magic {magic.hex()} is neither 1a2b3c4d nor 4d3c2b1a")
+            order = ORDERS[magic]
+        kind, total = _HEAD[order](octets, at)
+        least = 16 if section else 12
+        if total < least or total % 4:
+            return Run(positions, at, f"a block claims {total} octets: not a multiple of 4 from {least} on")
+        if total > MAX_BLOCK_OCTETS:
+            return Run(positions, at, f"a block claims {total} octets, more than {MAX_BLOCK_OCTETS}")
+        following = at + total
+        if following > end:
+            return cut
+        (again,) = _WORD[order](octets, following - 4)
+        if again != total:
+            return Run(positions, at, f"a block of {total} octets ends with the length {again}")
+        if kind in PACKETS:
+            positions.append(at)
+            return Run(positions, following)
+        if kind == SECTION:
+            return self._section(octets, at, following, end, order, positions)
+        if kind == INTERFACE:
+            if total < 20:
+                return Run(positions, at, "an interface description block takes 20 octets at least", following)
+            if len(self.interfaces) >= MAX_INTERFACES:
+                return Run(positions, at, f"a section describes more than {MAX_INTERFACES} interfaces", following)
+            found = described(bytes(octets[at + 8 : following - 4]), order)
+            changed = PcapngWalk(order, (*self.interfaces, found))
+            return Run(positions, following, changed=changed)
+        return Run(positions, following)
+
+    def _section(self, octets: Octets, at: int, following: int, end: int, order: str, positions: list[int]) -> Run:
+        if following - at < 28:
+            return Run(positions, at, "a section header block takes 28 octets at least", following)
+        major, minor = struct.unpack_from(order + "HH", octets, at + 12)
+        if major != 1:
+            return Run(positions, at, f"pcapng version {major}.{minor} is not known, only 1.x", end)
+        return Run(positions, following, changed=PcapngWalk(order))
+
+    def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
+        """See `Walk`.  A section, an interface or a packet."""
+        broken = Chains()
+        for match in self._candidates().finditer(octets, at, end):
+            if self._chain(octets, match.start(), end, final, broken):
+                return match.start()
+        return None
+
+    def _candidates(self) -> re.Pattern[bytes]:
+        """What the head of such a block may look like, at every octet."""
+        kinds = b"[" + bytes(_STARTS) + b"]"
+        four = b"[" + b"".join(re.escape(bytes([each])) for each in range(0, 256, 4)) + b"]"
+        none = rb"\x00\x00\x00"
+        known = kinds + none + four + rb"..\x00" if self.order == "<" else none + kinds + rb"\x00.." + four
+        return re.compile(b"(?=" + known + b"|" + re.escape(MAGIC) + b")", re.DOTALL)
+
+    def _chain(self, octets: Octets, start: int, end: int, final: bool, broken: Chains) -> bool:
+        """Whether blocks follow one another from here."""
+        order = self.order
+        at, blocks = start, 0
+        places: list[int] | None = []  # None once a section of another byte order is among them
+        bad: tuple[int, int] | None = None
+        while bad is None and not long_enough(blocks, at - start):
+            known = broken.end(at) if order == self.order else None
+            if known is not None:
+                stop, more = known
+                if long_enough(blocks + more, stop - start):
+                    return True
+                bad = known
+                break
+            if at + 12 > end:
+                return final and blocks > 0 and (at == end or blocks > 1)
+            if bytes(octets[at : at + 4]) == MAGIC:
+                order = ORDERS.get(bytes(octets[at + 8 : at + 12]), "")
+                if order != self.order:
+                    places = None
+                if not order:
+                    return False
+            _, total = _HEAD[order](octets, at)
+            following = at + total
+            if total < 12 or total & 3 or total > MAX_BLOCK_OCTETS:
+                bad = at, 0
+            elif following > end:
+                return final and blocks > 1
+            elif _WORD[order](octets, following - 4)[0] != total:
+                bad = at, 0
+            else:
+                if places is not None:
+                    places.append(at)
+                at = following
+                blocks += 1
+        if bad is not None and places is not None:
+            broken.broke(places, *bad)
+        return bad is None

@@ -1,0 +1,79 @@
+"""`amqp-sansio analyze`: captures of any size to tables, on Spark or in this process."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from amqp_sansio.captures.errors import PipelineError
+from amqp_sansio.cli.output import complain
+from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report, run_here, size
+
+SMALL_OCTETS: Final = 32_000_000
+"""Captures of so many octets together, and not compressed, are small: Spark hardly begins before this process is done."""
+START_SECONDS: Final = 1.0
+OCTETS_A_SECOND: Final = 8_000_000
+CONNECTIONS_A_SECOND: Final = 6_000
+"""What this process takes to start, and then analyzes in a second, as measured (docs/how-to/captures-of-any-size.md): octets,
+and beside them connections, which count where they are many and short."""
+
+
+def analyze(given: argparse.Namespace) -> int:
+    """Publishes the tables and says what is in them; 0, or 2 when something could not be read."""
+    if _engine(given) == "local":
+        return report(run_here(given.files, given.out, plan_of(given), given.file_size), given.json)
+    from amqp_sansio.spark.session import open_session, require_extra
+
+    require_extra()
+    from amqp_sansio.captures.columns.store import opened
+    from amqp_sansio.captures.inputs import files_of
+    from amqp_sansio.spark.analyze import run
+    from amqp_sansio.spark.progress import Progress
+    from amqp_sansio.spark.quiet import quiet
+
+    # Whatever can be seen to be wrong is said before Spark takes its seconds to start.
+    files = files_of(given.files)
+    opened(given.out).discard()
+    plan = plan_of(given)
+    began = time.monotonic()
+    with quiet():
+        spark = open_session(given.master or ALL_CORES, settings=dict(given.conf))
+        try:
+            with Progress(spark, f"amqp-sansio: {len(files)} capture{'' if len(files) == 1 else 's'}"):
+                outcome = run(spark, files, given.out, plan, file_octets=given.file_size)
+        finally:
+            spark.stop()
+    status = report(outcome, given.json)
+    said = None if given.master else advice(files, time.monotonic() - began, outcome.rows.get("connections", 0))
+    if said is not None:
+        complain(said)
+    return status
+
+
+def _engine(given: argparse.Namespace) -> str:
+    """Spark, unless this process is asked for or pyspark is not installed."""
+    wants_spark = bool(given.master or given.conf)
+    if given.engine == "local" and wants_spark:
+        raise PipelineError("--master and --conf are for Spark, and --engine local does without")
+    if given.engine or wants_spark:
+        return str(given.engine or "spark")
+    from amqp_sansio.spark.session import missing
+
+    if "pyspark" not in missing():
+        return "spark"
+    complain("pyspark is not installed: analyzed in this process (--engine local)")
+    return "local"
+
+
+def advice(files: Sequence[str], seconds: float, connections: int) -> str | None:
+    """How long the other engine would have taken, where the captures are small and that is less than the `seconds` of Spark."""
+    from amqp_sansio.captures.files import PACKED
+    from amqp_sansio.captures.inputs import octets_of
+
+    octets = octets_of(files)
+    other = START_SECONDS + octets / OCTETS_A_SECOND + connections / CONNECTIONS_A_SECOND
+    if octets > SMALL_OCTETS or other >= seconds or any(file.endswith(PACKED) for file in files):
+        return None
+    return f"Spark took {seconds:.1f} s for {size(octets)}: --engine local takes about {other:.1f} s"

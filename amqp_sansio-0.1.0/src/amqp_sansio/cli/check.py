@@ -1,0 +1,186 @@
+"""`amqp-sansio check`: who broke the protocol."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from amqp_sansio.captures.conversation import MakeWitness
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import named
+from amqp_sansio.captures.findings import VIOLATION, Finding
+from amqp_sansio.captures.replay.doubt import Doubt, branches_in_doubt
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
+from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, short
+from amqp_sansio.cli.pipeline import named_brokers
+from amqp_sansio.cli.progress import Progress
+
+_WHO: Final = {"C": "client", "S": "server"}
+_COLOURS: Final = {CLEAN: "green", VIOLATIONS: "red", NOT_JUDGED: "magenta"}
+NOTHING_JUDGED: Final = 3
+"""Exit status: no connection was found, or nothing in any of them could be judged."""
+
+
+def _plain(text: str) -> str:
+    """Text that may hold what a peer said, in ASCII without control characters."""
+    return text if text.isascii() and text.isprintable() else json_line(text)[1:-1]
+
+
+def _finding(each: Finding) -> str:
+    line = f"    {each.level:<9}  packet {each.packet:<6} {_WHO[each.speaker]:<6}  {_plain(each.rule)}: {_plain(each.said)}"
+    if each.level == VIOLATION:
+        where = "connection" if each.channel is None else f"channel {each.channel}"
+        line += f"\n{'':41}{where}, octet {each.octet}{f', code {each.code}' if each.code else ''}"
+    if each.text and each.text != each.said:
+        line += f"\n{'':41}{_plain(each.text)}"
+    if each.legal:
+        line += f"\n{'':41}legal: {_plain(', '.join(each.legal))}"
+    return line
+
+
+def _verdict(verdict: Verdict) -> str:
+    broken = sum(each.level == VIOLATION for each in verdict.findings)
+    word = _many(broken, "violation") if broken else verdict.verdict
+    if verdict.not_judged is not None and not broken:
+        word += f": {verdict.not_judged}"
+    if verdict.methods:
+        words = f"{verdict.methods + verdict.controls} methods"
+    else:
+        words = f"{verdict.commands} commands, {verdict.controls} controls"
+    said = f"{words}, {verdict.octets[0]}+{verdict.octets[1]} octets"
+    unread = sum(verdict.unread)
+    if unread and verdict.verdict != NOT_JUDGED:
+        said += f", {unread} of them not judged"
+    word = painted(_plain(word), _COLOURS[verdict.verdict])
+    head = f"  {verdict.connection}  {verdict.dialect or 'unknown version'}  {word}  ({said})"
+    return "\n".join([head, *map(_finding, verdict.findings)])
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+class _Sums:
+    """What the lines at the end say of all files together."""
+
+    def __init__(self) -> None:
+        self.verdicts: Final = {CLEAN: 0, VIOLATIONS: 0, NOT_JUDGED: 0}
+        self.violations = 0
+        self.notes = 0
+        self.unread_connections = 0
+        self.unread_octets = 0
+        self.doubt = Doubt()
+
+    def add(self, verdict: Verdict) -> None:
+        """One more connection."""
+        broken = sum(each.level == VIOLATION for each in verdict.findings)
+        self.verdicts[verdict.verdict] += 1
+        self.violations += broken
+        self.notes += len(verdict.findings) - broken
+        octets = sum(verdict.octets if verdict.verdict == NOT_JUDGED else verdict.unread)
+        self.unread_connections += bool(octets) or verdict.verdict == NOT_JUDGED
+        self.unread_octets += octets
+        self.doubt = self.doubt.with_(verdict.doubt)
+
+    @property
+    def connections(self) -> int:
+        """How many there were."""
+        return sum(self.verdicts.values())
+
+    def lines(self, files: int) -> str:
+        """For people."""
+        doubt = self.doubt
+        numbers = (
+            (doubt.publishes, "message published and not completed", "messages published and not completed"),
+            (doubt.deliveries, "message delivered and not settled", "messages delivered and not settled"),
+            (len(branches_in_doubt(doubt.branches)), "branch prepared and not decided", "branches prepared and not decided"),
+            (doubt.commits, "commit that nobody answered", "commits that nobody answered"),
+        )
+        told = ", ".join([f"{number} {one if number == 1 else more}" for number, one, more in numbers if number])
+        of = f" ({told})" if told else ""
+        found = (
+            f"{_many(self.connections, 'connection')} in {_many(files, 'file')}: {self.verdicts[CLEAN]} clean,"
+            f" {self.verdicts[VIOLATIONS]} with violations"
+            f" ({_many(self.violations, 'violation')}, {_many(self.notes, 'note')}),"
+            f" {self.verdicts[NOT_JUDGED]} not judged\n"
+            f"in doubt at the end: {sum([number for number, _, _ in numbers])}{of}\n"
+        )
+        if self.unread_connections:
+            octets, where = _many(self.unread_octets, "octet"), _many(self.unread_connections, "connection")
+            return f"{found}not judged: {octets} on {where}\n"
+        rest = "every octet was read" if self.connections else "there was nothing to judge"
+        return f"{found}not judged: 0 octets on 0 connections; {rest}\n"
+
+
+def check(
+    files: Sequence[str],
+    *,
+    as_json: bool,
+    ports: Sequence[int],
+    strict: bool,
+    make: MakeWitness | None = None,
+    brokers: Sequence[str] = (),
+    dialects: Sequence[str] = (),
+    only_wrong: bool = False,
+) -> int:
+    """Prints a verdict on each connection, with `only_wrong` on those on which somebody broke the protocol.
+
+    `brokers` are names of brokers, see `pipeline.named_brokers`; `dialects` those of dialects, see
+    `amqp_sansio.dialects.readable`.
+    1 somebody broke the protocol, 3 nothing was judged or no AMQP was found, 0 otherwise; 2 a file could not be read.
+    """
+    if make is None:
+        from amqp_sansio.captures.witnesses import observers
+        from amqp_sansio.dialects import readable
+
+        make = observers(strict, dialects=readable(dialects))
+    unread = warned = False
+    sums = _Sums()
+    options = ReplayOptions(**named_brokers(brokers))
+    progress = Progress()
+
+    def write(text: str) -> None:
+        progress.clear()
+        sys.stdout.write(text)
+
+    try:
+        files = named(files)
+    except CaptureError as error:
+        complain(str(error))
+        return 2
+    for file in files:
+        heading = "" if as_json else f"{short(file)}\n"
+
+        def warn(text: str, file: str = file) -> None:
+            nonlocal warned
+            warned = True
+            progress.clear()
+            complain(f"{file}: warning: {text}")
+
+        if not only_wrong:
+            write(heading)
+        try:
+            for verdict in verdicts(file, make, ports, warn, options, progress.octets):
+                sums.add(verdict)
+                if only_wrong:
+                    if verdict.verdict != VIOLATIONS:
+                        continue
+                    write(heading)
+                    heading = ""
+                write((json_line(verdict_row(file, verdict)) if as_json else _verdict(verdict)) + "\n")
+        except CaptureError as error:
+            progress.clear()
+            complain(str(error))
+            unread = True
+    progress.clear()
+    if not as_json:
+        write(sums.lines(len(files)))
+    if not (sums.connections or unread or warned):
+        complain(NO_CONNECTION)
+    if unread:
+        return 2
+    if sums.violations:
+        return 1
+    return 0 if sums.verdicts[CLEAN] else NOTHING_JUDGED

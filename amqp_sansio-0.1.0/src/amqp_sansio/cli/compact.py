@@ -1,0 +1,47 @@
+"""`amqp-sansio compact`: small files of tables made into larger ones."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Final
+
+from amqp_sansio.captures.errors import PipelineError
+from amqp_sansio.cli.output import json_line
+from amqp_sansio.cli.pipeline import size
+
+MEBI: Final = 1024 * 1024
+_EXTRA: Final = frozenset(("numpy", "pyarrow"))
+
+
+def file_size(text: str) -> int:
+    """Octets, from a number of MiB from 1 to 4096.  ArgumentTypeError for what is none."""
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= 4096:
+        return int(text) * MEBI
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of MiB from 1 to 4096")
+
+
+def add_file_size(verb: argparse.ArgumentParser) -> None:
+    """The argument that says how large the files of tables become."""
+    verb.add_argument(
+        "--file-size", type=file_size, default=64 * MEBI, metavar="MIB", help="small files are merged up to so many MiB (64)"
+    )
+
+
+def compact(given: argparse.Namespace) -> int:
+    """Merges the files and says how many there were and are; 0."""
+    try:
+        from amqp_sansio.captures.columns.compact import compact as merge
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        raise PipelineError(f"compact needs {error.name}: pip install 'amqp-sansio[tables]'") from error
+
+    found = merge(given.folder, given.file_size)
+    if given.json:
+        before = {"files": found.files_before, "octets": found.octets_before}
+        sys.stdout.write(json_line({"out": found.out, "files": found.files, "octets": found.octets, "before": before}) + "\n")
+    else:
+        before_ = f"{found.files_before} files, {size(found.octets_before)}"
+        sys.stdout.write(f"{found.out}: {found.files} files, {size(found.octets)} (before: {before_})\n")
+    return 0

@@ -1,0 +1,369 @@
+"""The command `amqp-sansio`: one verb, one file; each imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from amqp_sansio.cli import selection, simulate, talking
+from amqp_sansio.cli.wrapping import Wrapped
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.kernel.build import VERSION
+
+_BROKEN_PIPE: Final = 141
+"""What a shell reports for a program that SIGPIPE ended."""
+_INTERRUPTED: Final = 130
+_FULL: Final = 1
+
+_DESCRIPTION: Final = """\
+AMQP before 1.0 as pure state machines. These verbs read captures of broker traffic (pcap, pcapng):
+
+  amqp-sansio decode traffic.pcap       the conversations: one line for each control and command
+  amqp-sansio check traffic.pcap        who broke the protocol: one verdict for each connection
+  amqp-sansio run                       all of it at work: a real capture, two machines on a link that breaks, a broker
+
+these talk:
+
+  amqp-sansio serve                               a broker on 127.0.0.1
+  amqp-sansio send --queue orders --create hello  a message to it
+  amqp-sansio receive --count 1 orders            and out of it again
+  amqp-sansio passwd FILE USER                    a user for `serve --auth FILE`
+  amqp-sansio store check DIR                     what `serve --data-dir DIR` keeps: check, backup, compact
+  amqp-sansio probe HOST:PORT                     which rules of the protocol a server keeps
+
+this tests, by seeds:
+
+  amqp-sansio simulate --seed 1     clients, brokers that crash, and a network that breaks, in memory
+
+and, with the extra [spark], or [tables] for small ones, as tables:
+
+  amqp-sansio analyze *.pcap --out DIR  what happened: connections, sessions, commands, messages, credit, violations, ...
+  amqp-sansio watch DIR --out DIR --checkpoint DIR   the same of files as they are written
+  amqp-sansio compact DIR               small files of the tables become larger ones
+  amqp-sansio report DIR                one page made of the tables, or of captures, to be looked at (extra [report])
+  amqp-sansio doctor                    whether that can run here
+"""
+
+_FILES: Final = """\
+FILE is a pcap or pcapng file: micro- or nanoseconds, either byte order; Ethernet with or without VLAN tags, loopback, Linux
+cooked or raw IP; IPv4 and IPv6; in PPPoE, MPLS, GRE, VXLAN or GENEVE, too; also in gzip or zstd. It is read once, forward, in
+bounded memory, so it may be a pipe; - is stdin. Of a folder all files in it are read, in the order of their names.
+
+Conversations are recognised by their protocol header ("AMQP", the first octets of a connection). With --port all connections
+to that server port count, also those that began before the capture did."""
+
+_DECODE: Final = (
+    """\
+Print the conversation of every AMQP connection: one line for each control or command, in the order in which its last octet was
+captured. Goes on after violations; `amqp-sansio check` reports them.
+
+"""
+    + _FILES
+    + """
+
+The lines show: packet number, seconds since the first line, the connection's number in brackets, the speaker (C client, S
+server), the channel, the verb, and its fields. A command's id stands after "#", "!" asks for completion (sync).
+
+The packet number is the one that viewers give: in Wireshark Go > Go to Packet, with tshark -Y frame.number==N. On a terminal
+lines are in colours, errors in red; NO_COLOR=1 turns that off."""
+)
+
+_DECODE_MORE: Final = """\
+JSON (--json): one object on each line, ASCII, with
+  file, packet (from 1), time (integer nanoseconds since 1970 UTC; 0 where the file tells none),
+  connection   client>server#n; n counts the use of the same ports
+  speaker      "C" or "S"
+  channel      null for protocol headers and opaque parts
+  kind         "header", "control", "command" or "opaque" (from here on nothing can be read)
+  verb         "message.transfer"; "119.1" for what has no name; null for headers and opaque parts
+  command_id   null for controls and where unknown
+  sync, complete
+  fields       by name, absent ones left out (a bit that is not set is absent)
+  headers      the structs of the header segment, each with its name as "struct"
+  body_octets  an integer
+  body         with --bodies text, where it is UTF-8; else, and with --bodies hex, body_hex
+Octets are hex digits; floats that are not finite are "NaN", "Infinity", "-Infinity"; decimals and UUIDs are strings; sets of
+ids are lists of [low, high]. SASL responses and challenges are given as a number of octets unless --secrets.
+
+exit status: 0 all files were read, whatever the peers did; 2 a file cannot be read (what was good is printed)"""
+
+_CHECK: Final = (
+    """\
+Give one verdict on every AMQP connection: "violations" with who broke which rule in which packet, the offending word and the
+legal ones; "not judged" with the reason, where nothing could be read (TLS, another version, a security layer); "clean"
+where nobody broke a rule in what could be read. Notes accuse nobody: a refused command, a failed login, a reset, silence, a gap
+in the capture, a part that cannot be read.
+
+The line before the last counts what somebody may have lost: messages published and not completed, messages delivered and not
+settled, branches prepared and not decided on any connection of their broker, commits that nobody answered. The last line says
+how many connections and octets were not judged.
+
+"""
+    + _FILES
+)
+
+_CHECK_MORE: Final = """\
+JSON (--json): one object on each line, ASCII, with file, connection, dialect, verdict ("clean", "violations" or "not judged"),
+not_judged (the reason, or null), octets, unread_octets, in_doubt (publishes, deliveries, commits, and branches: a list of
+xids, as this connection alone tells) and findings: a list of objects with level ("violation" or "note"), speaker ("C" or "S"),
+packet, rule, said, legal (a list).
+
+exit status: 1 somebody broke the protocol; 3 nothing was judged, or no AMQP was found; 0 otherwise; 2 a file cannot be read
+(what was good is judged)"""
+
+_ANALYZE: Final = """\
+Turn captures into tables: Parquet files in DIR/TABLE/, by day and broker, with DIR/_MANIFEST.json written last. All or nothing
+is published; an earlier run in the same place is replaced. Runs on Spark, which the extra [spark] brings, with a Java if there
+is none; with --engine local, or without pyspark, in this process (extra [tables]). The rows are the same. For some megabytes
+this process is done before Spark has begun; Spark uses all cores, and many machines."""
+
+_WATCH: Final = """\
+Turn capture files into tables as they are written to a folder (as tcpdump -C or -G does it), each record exactly once, whatever
+is killed in between. What connections that are still open have said is added when the stream ends (--once, SIGINT, SIGTERM)."""
+
+_TABLES_MORE: Final = """\
+exit status: 0 done; 2 nothing was published, or a capture could be read in part only (level damage in violations)"""
+
+_REPORT: Final = """\
+Make one HTML page, to be looked at without a network, of the tables in a folder, or straight of captures, which are analyzed in
+this process: what went wrong, talk around each violation, latencies, credit, what is in doubt, the busiest senders. Needs the
+extra
+[report], and no Spark. Exit status: 0; 2 when the page cannot be made, or a capture could be read in part only."""
+
+_COMPACT: Final = """\
+Make larger files of the small ones of the tables in DIR: the same rows. What reads them meanwhile reads the old ones
+until the new manifest is there. Refused while analyze or watch writes there. Exit status: 0, or 2 when nothing was changed."""
+
+_DOCTOR: Final = (
+    "Look at all that analyze and watch need: libraries, Java, a Spark session, Python workers. 0 when all is well, else 1."
+)
+
+
+def port(text: str) -> int:
+    """A TCP port, 1 to 65535."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a TCP port: 1 to 65535")
+    return int(text)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The grammar of the command line."""
+    from amqp_sansio.captures.rows import BODIES
+    from amqp_sansio.cli.pipeline import add_broker
+    from amqp_sansio.dialects import NAMED
+
+    top = argparse.ArgumentParser(prog="amqp-sansio", description=_DESCRIPTION, formatter_class=Wrapped)
+    top.add_argument("--version", action="store_true", help="print the version and leave")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs (each has its own --help)")
+    for name, short, long, more in (
+        ("decode", "print the conversations in captures", _DECODE, _DECODE_MORE),
+        ("check", "tell who broke the protocol in captures", _CHECK, _CHECK_MORE),
+    ):
+        verb = verbs.add_parser(name, help=short, description=long, epilog=more, formatter_class=Wrapped)
+        verb.add_argument("files", nargs="+", metavar="FILE", help="a pcap or pcapng file, a folder of them, or - for stdin")
+        verb.add_argument("--json", action="store_true", help="one JSON object on each line")
+        _add_ports(verb)
+        verb.add_argument(
+            "--dialect",
+            action="append",
+            default=[],
+            choices=sorted(NAMED),
+            metavar="NAME",
+            dest="dialects",
+            help="read connections with its header as this dialect; may be repeated: " + ", ".join(sorted(NAMED)),
+        )
+        if name == "decode":
+            verb.add_argument("--secrets", action="store_true", help="show SASL responses and challenges")
+            verb.add_argument(
+                "--bodies",
+                choices=BODIES,
+                default="none",
+                help="bodies of messages: text (hex where they are no UTF-8), hex, none",
+            )
+            selection.add_arguments(verb)
+        else:
+            verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
+            verb.add_argument("--only-wrong", action="store_true", help="only connections on which somebody broke the protocol")
+            add_broker(verb)
+    _add_pipeline(verbs)
+    show = verbs.add_parser(
+        "run",
+        help="show the protocol at work",
+        description="Read and judge real captures, run a client and a server in memory on a link that breaks, then serve.",
+    )
+    show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
+    show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (extras [spark], [report])")
+    talking.add_verbs(verbs)
+    simulate.add_verb(verbs)
+    return top
+
+
+def _add_ports(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--port",
+        action="append",
+        default=[],
+        type=port,
+        metavar="N",
+        dest="ports",
+        help="server port whose connections count in any case, also from the middle; may be repeated",
+    )
+
+
+def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from amqp_sansio.cli.compact import add_file_size
+    from amqp_sansio.cli.pipeline import MASTERS, add_arguments, add_broker, hours, setting
+
+    for name, short, long in (
+        ("analyze", "captures of any size to tables", _ANALYZE),
+        ("watch", "the same as a stream", _WATCH),
+    ):
+        verb = verbs.add_parser(name, help=short, description=long, epilog=_TABLES_MORE, formatter_class=Wrapped)
+        if name == "analyze":
+            verb.add_argument("files", nargs="+", metavar="CAPTURE", help="a pcap or pcapng file, also .gz and .zst")
+            verb.add_argument(
+                "--engine",
+                choices=("local", "spark"),
+                help="what does the work: this process, or Spark (spark, if it is installed)",
+            )
+        else:
+            verb.add_argument(
+                "folder", metavar="DIR", help="where the capture files come; the newest counts once there is a newer one"
+            )
+            verb.add_argument("--checkpoint", required=True, metavar="DIR", help="where the stream remembers how far it is")
+            verb.add_argument("--once", action="store_true", help="read what is there and leave")
+            verb.add_argument(
+                "--closed",
+                choices=("newest", "done", "all"),
+                help="when nobody writes to a file any more: there is a newer one (newest), NAME.done stands beside it (done), "
+                "it is there (all); newest, with --once all but for a file that grows",
+            )
+            verb.add_argument(
+                "--idle-hours",
+                type=hours,
+                metavar="H",
+                help="connections of which nothing was captured for so long are taken for over, and their state is forgotten "
+                "(24; 0: never)",
+            )
+        _add_ports(verb)
+        add_arguments(verb)
+        if name == "analyze":
+            add_file_size(verb)
+    small = verbs.add_parser("compact", help="small files of tables become larger ones", description=_COMPACT)
+    small.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")
+    add_file_size(small)
+    small.add_argument("--json", action="store_true", help="one JSON object instead of a line")
+    page = verbs.add_parser("report", help="one HTML page made of the tables, or of captures", description=_REPORT)
+    page.add_argument("places", nargs="+", metavar="DIR|CAPTURE", help="where analyze or watch wrote the tables; or captures")
+    page.add_argument("--out", metavar="FILE", help="where the page goes (DIR/report.html; CAPTURE.html in this folder)")
+    _add_ports(page)
+    add_broker(page)
+    look = verbs.add_parser("doctor", help="whether the pipeline can run here", description=_DOCTOR)
+    look.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark would run: {MASTERS}")
+    look.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting of Spark's")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; gives its exit status."""
+    _stand_in()
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _write_no_more()  # whoever read our lines has read enough
+        return _BROKEN_PIPE
+    except OSError as error:
+        if not _stdout_fails():
+            raise
+        _write_no_more()
+        print(f"amqp-sansio: stdout cannot be written: {error.strerror}", file=sys.stderr)
+        return _FULL
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except AmqpError as error:
+        print(f"amqp-sansio: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+def _stand_in() -> None:
+    """Something in the place of a stdin or stdout that a shell has closed (`<&-`, `>&-`): nothing to read, nobody who reads."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _stdout_fails() -> bool:
+    """Whether it is stdout that an OSError was about: then it takes not even the end of a line."""
+    try:
+        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), b"\n")
+    except OSError:
+        return True
+    return False
+
+
+def _write_no_more() -> None:
+    """The interpreter would flush once more at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    top = parser()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    given = talking.intermixed(arguments) or top.parse_args(arguments)
+    if given.version:
+        print(f"amqp-sansio {VERSION}")
+        return 0
+    if given.verb == "decode":
+        from amqp_sansio.cli.decode import decode
+
+        return decode(
+            given.files, as_json=given.json, ports=given.ports, secrets=given.secrets, dialects=given.dialects,
+            wanted=selection.wanted(given), bodies=given.bodies,
+        )  # fmt: skip
+    if given.verb == "check":
+        from amqp_sansio.cli.check import check
+
+        return check(
+            given.files, as_json=given.json, ports=given.ports, strict=given.strict, brokers=given.broker,
+            dialects=given.dialects, only_wrong=given.only_wrong,
+        )  # fmt: skip
+    if given.verb == "run":
+        from amqp_sansio.cli.run import run
+
+        return run(given.seed, given.tables)
+    if given.verb == "analyze":
+        from amqp_sansio.cli.analyze import analyze
+
+        return analyze(given)
+    if given.verb == "watch":
+        from amqp_sansio.cli.watch import watch
+
+        return watch(given)
+    if given.verb == "report":
+        from amqp_sansio.cli.report import report
+
+        return report(given)
+    if given.verb == "compact":
+        from amqp_sansio.cli.compact import compact
+
+        return compact(given)
+    if given.verb == "doctor":
+        from amqp_sansio.cli.doctor import doctor
+
+        return doctor(given)
+    if given.verb == "simulate":
+        return simulate.run(given)
+    if given.verb in talking.VERBS:
+        return talking.run(given)
+    top.print_help()
+    return 2
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,70 @@
+"""Lines for machines and for people; both are ASCII, whatever the peers said."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from json import JSONEncoder
+from typing import Final, TextIO
+
+from amqp_sansio.captures.plain import Json
+
+json_line: Final = JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False).encode
+
+NO_CONNECTION: Final = "no AMQP connection was found: --port N counts also those to port N that began before the capture did"
+"""The line for files with nothing in them."""
+_BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./#*@:+$%&~^|;<>")
+_LONGEST: Final = 60
+_COLOURS: Final = {"dim": 2, "red": 31, "green": 32, "blue": 34, "magenta": 35, "cyan": 36}
+
+
+def complain(text: str, stream: TextIO | None = None) -> None:
+    """One line on stderr, behind everything printed so far."""
+    sys.stdout.flush()
+    print("amqp-sansio: " + ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\"), file=stream or sys.stderr)
+
+
+def painted(text: str, colour: str) -> str:
+    """Text in a colour where stdout is a terminal and nobody has asked for none (NO_COLOR)."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+
+
+def short(value: Json) -> str:
+    """A value for people: text bare where nothing in it could be mistaken, else quoted and escaped, and cut when long."""
+    if isinstance(value, str):
+        cut = value if len(value) <= _LONGEST else value[:_LONGEST] + "..."
+        return cut if cut and _BARE.issuperset(cut) else json_line(cut)
+    if isinstance(value, list):
+        if not value:
+            return "{}"
+        if all(isinstance(each, list) and len(each) == 2 and type(each[0]) is int for each in value):
+            return "{" + _cut(",".join(_span(each) for each in value)) + "}"
+        return "[" + _cut(", ".join(short(each) for each in value[:20])) + "]"
+    if isinstance(value, dict):
+        return "{" + _cut(pairs(value, names="struct" in value)) + "}"
+    return json_line(value)
+
+
+def pairs(fields: Mapping[str, Json], names: bool = True) -> str:
+    """Fields for people: name=value; a bit that is set is its name alone.  `names`: they are the specification's."""
+    return " ".join(
+        _name(name, names) if value is True and names else f"{_name(name, names)}={short(value)}"
+        for name, value in list(fields.items())[:40]
+    )
+
+
+def _name(name: str, ours: bool) -> str:
+    return name.replace("_", "-") if ours else short(name)
+
+
+def _span(pair: Json) -> str:
+    assert isinstance(pair, list)
+    low, high = pair
+    return f"{low}" if low == high else f"{low}-{high}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 3 * _LONGEST else text[: 3 * _LONGEST] + "..."

@@ -1,0 +1,209 @@
+"""What the verbs of the data pipeline share: their arguments, and what they say at the end."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, TypedDict
+
+import attrs
+
+from amqp_sansio.captures.errors import PipelineError
+from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
+from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line
+from amqp_sansio.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from amqp_sansio.captures.columns.outcome import Outcome
+    from amqp_sansio.captures.replay.options import ReplayOptions
+
+_TABLES: Final = frozenset(("numpy", "pyarrow"))
+"""What the extra `[tables]` brings."""
+MOST_OF_A_BODY: Final = 65536
+"""Octets of a body that may be kept in a table."""
+ALL_CORES: Final = "local[*]"
+"""Where Spark runs by default."""
+MASTERS: Final = "local[*] (this machine), spark://host:port, yarn, k8s://..., or sc://host:port for Spark Connect"
+
+
+def tables(text: str) -> tuple[str, ...]:
+    """Names of tables between commas; "all" for every one.  ArgumentTypeError for what is none."""
+    names = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    if names == ("all",):
+        return tuple(TABLES)
+    unknown = [name for name in names if name not in TABLES]
+    if unknown or not names:
+        raise argparse.ArgumentTypeError(
+            f"no table is called {', '.join(unknown) or 'nothing'}: there are {', '.join(TABLES)}, all"
+        )
+    return tuple([name for name in TABLES if name in names])
+
+
+def payload(text: str) -> int:
+    """How much of each body is kept: none, or head:N for N octets."""
+    if text == "none":
+        return 0
+    word, _, number = text.partition(":")
+    if word == "head" and number.isascii() and number.isdigit() and 0 < int(number) <= MOST_OF_A_BODY:
+        return int(number)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither none nor head:N, with N from 1 to {MOST_OF_A_BODY}")
+
+
+def hours(text: str) -> float:
+    """Hours from 0 to the most that a stream takes, also in parts: 0.5."""
+    from amqp_sansio.captures.replay.options import MOST_IDLE_HOURS
+
+    try:
+        given = float(text)
+    except ValueError:
+        given = -1.0
+    if not 0 <= given <= MOST_IDLE_HOURS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of hours from 0 to {MOST_IDLE_HOURS:.0f}")
+    return given
+
+
+def add_arguments(verb: argparse.ArgumentParser) -> None:
+    """The arguments of both `analyze` and `watch`."""
+    verb.add_argument("--out", required=True, metavar="DIR", help="folder for the tables: a path, file:, s3: or s3a:")
+    add_broker(verb)
+    verb.add_argument("--master", metavar="URL", help=f"where Spark runs: {MASTERS}")
+    verb.add_argument(
+        "--tables",
+        type=tables,
+        metavar="NAMES",
+        help=f"tables between commas, or all ({','.join(DEFAULT_TABLES)}); frames is only written when asked for",
+    )
+    verb.add_argument(
+        "--payload",
+        type=payload,
+        default=0,
+        metavar="none|head:N",
+        help="how many octets of each body to keep in messages (none)",
+    )
+    verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
+    verb.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting of Spark's")
+    verb.add_argument("--json", action="store_true", help="one JSON object at the end instead of a summary")
+
+
+def add_broker(verb: argparse.ArgumentParser) -> None:
+    """The argument that names brokers."""
+    verb.add_argument(
+        "--broker",
+        action="append",
+        default=[],
+        metavar="NAME|ADDRESS:PORT=NAME",
+        help="the broker's name (its address and port); one with several addresses: each of them with the same name",
+    )
+
+
+class Brokers(TypedDict):
+    """What brokers are called, as `ReplayOptions` takes it."""
+
+    broker: str | None
+    brokers: tuple[tuple[str, str], ...]
+
+
+def named_brokers(given: Sequence[str]) -> Brokers:
+    """The names that were given: of all brokers, and of single ones."""
+    pairs = [text.partition("=") for text in given]
+    every = [name for name, equals, _ in pairs if not equals]
+    single = tuple([(address, name) for address, equals, name in pairs if equals])
+    return {"broker": every[-1] if every else None, "brokers": single}
+
+
+def plan_of(given: argparse.Namespace) -> ReplayOptions:
+    """What the arguments ask of every replay."""
+    from amqp_sansio.captures.replay.options import ReplayOptions
+
+    return ReplayOptions(
+        ports=tuple(given.ports),
+        **named_brokers(given.broker),
+        tables=given.tables or DEFAULT_TABLES,
+        body_head=given.payload,
+        strict=given.strict,
+    )
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A setting of Spark's: name=value."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def size(octets: int) -> str:
+    """Octets for people."""
+    amount = float(octets)
+    for unit in ("octets", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if unit == "octets" else f"{amount:.1f} {unit}"
+
+
+def summary(outcome: Outcome) -> str:
+    """What was published, for people."""
+    lines = [f"{outcome.out}: {outcome.files} files, {size(outcome.octets)}, in {outcome.seconds:.1f} s"]
+    for name, rows in outcome.rows.items():
+        told = ""
+        if name == "violations" and rows:
+            told = "  (" + ", ".join(f"{count} of level {level}" for level, count in sorted(outcome.findings.items())) + ")"
+        if name == "end_to_end" and outcome.early:
+            told = f"  ({outcome.early} without a latency: delivered before published, by the recorded times)"
+        lines.append(f"  {name:<14}{rows:>12}{told}")
+    return "\n".join(lines)
+
+
+def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets: int | None = None) -> Outcome:
+    """Analyzes captures in this process, and tells how far it is.  PipelineError when that fails.
+
+    Small files are merged up to `file_octets` (None: `compact.FILE_OCTETS`).
+    """
+    try:
+        from amqp_sansio.captures.columns.compact import FILE_OCTETS
+        from amqp_sansio.captures.columns.local import run
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in _TABLES:
+            raise
+        raise PipelineError(f"tables need {error.name}: pip install 'amqp-sansio[tables]'") from error
+    progress: Final = Progress()
+    try:
+        return run(captures, out, plan, progress.octets, FILE_OCTETS if file_octets is None else file_octets)
+    finally:
+        progress.clear()
+
+
+def report(outcome: Outcome, as_json: bool) -> int:
+    """Prints what was published; 0, or 2 when a capture could not be read, or not to its end."""
+    if as_json:
+        said = {
+            "out": outcome.out,
+            "tables": dict(outcome.rows),
+            "findings": dict(outcome.findings),
+            "damage": [{"capture": each.capture, "offset": each.offset, "text": each.text} for each in outcome.damage],
+            **({"early": outcome.early} if outcome.early else {}),
+            **({"late": [attrs.asdict(each) for each in outcome.late]} if outcome.late else {}),
+            "files": outcome.files,
+            "octets": outcome.octets,
+            "seconds": round(outcome.seconds, 3),
+        }
+        sys.stdout.write(json_line(said) + "\n")
+    else:
+        sys.stdout.write(summary(outcome) + "\n")
+    return warn(outcome)
+
+
+def warn(outcome: Outcome) -> int:
+    """Says on stderr what may be missing in the tables; 0, or 2 when a capture could not be read, or not to its end."""
+    if outcome.rows.get("connections") == 0:
+        complain(NO_CONNECTION)
+    damage = outcome.findings.get("damage", 0)
+    if damage:
+        complain(f"{damage} place{'' if damage == 1 else 's'} in the captures cannot be read: see level damage in violations")
+        for each in outcome.damage:
+            complain(str(each))
+        if damage > len(outcome.damage) > 0:
+            complain(f"... and {damage - len(outcome.damage)} more")
+    return 2 if damage else 0

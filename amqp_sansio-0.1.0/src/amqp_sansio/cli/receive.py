@@ -1,0 +1,100 @@
+"""`amqp-sansio receive`: messages of a queue, for the shell."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import attrs
+
+from amqp_sansio.captures.plain import Json, plain, struct
+from amqp_sansio.cli.dialing import NothingDone, dial, there, told
+from amqp_sansio.cli.interrupts import LOOK, Interrupts
+from amqp_sansio.cli.output import complain, json_line
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.errors import HeaderError
+
+PREFETCH = 100
+"""Messages at most that are on their way to us, or here and not printed yet."""
+
+
+@attrs.frozen(kw_only=True)
+class Receiving:
+    """What the command line says."""
+
+    url: str
+    queue: str
+    count: int | None = None
+    timeout: float | None = None
+    browse: bool = False
+    create: bool = False
+    authorities: str | None = None
+    as_json: bool = False
+
+
+def receive(wishes: Receiving) -> int:
+    """Prints messages as they come and accepts what is printed; 0 when `count` of them came, or none was asked for, else 1."""
+    return told(lambda: _receive(wishes))
+
+
+def _receive(wishes: Receiving) -> int:
+    if getattr(sys.stdout, "name", None) == os.devnull:  # what stands in for one that the shell closed
+        raise NothingDone("stdout is closed: messages would be lost")
+    count = wishes.count
+    got = 0
+    with Interrupts() as interrupts, dial(wishes.url, wishes.authorities) as connection, connection.session() as session:
+        there(session, wishes.queue, wishes.create)
+        prefetch = PREFETCH if count is None else max(1, min(count, PREFETCH))
+        with session.subscribe(wishes.queue, prefetch=prefetch, browse=wishes.browse) as messages:
+            until = None if wishes.timeout is None else time.monotonic() + wishes.timeout
+            while count is None or got < count:
+                interrupts.look()
+                left = LOOK if until is None else until - time.monotonic()
+                try:
+                    message = messages.receive(max(min(left, LOOK), 0.0))
+                except TimeoutError:
+                    if left > LOOK or until is None:
+                        continue
+                    break
+                _show(message, wishes.as_json)
+                if wishes.browse:
+                    message.release()  # which leaves it where it is, and makes room for the next one
+                else:
+                    message.accept()
+                got += 1
+    if count is not None and got < count:
+        complain(f"{got} messages of {count} came within {wishes.timeout:g} seconds")
+        return 1
+    return 0
+
+
+def _show(message: Message, as_json: bool) -> None:
+    """Prints it, and sees to it that it is out before it is accepted."""
+    out = sys.stdout
+    if as_json:
+        print(json_line(as_object(message)))
+    else:
+        out.flush()
+        out.buffer.write(message.body + b"\n")
+    out.flush()
+
+
+def as_object(message: Message) -> dict[str, Json]:
+    """A message as plain JSON: its body as text where it is UTF-8, else as hex digits, and what its header says."""
+    said: dict[str, Json] = {}
+    try:
+        said["body"] = message.body.decode()
+    except UnicodeDecodeError:
+        said["body_hex"] = message.body.hex()
+    try:
+        said |= {"exchange": message.exchange, "routing_key": message.routing_key, "redelivered": message.redelivered}
+        properties = message.received.message_properties
+        if properties is not None:
+            said["headers"] = plain(message.headers)
+            said["properties"] = {
+                name: value for name, value in struct(properties).items() if name not in ("struct", "application_headers")
+            }
+    except HeaderError as error:
+        said["header_error"] = str(error)
+    return said

@@ -1,0 +1,157 @@
+"""`amqp-sansio run`: the main job.  A capture read and judged, two machines and a link that breaks, a broker, a pipeline."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from contextlib import ExitStack, redirect_stdout
+from importlib.resources import as_file, files
+from io import StringIO
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from amqp_sansio.cli.crossing import WINDOW, Crossing, Outcome
+
+_SAMPLES: Final = ("hello.pcap", "badopen.pcap")
+_MESSAGES: Final = 24
+_BODY: Final = 500
+_CUTS: Final = 6
+_ORDERS: Final = 500
+_SHOWN: Final = 2
+"""Cuts whose surroundings are shown."""
+
+
+def run(seed: int, tables: str | None = None) -> int:
+    """Prints it all; 0 when every message arrived once and in order, and the tables, if they are wanted, were published."""
+    _chapter(1, "A real conversation, decoded: the old Python client and Apache qpidd, recorded with tcpdump")
+    _read("decode", "hello.pcap")
+    _chapter(2, "Who broke the protocol?  The same conversation, and one whose client takes more than it was offered")
+    _read("check", *_SAMPLES)
+    _chapter(3, f"A client and a server in memory; the link between them is cut {_CUTS} times (--seed {seed})")
+    crossing = Crossing(Random(seed), messages=_MESSAGES, body_octets=_BODY, cuts=_CUTS)
+    outcome = crossing.run()
+    _surroundings(outcome)
+    status = _verdict(crossing, outcome)
+    _chapter(4, "A broker on a real socket (amqp-sansio serve --data-dir), killed in between")
+    status = _serve() or status
+    if tables is not None:
+        _chapter(5, "The captures of chapters 1 and 2 as tables: the data pipeline, on Spark and without")
+        status = _tables(tables) or status
+    return status
+
+
+def _serve() -> int:
+    """A broker is filled, killed, started again and emptied; 0 when every message came, once and in order."""
+    from amqp_sansio.cli.served import tell
+
+    story = tell(_ORDERS)
+    due = tuple([b"order %d" % number for number in range(_ORDERS)])
+    right = story.received == due and story.confirmed == _ORDERS and story.ended == 0
+    for name, text in (
+        ("sent", f"{story.confirmed} persistent messages, each completed when it was on the disk"),
+        ("then", "kill -9, and a new process on the same directory"),
+        ("received", _tally(story.received, due)),
+        ("ended", f"on SIGTERM, with exit status {story.ended}"),
+    ):
+        print(f"  {name:<18}{text}")
+    print(f"\n{'Nothing that was completed is lost.' if right else 'SOMETHING IS WRONG: see above.'}")
+    sys.stdout.flush()
+    return 0 if right else 1
+
+
+def _tables(out: str) -> int:
+    """Publishes the tables of the samples in `out`, on Spark and in this process, and the page made of them; 0 when the rows
+    of both are the same, else 1, or what `analyze` or `report` gives."""
+    from amqp_sansio.cli.main import main
+
+    with ExitStack() as stack:
+        paths = [stack.enter_context(as_file(files("amqp_sansio.cli") / "samples" / name)) for name in _SAMPLES]
+        beside = stack.enter_context(TemporaryDirectory(prefix="amqp-sansio-"))
+        words = ["analyze", *map(str, paths), "--tables", "all"]
+        status = main([*words, "--out", out])
+        if status:
+            return status
+        print("\nThe same in this process, without Spark (--engine local):\n")
+        status = main([*words, "--out", beside, "--engine", "local"])
+        if status:
+            return status
+        one, other = _rows(out), _rows(beside)
+    same = one == other
+    print(f"\n{f'Both gave the same {one.total()} rows.' if same else 'THE ROWS DIFFER: see above.'}")
+    sys.stdout.write("\nThe page made of them: ")
+    sys.stdout.flush()
+    return main(["report", out]) or (0 if same else 1)
+
+
+def _rows(folder: str) -> Counter[str]:
+    """The rows of all tables in a folder, whatever their order."""
+    from amqp_sansio.captures.columns.published import tables_in
+
+    return Counter([f"{table} {row}" for table, batch in tables_in(folder) for row in batch.to_pylist()])
+
+
+def _chapter(number: int, title: str) -> None:
+    print(f"{'' if number == 1 else chr(10)}{number}  {title}\n")
+
+
+def _read(verb: str, *names: str) -> None:
+    from amqp_sansio.cli.check import check
+    from amqp_sansio.cli.decode import decode
+
+    for name in names:
+        with as_file(files("amqp_sansio.cli") / "samples" / name) as path, redirect_stdout(StringIO()) as printed:
+            if verb == "decode":
+                decode([str(path)], as_json=False, ports=[], secrets=False)
+            else:
+                check([str(path)], as_json=False, ports=[], strict=False)
+        for line in printed.getvalue().splitlines():
+            print(_cut(line))
+
+
+def _surroundings(outcome: Outcome) -> None:
+    """The conversation before and after the first cuts."""
+    lines = outcome.transcript
+    cuts = [at for at, line in enumerate(lines) if line.endswith("the link is cut")]
+    for at in cuts[:_SHOWN]:
+        attached = next((n for n in range(at, len(lines)) if "session.completed" in lines[n]), at)
+        for line in (*lines[at - 5 : at + 1], *lines[at + 1 : min(attached + 6, at + 26)]):
+            print(_cut(f"  {line}"))
+        print("      ...")
+    print(f"  ({len(lines)} lines in all)\n")
+
+
+def _cut(line: str) -> str:
+    width = max(100, shutil.get_terminal_size((132, 24)).columns)
+    return line if len(line) <= width else line[: width - 3] + "..."
+
+
+def _verdict(crossing: Crossing, outcome: Outcome) -> int:
+    down, up = crossing.messages
+    right = outcome.received == down and outcome.collected == up and not outcome.violations
+    rows = (
+        (
+            "connections",
+            f"{outcome.connections}, of which {outcome.cuts} ended by a cut, {outcome.mid_message} times inside a frame",
+        ),
+        ("sessions", f"1 on each side, resumed {outcome.resumed} times by the client"),
+        ("server to client", _tally(outcome.received, down)),
+        ("client to server", _tally(outcome.collected, up)),
+        ("commands", f"{outcome.commands} said, {outcome.confirmed} told complete"),
+        ("credit", f"a window of {WINDOW} messages; unused in the end: {outcome.credit_left}"),
+        ("octets", f"{outcome.octets} written by both sides, replays included"),
+        ("observer", f"{outcome.violations or 'no'} violations heard by a third person on the link"),
+    )
+    for name, text in rows:
+        print(f"  {name:<18}{text}")
+    print(f"\n{'Every message arrived once and in order.' if right else 'SOMETHING IS WRONG: see the tally above.'}")
+    sys.stdout.flush()
+    return 0 if right else 1
+
+
+def _tally(got: tuple[bytes, ...], due: tuple[bytes, ...]) -> str:
+    doubled = len(got) - len(set(got))
+    lost = len(set(due) - set(got))
+    order = "in order" if list(got) == sorted(got, key=due.index) else "OUT OF ORDER"
+    return f"{len(got)} messages of {len(due)}, {lost or 'none'} lost, {doubled or 'none'} twice, {order}"

@@ -1,0 +1,228 @@
+"""Which lines of `decode` are wanted: by connection, session, channel, verb, queue, time, or errors only."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from collections import deque
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+if TYPE_CHECKING:
+    from amqp_sansio.captures.flows import Talk
+    from amqp_sansio.captures.plain import Json
+    from amqp_sansio.captures.rows import Row
+
+TAGS: Final = 65_536
+"""Subscriptions of a connection whose queue is remembered; of later ones `--queue` knows nothing."""
+
+_ERRORS: Final = frozenset(
+    ("execution.exception", "channel.close", "basic.return", "basic.nack", "basic.reject", "message.reject", "file.return",
+     "file.reject", "stream.return", "connection.blocked")
+)  # fmt: skip
+_ENDS: Final = {"connection.close": ("reply_code", (200, None)), "session.detached": ("code", (0, None))}
+"""Verbs that end something, the field that says why, and what it says when nothing went wrong."""
+
+
+@attrs.frozen(kw_only=True)
+class Wanted:
+    """What was asked for; what is empty or None leaves nothing out.  `since` and `until` are seconds after the first line of
+    the file, or a moment (ns since 1970 UTC)."""
+
+    connections: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    channels: tuple[int, ...] = ()
+    verbs: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    since: float | int | None = None
+    until: float | int | None = None
+    errors: bool = False
+
+
+class Selection:
+    """Looks at every row of a file, in order, and says whether it is wanted."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted: Final = wanted
+        self.first = 0
+        """When the first thing was heard in the file, ns since 1970 UTC."""
+        self._begun = False
+        self._numbers: Final[dict[str, int]] = {}
+        self._sessions: Final[dict[tuple[str, int], str]] = {}
+        self._queues: Final[dict[str, dict[tuple[int, str], str]]] = {}
+        self._asked: Final[dict[tuple[str, int], deque[str]]] = {}  # consume or get without an answer yet: their queues
+
+    def number(self, talk: Talk) -> int:
+        """The number of a connection in this file, from 1, in the order in which they were heard."""
+        return self._numbers.setdefault(talk.name, len(self._numbers) + 1)
+
+    def takes(self, talk: Talk, row: Row) -> bool:
+        """Whether the row is wanted."""
+        wanted = self._wanted
+        if not self._begun:
+            self._begun = True
+            self.first = row["time"]
+        number = self.number(talk)
+        session = self._session(row) if wanted.sessions else ""
+        queue = self._queue(row) if wanted.queues else None
+        if wanted.connections and not _is_one(number, row["connection"], wanted.connections):
+            return False
+        if wanted.channels and row["channel"] not in wanted.channels:
+            return False
+        if wanted.verbs and not _like(row["verb"] or row["kind"], wanted.verbs):
+            return False
+        if wanted.sessions and not _like(session, wanted.sessions):
+            return False
+        if wanted.queues and (queue is None or not _like(queue, wanted.queues)):
+            return False
+        if not self._is_in_time(row["time"]):
+            return False
+        return not wanted.errors or is_error(row)
+
+    def _is_in_time(self, time: int) -> bool:
+        for bound, sign in ((self._wanted.since, 1), (self._wanted.until, -1)):
+            if bound is None:
+                continue
+            moment = self.first + round(bound * 1e9) if isinstance(bound, float) else bound
+            if (time - moment) * sign < 0:
+                return False
+        return True
+
+    def _session(self, row: Row) -> str:
+        """The session that is attached to the row's channel, the one that it attaches or detaches included; or nothing."""
+        if row["channel"] is None:
+            return ""
+        where = row["connection"], row["channel"]
+        name = row["fields"].get("name")
+        if row["verb"] == "session.attach" and isinstance(name, str):
+            self._sessions[where] = readable(name)
+        if row["verb"] == "session.detached":
+            return self._sessions.pop(where, "")
+        return self._sessions.get(where, "")
+
+    def _queue(self, row: Row) -> str | None:
+        """The queue that a row names, or whose messages or subscription it is about; None when nobody knows."""
+        channel, fields, verb = row["channel"], row["fields"], row["verb"] or ""
+        if channel is None:
+            return None
+        said = fields.get("queue")
+        queue = said if isinstance(said, str) else None
+        known = self._queues.setdefault(row["connection"], {})
+        if verb == "message.subscribe":
+            tag = fields.get("destination")
+            if queue is not None and isinstance(tag, str) and len(known) < TAGS:
+                known[channel, tag] = queue
+        elif verb in ("basic.consume", "basic.get"):
+            self._asked.setdefault((row["connection"], channel), deque(maxlen=TAGS)).append(queue or "")
+        elif verb in ("basic.consume-ok", "basic.get-ok", "basic.get-empty"):
+            asked = self._asked.get((row["connection"], channel))
+            queue = asked.popleft() if asked else None
+            tag = fields.get("consumer_tag")
+            if queue is not None and isinstance(tag, str) and len(known) < TAGS:
+                known[channel, tag] = queue
+        if queue is not None:
+            return queue
+        tag = fields.get("consumer_tag", fields.get("destination"))
+        if isinstance(tag, str) and (channel, tag) in known:
+            return known[channel, tag]
+        return _routed_to(verb, row)
+
+
+def _routed_to(verb: str, row: Row) -> str | None:
+    """The queue that a message to the default exchange goes to: the routing key."""
+    if verb == "basic.publish" and not row["fields"].get("exchange"):
+        key = row["fields"].get("routing_key")
+        return key if isinstance(key, str) else ""
+    if verb == "message.transfer" and not row["fields"].get("destination"):
+        for header in row["headers"]:
+            if isinstance(header, dict) and isinstance(key := header.get("routing_key"), str):
+                return key
+    return None
+
+
+def is_error(row: Row) -> bool:
+    """Whether it says that something went wrong: a refusal, a message that came back, an end with a reason, a part that cannot
+    be read.  Who broke a rule is told by `check`."""
+    verb = row["verb"] or ""
+    if verb in _ENDS:
+        field, well = _ENDS[verb]
+        return row["fields"].get(field) not in well
+    return verb in _ERRORS or not row["complete"] or row["kind"] == "opaque"
+
+
+def readable(name: str) -> str:
+    """The name of a session, which is octets, as the text that it usually is."""
+    octets = bytes.fromhex(name)
+    return octets.decode("ascii") if octets.isascii() and octets.decode("ascii").isprintable() else name
+
+
+def _like(text: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(text, pattern) for pattern in patterns)
+
+
+def _is_one(number: int, name: Json, asked: tuple[str, ...]) -> bool:
+    return any(each == str(number) if each.isdecimal() else each in str(name) for each in asked)
+
+
+def moment(text: str) -> float | int:
+    """Seconds behind the first line, or a date and time (ISO 8601, UTC unless it says otherwise) as ns since 1970."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        pass
+    else:
+        if 0 <= seconds < 1e9:
+            return seconds
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    try:
+        date = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither seconds nor a date such as 2024-05-01T12:30:00") from None
+    date = date if date.tzinfo is not None else date.replace(tzinfo=datetime.UTC)
+    since = date - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
+
+
+def _channel(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:6]) <= 65_535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a channel: 0 to 65535")
+    return int(text)
+
+
+def add_arguments(verb: argparse.ArgumentParser) -> None:
+    """The options that leave lines out."""
+    group = verb.add_argument_group("which lines", "A line has to fit all of these options; of one that is repeated, one.")
+
+    def repeated(name: str, metavar: str, text: str, kind: Callable[[str], object] = str) -> None:
+        group.add_argument(f"--{name}", action="append", default=[], type=kind, metavar=metavar, dest=f"{name}s", help=text)
+
+    repeated("connection", "N|TEXT", "the number in brackets, or a part of CLIENT>SERVER#N")
+    repeated("session", "NAME", "what is said on channels to which a session of this name is attached (* and ? are wild)")
+    repeated("channel", "N", "the number of a channel", _channel)
+    repeated("verb", "NAME", "a verb such as message.transfer, or message.* for all of a class; also header and opaque")
+    repeated(
+        "queue",
+        "NAME",
+        "what names the queue, goes to it by the default exchange, or comes from it (* and ? are wild); accept and release "
+        "give numbers only, so they are left out",
+    )
+    group.add_argument(
+        "--since", type=moment, metavar="TIME", help="from then on: seconds after the first line, or 2024-05-01T12:30:00 (UTC)"
+    )
+    group.add_argument("--until", type=moment, metavar="TIME", help="up to then")
+    group.add_argument(
+        "--errors",
+        action="store_true",
+        help="refusals, returned and rejected messages, ends with a reason, what is incomplete or cannot be read",
+    )
+
+
+def wanted(given: argparse.Namespace) -> Wanted:
+    """What the options ask for."""
+    return Wanted(
+        connections=tuple(given.connections), sessions=tuple(given.sessions), channels=tuple(given.channels),
+        verbs=tuple(given.verbs), queues=tuple(given.queues), since=given.since, until=given.until, errors=given.errors,
+    )  # fmt: skip

@@ -1,0 +1,370 @@
+"""`amqp-sansio serve`: the model broker on a socket address."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import signal
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, Final
+
+import attrs
+
+from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
+from amqp_sansio.adapters.rule_file import read_rules, warnings
+from amqp_sansio.adapters.store import Store, StoreError
+from amqp_sansio.adapters.tag import kept_tag, new_tag
+from amqp_sansio.adapters.tapping import Listener
+from amqp_sansio.adapters.verifiers import VerifierError, Verifiers
+from amqp_sansio.broker import Broker, BrokerConfig, Rules
+from amqp_sansio.broker.access.text import RulesError
+from amqp_sansio.cli.conversation import Conversations
+from amqp_sansio.cli.output import complain
+from amqp_sansio.config import ErrorCodes, Profile, ServerConfig, ServerMechanism
+from amqp_sansio.conversation.address import Endpoint
+from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
+from amqp_sansio.errors import AmqpError, RestoreError
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, DEFAULT_SERVER_LIMITS, Limits, ServerLimits
+
+KEPT_SECONDS: Final = 3600
+"""How long a session is kept without a connection, at most, when its client asks for it."""
+FILES: Final = 65536
+"""Files that may be open, where the system lets us say so."""
+DARWIN_FILES: Final = 10240
+"""The same on macOS, whose kernel refuses more (OPEN_MAX) though it names no hard limit."""
+COMMAND_OCTETS: Final = 4096
+"""Octets of the largest command message.transfer, which comes with a message and counts with it."""
+STOPPED: Final = "the broker is stopped"
+
+
+class ServeError(AmqpError):
+    """Why there is nothing to serve, in one sentence."""
+
+
+@attrs.frozen(kw_only=True)
+class Wishes:
+    """What the command line says."""
+
+    host: str = "127.0.0.1"
+    port: int = 5672
+    auth: str = "none"
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    data_dir: str | None = None
+    log: str | None = None
+    virtual_hosts: tuple[str, ...] = ()
+    """Those that exist; none: any."""
+    max_message: int | None = None
+    """Octets of header and body; None: as the default limits say."""
+    error_codes: ErrorCodes = "qpid"
+    login_seconds: float = 30.0
+    allow: str | None = None
+    """The file of rules; None: every user may do everything."""
+    logins_per_address: int = DEFAULT_SERVER_LIMITS.unopened_per_address
+    """Connections of one address that have not logged in."""
+
+    @property
+    def limits(self) -> Limits:
+        """What one connection may cost."""
+        limits = attrs.evolve(DEFAULT_LIMITS, handshake_seconds=self.login_seconds)
+        if self.max_message is None:
+            return limits
+        most = self.max_message + COMMAND_OCTETS
+        return attrs.evolve(
+            limits,
+            assembly_octets=most,
+            buffered_octets=max(limits.buffered_octets, most),
+            replay_octets=max(limits.replay_octets, most),
+            early_octets=max(limits.early_octets, most),
+            discarded_octets=max(limits.discarded_octets, 2 * most),
+        )
+
+    @property
+    def server_limits(self) -> ServerLimits:
+        """What all connections may cost together."""
+        return ServerLimits(tls_seconds=self.login_seconds, unopened_per_address=self.logins_per_address)
+
+    def rules(self) -> Rules | None:
+        """Who may do what, as the file says now.  RulesError, VerifierError."""
+        if self.allow is None:
+            return None
+        return read_rules(self.allow, None if self.auth == "none" else Verifiers(self.auth))
+
+    def warn(self, rules: Rules) -> None:
+        """Names on stderr the lines of the file that match nobody."""
+        for text in warnings(self.allow or "", rules):
+            complain(text)
+
+    def broker(self, *, journal: bool, epoch: float, tag: str) -> BrokerConfig:
+        """How the broker keeps what it is given: at least one of the largest messages fits everywhere."""
+        limits, most = DEFAULT_BROKER_LIMITS, self.max_message or 0
+        limits = attrs.evolve(
+            limits,
+            queue_octets=max(limits.queue_octets, most),
+            host_octets=max(limits.host_octets, most),
+            transaction_octets=max(limits.transaction_octets, most),
+            held_octets=max(limits.held_octets, most),
+        )
+        return BrokerConfig(
+            journal=journal,
+            epoch=epoch,
+            virtual_hosts=self.virtual_hosts or None,
+            error_codes=self.error_codes,
+            federation_tag=tag,
+            limits=limits,
+        )
+
+
+def serve(wishes: Wishes) -> int:
+    """Serves until SIGTERM or SIGINT; 0, or 1 when it had to stop by itself, or 2 when it could not begin.  ServeError."""
+    if wishes.data_dir == "":  # a variable that is not set, perhaps: nobody means the directory that we are in
+        raise ServeError("--data-dir names a directory, and is empty")
+    family, address = resolve(wishes.host)
+    configure = configuration(wishes, address)
+    rules = wishes.rules()
+    tls = context(wishes.tls_cert, wishes.tls_key)
+    raise_file_limit()
+    store = None if wishes.data_dir is None else Store(wishes.data_dir)
+    try:
+        return asyncio.run(_serve(wishes, address, family, configure, rules, tls, store))
+    finally:
+        if store is not None:
+            store.close()
+
+
+async def _serve(
+    wishes: Wishes,
+    address: str,
+    family: int,
+    configure: Callable[[], ServerConfig],
+    rules: Rules | None,
+    tls: ssl.SSLContext | None,
+    store: Store | None,
+) -> int:
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[str | None] = loop.create_future()
+
+    def end(why: str | None = None) -> None:
+        if not ended.done():
+            ended.set_result(why)
+
+    def unhandled(_: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
+        error = what.get("exception")
+        if isinstance(error, OSError):  # of a socket: the others go on
+            complain(f"{what.get('message', 'a socket failed')}: {error.strerror or error}")
+        elif error is not None:
+            end(f"it is broken ({type(error).__name__}: {error}); please report this")
+
+    loop.set_exception_handler(unhandled)
+    broker = restore(store, loop.time(), wishes)
+    broker.set_access(rules)
+    log = Conversations(sys.stdout, loop.time) if wishes.log == "conversation" else None
+    listen: Callable[[], Listener] | None = None if log is None else log.connection
+    server = BrokerServer(
+        broker,
+        configure,
+        address,
+        wishes.port,
+        tls=tls,
+        store=store,
+        failed=lambda why: end(f"it stops: {why}"),
+        listen=listen,
+        hinted=lambda hint: complain(f"{hint}; said once"),
+        limits=wishes.server_limits,
+    )
+
+    def reread() -> None:
+        try:
+            again = wishes.rules()
+        except (RulesError, VerifierError) as error:
+            complain(f"{error}; the rules are those of before")
+            return
+        broker.set_access(again)
+        complain(f"{wishes.allow}: the rules were read again")
+        if again is not None:
+            wishes.warn(again)
+        server.wake()
+
+    with _signals(end, None if rules is None else reread):
+        try:
+            await server.__aenter__()
+        except OSError as error:
+            raise ServeError(f"{Endpoint(address, wishes.port)}: {_cannot_listen(error)}") from None
+        if tls is None and not loopback(address):
+            complain(f"warning: passwords and messages cross the network to {address} in clear (see --tls-cert)")
+        if rules is not None:
+            wishes.warn(rules)
+        if rules is not None and wishes.auth == "none":
+            complain("warning: with --auth none the rules of --allow hold for whatever name a client gives itself")
+        scheme = "amqps" if tls is not None else "amqp"
+        said = f"amqp-sansio: listening on {scheme}://{Endpoint(*server.address)}\n"
+        if rules is None:
+            said += "amqp-sansio: every user may do everything (see --allow)\n"
+        sys.stdout.write(said)  # all at once: whoever starts us may read one line and close the pipe
+        sys.stdout.flush()
+        why = await ended
+        if why is not None:
+            complain(why)
+        try:
+            await server.stop(STOPPED if why is None else "the broker has failed")
+        except StoreError as error:
+            complain(f"the last snapshot could not be written: {error}")
+            return 1
+    return 0 if why is None else 1
+
+
+def restore(store: Store | None, now: float, wishes: Wishes) -> Broker:
+    """The broker as the store left it.  StoreError when it is damaged."""
+    epoch = time.time() - now
+    if store is None:
+        return Broker(wishes.broker(journal=False, epoch=epoch, tag=new_tag()))
+    snapshot, entries = store.load()
+    try:
+        tag = kept_tag(store.directory)
+    except OSError as error:
+        raise StoreError(store.directory, f"cannot be written: {error.strerror}") from None
+    try:
+        return Broker.restore(snapshot, entries, config=wishes.broker(journal=True, epoch=epoch, tag=tag))
+    except RestoreError as error:
+        raise StoreError(store.directory, f"the store is damaged: {error}") from None
+
+
+# --- what may be wished -------------------------------------------------------------------------------------------------------
+
+
+def resolve(host: str) -> tuple[int, str]:
+    """The address that stands behind a name: its family and itself, the first of them, IPv4 before IPv6.  ServeError."""
+    try:
+        found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise ServeError(f"--host {host}: {getattr(error, 'strerror', None) or 'is no address'}") from None
+    found.sort(key=lambda each: each[0] != socket.AF_INET)
+    family, _, _, _, address = found[0]
+    return family, str(address[0])
+
+
+def loopback(address: str) -> bool:
+    """Whether an address is of this machine alone."""
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
+def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
+    """Makes the settings of each connection.  ServeError for --auth none where others could come; VerifierError."""
+    profile, limits = Profile(error_codes=wishes.error_codes), wishes.limits
+    if wishes.auth == "none":
+        if not loopback(address):
+            raise ServeError(
+                f"--auth none lets everybody in, so it listens on loopback only, not on {address}: give --auth FILE"
+                " (see `amqp-sansio passwd`)"
+            )
+        config = ServerConfig(
+            mechanisms=(AnonymousServer(), PlainServer(lambda username, password: True)),
+            session_timeout=KEPT_SECONDS,
+            profile=profile,
+            limits=limits,
+        )
+        return lambda: config
+    verifiers = Verifiers(wishes.auth)
+    if not verifiers.users:
+        raise VerifierError(f"{wishes.auth}: no user is in it (see `amqp-sansio passwd`)")
+    plain = PlainServer(verifiers.verify, slow=True, known=verifiers.remembers)
+    can_scram = find_spec("scramp") is not None
+    complaint = ""
+
+    def configure() -> ServerConfig:
+        nonlocal complaint
+        mechanisms: tuple[ServerMechanism, ...] = (plain,)
+        if can_scram and verifiers.all_scram:
+            mechanisms = (verifiers.scram_server(), plain)
+        if verifiers.complaint != complaint:
+            complaint = verifiers.complaint
+            if complaint:
+                complain(f"{complaint}; the users are those of before")
+        return ServerConfig(mechanisms=mechanisms, session_timeout=KEPT_SECONDS, profile=profile, limits=limits)
+
+    return configure
+
+
+def context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+    """TLS with a certificate and its key; None without.  ServeError says what is wrong with them."""
+    if certificate is None or key is None:
+        if certificate is not key:
+            raise ServeError("--tls-cert and --tls-key belong together")
+        return None
+    for name in (certificate, key):
+        try:
+            with open(name, "rb"):
+                pass
+        except OSError as error:
+            raise ServeError(f"{name}: cannot be read: {error.strerror}") from None
+
+    def locked() -> str:
+        raise ServeError(f"{key}: is locked with a password: give one that is not")
+
+    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    made.minimum_version = max(made.minimum_version, ssl.TLSVersion.TLSv1_2)  # some builds leave it to the system
+    try:
+        made.load_cert_chain(certificate, key, locked)
+    except OSError as error:  # ssl's are OSErrors
+        reason = str(getattr(error, "reason", None) or "no certificate, or no key")
+        raise ServeError(
+            f"{certificate} and {key} are no certificate with its key: {reason.replace('_', ' ').lower()}"
+        ) from None
+    return made
+
+
+def raise_file_limit() -> None:
+    """As many sockets as the hard limit allows, up to FILES."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        for most in (FILES, DARWIN_FILES):
+            wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            if soft == resource.RLIM_INFINITY or soft >= wanted:
+                return
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+                return
+
+
+def _cannot_listen(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "the port is taken by another process"
+    if error.errno == errno.EACCES:
+        return "the port may not be had by this user"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "this machine has no such address"
+    return error.strerror or str(error)
+
+
+def _soon(loop: asyncio.AbstractEventLoop, does: Callable[[], None], number: int, frame: object) -> None:
+    loop.call_soon_threadsafe(does)
+
+
+@contextmanager
+def _signals(end: Callable[[], None], reread: Callable[[], None] | None) -> Iterator[None]:
+    """SIGTERM and SIGINT end it, for as long as this lasts; SIGHUP, where there is one, has the rules read again."""
+    loop = asyncio.get_running_loop()
+    both: dict[signal.Signals, Callable[[], None]] = {signal.SIGTERM: end, signal.SIGINT: end}
+    if reread is not None and hasattr(signal, "SIGHUP"):
+        both[signal.SIGHUP] = reread
+    for each, does in both.items():
+        try:
+            loop.add_signal_handler(each, does)
+        except NotImplementedError:  # where loops hear no signals
+            signal.signal(each, partial(_soon, loop, does))
+    try:
+        yield
+    finally:
+        for each in both:
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(each)

@@ -1,0 +1,131 @@
+"""`amqp-sansio simulate`: whole systems by their seeds; what fails is shrunk and told."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.cli.progress import Progress
+from amqp_sansio.cli.wrapping import Wrapped
+
+if TYPE_CHECKING:
+    from amqp_sansio.testing.simulation import Outcome
+
+    _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
+
+STEPS: Final = 200
+MOST_CLIENTS: Final = 64
+MOST_BROKERS: Final = 2
+
+_SIMULATE: Final = """\
+Simulate clients, brokers with their disks, a transaction manager and the network between them, all of this library. The seed
+decides everything: what clients do, when octets arrive and in which pieces, what is cut, stalls and half-closes, whose clock is
+wrong, when a broker crashes and what of its journal was on the disk. In the end the network heals and everything must drain.
+
+Nothing may be lost, nothing doubled unmarked, credit is never exceeded, order holds, a transaction is whole or nothing,
+in-doubt branches are resolved, nobody breaks the protocol. A seed that fails is shrunk, and what happened is printed."""
+
+_SIMULATE_MORE: Final = """\
+JSON (--json): one object on each line, ASCII, with seed, ok, counts, digest (a checksum of all octets sent) and,
+where a seed failed, rule, text, story (lines) and plan, which `--plan FILE` runs again.
+
+exit status: 0 all invariants held; 1 one did not; 2 nothing was run"""
+
+
+def _seeds(text: str) -> range:
+    first, dots, last = text.partition("..")
+    if not (dots and first.isascii() and first.isdigit() and last.isascii() and last.isdigit() and int(first) <= int(last)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not A..B with A no more than B")
+    return range(int(first), int(last) + 1)
+
+
+def _number(low: int, high: int | None = None) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and low <= int(text) and (high is None or int(text) <= high)):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low}{'' if high is None else f' to {high}'}")
+        return int(text)
+
+    return read
+
+
+def add_verb(verbs: _Verbs) -> None:
+    """Adds the verb to the command line."""
+    verb = verbs.add_parser(
+        "simulate",
+        help="simulate whole systems",
+        description=_SIMULATE,
+        epilog=_SIMULATE_MORE,
+        formatter_class=Wrapped,
+    )
+    verb.add_argument("--seed", type=_number(0), default=1, metavar="N", help="the seed, or the first one of --count (1)")
+    verb.add_argument("--seeds", type=_seeds, metavar="A..B", help="all seeds from A to B instead")
+    verb.add_argument("--count", type=_number(1), default=1, metavar="N", help="so many seeds (1)")
+    verb.add_argument("--steps", type=_number(0), default=STEPS, metavar="M", help=f"steps before the network heals ({STEPS})")
+    verb.add_argument("--clients", type=_number(1, MOST_CLIENTS), metavar="N", help="clients (the seed decides: 3 to 6)")
+    verb.add_argument("--brokers", type=_number(1, MOST_BROKERS), metavar="N", help="brokers (the seed decides: 1 or 2)")
+    verb.add_argument("--plan", metavar="FILE", help="run the plan of an earlier failure instead (its JSON)")
+    verb.add_argument("--story", action="store_true", help="tell what happened also where all went well")
+    verb.add_argument("--json", action="store_true", help="one JSON object on each line")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs the verb; gives its exit status."""
+    from amqp_sansio.testing.simulation import Plan, replay, simulate
+
+    if given.plan is not None:
+        try:
+            with open(given.plan, encoding="utf-8") as file:
+                plain = json.load(file)
+            plan = Plan.of(plain.get("plan", plain))
+            outcome = replay(plan)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as why:
+            print(f"amqp-sansio simulate: {given.plan}: {type(why).__name__} {why}", file=sys.stderr)
+            return 2
+        return _show(outcome, given)
+    seeds = given.seeds or range(given.seed, given.seed + given.count)
+    status = 0
+    total: dict[str, int] = {}
+    progress = Progress()
+    for done, seed in enumerate(seeds):
+        progress.rounds(done, len(seeds), "seeds")
+        outcome = simulate(seed, given.steps, clients=given.clients, brokers=given.brokers)
+        for name, value in outcome.counts.items():
+            total[name] = total.get(name, 0) + value
+        if len(seeds) == 1 or not outcome.ok or given.json:
+            progress.clear()
+            status = max(status, _show(outcome, given))
+    progress.clear()
+    if len(seeds) > 1 and not given.json:
+        words = ", ".join([f"{value} {name}" for name, value in total.items()])
+        print(f"{len(seeds)} seeds: {words}: {'SOME FAILED' if status else 'all good'}")
+    return status
+
+
+def _show(outcome: Outcome, given: argparse.Namespace) -> int:
+    """One seed; 1 when it failed."""
+    from amqp_sansio.testing.simulation import shrink
+
+    summary = outcome.summary
+    if not outcome.ok or given.story:
+        outcome = shrink(outcome)
+    failure = outcome.failure
+    if given.json:
+        told: dict[str, object] = {
+            "seed": outcome.plan.seed, "ok": outcome.ok, "counts": outcome.counts, "digest": outcome.digest,
+        }  # fmt: skip
+        if failure is not None:
+            told |= {"rule": failure.rule, "text": failure.text, "plan": outcome.plan.plain}
+        if outcome.story:
+            told["story"] = list(outcome.story)
+        print(json.dumps(told))
+    else:
+        print(summary)
+        if failure is not None:
+            print(f"\nshrunk to {len(outcome.plan.steps)} steps: {', '.join([step.verb for step in outcome.plan.steps])}\n")
+        for line in outcome.story:
+            print(line)
+    sys.stdout.flush()
+    return 0 if failure is None else 1

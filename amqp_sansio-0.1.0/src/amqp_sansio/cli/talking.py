@@ -1,0 +1,363 @@
+"""The verbs that talk to somebody: their grammar, and what runs them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from amqp_sansio.cli.wrapping import Wrapped
+
+if TYPE_CHECKING:
+    _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
+
+MOST_MESSAGE: Final = 1 << 40
+"""Octets of the largest message that may be allowed: more is a slip."""
+VERBS: Final = ("serve", "passwd", "rules", "store", "send", "receive", "probe")
+
+_SERVE: Final = """\
+Serve a broker. It prints its address when it is ready, and ends cleanly on SIGTERM and SIGINT: it closes its connections, and
+keeps what is durable.
+
+It listens on loopback unless --host says otherwise. With --auth none everybody is let in, ANONYMOUS or by PLAIN with any
+name and password; then it refuses to listen elsewhere. With --auth FILE users are those of `amqp-sansio passwd`.
+
+Every user may do everything, unless --allow FILE says who may do what (see `amqp-sansio rules`).
+
+Without --data-dir nothing touches the disk, and with the process all is gone. With it, durable queues, exchanges and bindings,
+and persistent messages on durable queues, are on the disk before the client hears that they are there."""
+
+_SERVE_MORE: Final = """\
+exit status: 0 ended by a signal; 1 it had to stop by itself, as when the disk is full; 2 it could not begin"""
+
+_PASSWD: Final = """\
+Put a user into a file of password verifiers, in place of an earlier one; the file is made when it is not there. The password is
+asked for at the terminal, else it is the first line of stdin. It is not kept: in the file stand a salted scrypt key
+and, where the password is plain ASCII, the keys of SCRAM-SHA-256."""
+
+_STORE: Final = """\
+Look after the store that `serve --data-dir DIR` keeps.
+
+check     read all of it and rebuild the broker that is in it
+backup    copy it to TARGET, a new directory, as it is at one moment; the broker may run meanwhile
+compact   write a new snapshot in place of the journal and give free room back to the disk
+
+check and compact need the store for themselves: stop the broker first, or check a backup."""
+
+_STORE_MORE: Final = "exit status: 0 the store is whole; 1 it is damaged, in use or not there, with a line on stderr"
+
+_SEND: Final = """\
+Send messages: each BODY is one, else all of stdin is, or each of its lines with --lines. With --queue they go to that queue,
+else to --exchange with --key. Messages are persistent unless --transient. It ends when the broker has all of them for certain.
+
+URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in AMQP_URL, else amqp://127.0.0.1."""
+
+_RECEIVE: Final = """\
+Print the messages of a queue as they come, each body and a newline, and accept what is printed. It ends with --count
+messages, when --timeout is over, or on SIGINT.
+
+URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in AMQP_URL, else amqp://127.0.0.1.
+
+JSON (--json): one object on each line, ASCII, with body (body_hex where it is no UTF-8), exchange, routing_key, redelivered,
+headers (those of the application) and properties (those of the message)."""
+
+_RULES: Final = """\
+Say which rule of a file decides about a request, or, without a request, whether the file can be read.
+
+  amqp-sansio rules check rules.toml --as alice consume queue orders
+  amqp-sansio rules check rules.toml --as alice publish exchange orders --key new.eu"""
+
+_RULES_MORE: Final = """\
+VERB is create, delete, purge, bind, unbind, publish, consume, browse or query, and KIND exchange or queue; or VERB is open or
+manage, and KIND is host, a virtual host. To publish to a queue is to publish to the default exchange with its name as the key.
+
+exit status: 0 allowed; 1 denied; 2 the file cannot be read, or that is no request"""
+
+_PROBE: Final = """\
+Drive a live server of AMQP 0-10 through conversations taken from the grammar of the protocol, legal ones and ones with one
+illegal step, and tell which rules it kept and which it broke, each with the shortest conversation and its octets.
+
+First every move of every grammar that a client can lead to is gone through once, then each step that is illegal and each
+named refusal is tried once (about 750 conversations in all), then it goes on at random. The same seed gives the same
+conversations. What it declares it takes away again; names begin with "probe-SEED-NUMBER-".
+
+Do not probe a broker that others depend on."""
+
+_PROBE_MORE: Final = """\
+exit status: 0 every rule that was tried was kept; 1 some were broken; 2 nobody answers, or we are not let in"""
+
+_CLIENT_MORE: Final = "exit status: 0 done; 1 not, or not all of it; 2 no connection"
+
+
+def add_verbs(verbs: _Verbs) -> None:
+    """Adds them to the command line."""
+    _add_serve(_verb(verbs, "serve", "serve a broker", _SERVE, _SERVE_MORE))
+    verb = _verb(verbs, "passwd", "put a user into a file of password verifiers", _PASSWD, "")
+    verb.add_argument("file", metavar="FILE", help="the file")
+    verb.add_argument("user", metavar="USER", help="the user's name")
+    verb.add_argument("--delete", action="store_true", help="take the user out instead")
+    verb.add_argument("--groups", metavar="A,B", help="put a user that is there into these groups, for `serve --allow`")
+    _add_rules(_verb(verbs, "rules", "explain what a file of rules allows", _RULES, _RULES_MORE))
+    verb = _verb(verbs, "store", "check, copy or compact the store of a broker", _STORE, _STORE_MORE)
+    verb.add_argument("action", choices=("check", "backup", "compact"), help="what to do")
+    verb.add_argument("directory", metavar="DIR", help="the directory of the store")
+    verb.add_argument("target", nargs="?", metavar="TARGET", help="where a backup goes")
+    verb.set_defaults(complain=verb.error)
+    _add_send(_verb(verbs, "send", "send messages to a broker", _SEND, _CLIENT_MORE))
+    _add_receive(_verb(verbs, "receive", "receive messages from a broker", _RECEIVE, _CLIENT_MORE))
+    _add_probe(_verb(verbs, "probe", "tell which rules of the protocol a server keeps", _PROBE, _PROBE_MORE))
+
+
+def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
+    """What `send`, `receive` and `rules` are given, options and words in any order; None for another verb."""
+    verb = arguments[0] if arguments else ""
+    if verb not in _INTERMIXED:
+        return None
+    long, more, add = _INTERMIXED[verb]
+    alone = argparse.ArgumentParser(
+        prog=f"amqp-sansio {verb}",
+        description=long,
+        epilog=more,
+        formatter_class=Wrapped,
+    )
+    add(alone)
+    options = list(arguments[1:])
+    words: list[str] = []
+    if "--" in options:  # behind it there are words only, and argparse's way with them differs from one Python to the next
+        at = options.index("--")
+        options, words = options[:at], options[at + 1 :]
+    given = alone.parse_intermixed_args(options)
+    given.behind = words
+    given.verb, given.version = verb, False
+    return given
+
+
+def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> argparse.ArgumentParser:
+    return verbs.add_parser(name, help=short, description=long, epilog=more, formatter_class=Wrapped)
+
+
+def _add_serve(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--host", default="127.0.0.1", metavar="H", help="the address, or a name of one, to listen on (127.0.0.1)"
+    )
+    verb.add_argument("--port", default=5672, type=_port_or_0, metavar="N", help="the port (5672); 0: any that is free")
+    verb.add_argument(
+        "--auth", default="none", metavar="none|FILE", help="who may connect: everybody (none), or the users of FILE"
+    )
+    verb.add_argument("--allow", metavar="FILE", help="who may do what: rules, read again on SIGHUP (all may do everything)")
+    verb.add_argument("--tls-cert", metavar="F", help="the certificate, with those that lead to its authority (PEM)")
+    verb.add_argument("--tls-key", metavar="F", help="its key (PEM)")
+    verb.add_argument("--data-dir", metavar="D", help="where the durable part is kept; made when it is not there")
+    verb.add_argument("--virtual-host", action="append", default=[], type=_host, metavar="NAME", dest="virtual_hosts",
+                      help="a virtual host that exists; may be repeated (any, made when it is first opened)")  # fmt: skip
+    verb.add_argument("--max-message", type=_whole(MOST_MESSAGE, 1), metavar="OCTETS",
+                      help="the largest message that is taken (64 MiB); a larger one is refused with 506")  # fmt: skip
+    verb.add_argument("--error-codes", default="qpid", choices=("qpid", "spec"),
+                      help="error codes of deployed brokers (qpid), or of the specification (spec)")  # fmt: skip
+    verb.add_argument("--login-timeout", default=30.0, type=_some_seconds, metavar="S",
+                      help="seconds that a client has to log in, and before that for its TLS handshake (30)")  # fmt: skip
+    verb.add_argument("--logins-per-address", default=64, type=_whole(1 << 31, 1), metavar="N",
+                      help="connections of one address that have not logged in (64); more are refused")  # fmt: skip
+    verb.add_argument("--log", choices=("conversation",), help="print who said what, without payloads and secrets")
+
+
+def _add_rules(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("action", choices=("check",), help="what to do")
+    verb.add_argument("file", metavar="FILE", help="the file, as `serve --allow` takes it")
+    verb.add_argument("words", nargs="*", metavar="VERB KIND NAME", help="the request: consume queue orders")
+    verb.add_argument("--as", metavar="NAME", dest="identity", help='the user; "" for anonymous')
+    verb.add_argument("--key", metavar="K", help="the routing or binding key, with an exchange")
+    verb.add_argument("--host", default="", metavar="NAME", help="the virtual host")
+    verb.add_argument("--auth", metavar="FILE", help="the users and their groups (see `amqp-sansio passwd`)")
+    verb.add_argument("--json", action="store_true", help="JSON, for machines")
+
+
+def _add_send(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("words", nargs="*", metavar="[URL] [BODY]", help="where to, and the messages")
+    verb.add_argument("--queue", metavar="Q", help="the queue to send to")
+    verb.add_argument("--exchange", default="", metavar="E", help="the exchange to send to (the default one)")
+    verb.add_argument("--key", metavar="K", help="the routing key")
+    verb.add_argument("--create", action="store_true", help="make the queue, durable, if it is not there")
+    verb.add_argument("--lines", action="store_true", help="each line of stdin is a message")
+    verb.add_argument("--transient", action="store_true", help="messages that need not survive a restart")
+    verb.add_argument("--priority", type=_whole(9), metavar="N", help="0 to 9 (4)")
+    verb.add_argument("--ttl", type=_whole((1 << 63) - 1), metavar="MS", help="milliseconds until they expire")
+    verb.add_argument("--content-type", metavar="T", help="the MIME type of the bodies")
+    verb.add_argument("--header", action="append", default=[], type=_pair, metavar="NAME=TEXT", dest="headers",
+                      help="an application header; may be repeated")  # fmt: skip
+    _add_common(verb)
+
+
+def _add_receive(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("words", nargs="*", metavar="[URL] QUEUE", help="where from")
+    verb.add_argument("--count", type=_whole(1 << 62, 1), metavar="N", help="end behind so many messages")
+    verb.add_argument("--timeout", type=_seconds, metavar="S", help="end after so many seconds")
+    verb.add_argument("--browse", action="store_true", help="leave the messages on the queue")
+    verb.add_argument("--create", action="store_true", help="make the queue, durable, if it is not there")
+    _add_common(verb)
+
+
+def _add_common(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--ca", metavar="F", help="trust the certificates in this file (PEM), not those of the system")
+    verb.add_argument("--json", action="store_true", help="JSON, for machines")
+    verb.set_defaults(complain=verb.error)
+
+
+def _add_probe(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("address", type=_address, metavar="HOST:PORT", help="where the server listens")
+    verb.add_argument("--section", metavar="NAME", help="only that section: connection, session, execution, message, tx, dtx, "
+                      "exchange, queue, file, stream, assembly")  # fmt: skip
+    verb.add_argument("--conversations", default=1000, type=_whole(10**9, 1), metavar="N", help="how many (1000)")
+    verb.add_argument("--seed", default=0, type=_whole(2**63), metavar="N", help="seed of the conversations (0)")
+    verb.add_argument("--only", type=_whole(10**9), metavar="NUMBER", help="only that conversation of them")
+    verb.add_argument("--user", default="", metavar="NAME", help="who to come in as, by PLAIN (ANONYMOUS, else guest)")
+    verb.add_argument("--password", metavar="TEXT", help="the password; without it the environment's AMQP_PASSWORD")
+    verb.add_argument("--vhost", default="", metavar="NAME", help="the virtual host")
+    verb.add_argument("--timeout", default=2.0, type=_seconds, metavar="S", help="seconds that an answer may take (2)")
+    verb.add_argument("--verbose", action="store_true", help="show the conversations of the rules that were kept, too")
+    verb.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    verb.set_defaults(complain=verb.error)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, number = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        host = ""
+    if not (host and number.isascii() and number.isdigit() and 1 <= int(number[:20]) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
+    return host, int(number)
+
+
+# --- arguments ----------------------------------------------------------------------------------------------------------------
+
+
+def _port_or_0(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a TCP port: 0 to 65535")
+    return int(text)
+
+
+def _whole(most: int, least: int = 0) -> Any:  # Any: what argparse calls a type
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= most):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
+def _some_seconds(text: str) -> float:
+    seconds = _seconds(text)
+    if not seconds:
+        raise argparse.ArgumentTypeError("0 seconds leave no time")
+    return seconds
+
+
+def _host(text: str) -> str:
+    if len(text.encode("utf-8", "surrogateescape")) > 255 or not text.isprintable():
+        raise argparse.ArgumentTypeError("the name of a virtual host is printable and has at most 255 octets")
+    return text
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=TEXT")
+    return name, value
+
+
+_INTERMIXED: Final[dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]]] = {
+    "send": (_SEND, _CLIENT_MORE, _add_send),
+    "receive": (_RECEIVE, _CLIENT_MORE, _add_receive),
+    "rules": (_RULES, _RULES_MORE, _add_rules),
+}
+"""Verbs with options between their words: their help, and the function that adds their arguments."""
+
+
+# --- running ------------------------------------------------------------------------------------------------------------------
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs one of them; its exit status."""
+    if given.verb == "serve":
+        from amqp_sansio.cli.serve import Wishes, serve
+
+        return serve(
+            Wishes(
+                host=given.host, port=given.port, auth=given.auth, tls_cert=given.tls_cert, tls_key=given.tls_key,
+                data_dir=given.data_dir, log=given.log, virtual_hosts=tuple(given.virtual_hosts),
+                max_message=given.max_message, error_codes=given.error_codes, login_seconds=given.login_timeout,
+                logins_per_address=given.logins_per_address, allow=given.allow,
+            )
+        )  # fmt: skip
+    if given.verb == "passwd":
+        from amqp_sansio.cli.passwd import passwd
+
+        return passwd(given.file, given.user, delete=given.delete, groups=given.groups)
+    if given.verb == "rules":
+        from amqp_sansio.cli.rules import Asked, check
+
+        return check(
+            Asked(
+                file=given.file, identity=given.identity, words=tuple(given.words), key=given.key, host=given.host,
+                auth=given.auth, json=given.json,
+            )
+        )  # fmt: skip
+    if given.verb == "store":
+        from amqp_sansio.cli.store import store
+
+        if (given.action == "backup") is (given.target is None):
+            given.complain("a backup goes to a TARGET, and nothing else does")
+        return store(given.action, given.directory, given.target)
+    if given.verb == "send":
+        if given.queue is None and not given.exchange and given.key is None:
+            given.complain("where to? --queue Q, or --exchange E and --key K")
+        if given.queue is not None and (given.exchange or given.key is not None):
+            given.complain("--queue is a destination of its own: without --exchange and --key")
+        if given.create and given.queue is None:
+            given.complain("--create is about --queue")
+        from amqp_sansio.cli.send import Sending, send
+
+        return send(
+            Sending(
+                words=given.words, behind=given.behind, exchange=given.exchange, key=given.key, queue=given.queue,
+                create=given.create, lines=given.lines, persistent=not given.transient, priority=given.priority, ttl=given.ttl,
+                content_type=given.content_type, headers=given.headers, authorities=given.ca, as_json=given.json,
+            )
+        )  # fmt: skip
+    if given.verb == "probe":
+        from amqp_sansio.cli import probe
+
+        if not given.timeout:
+            given.complain("--timeout 0 leaves no time for an answer")
+        host, port = given.address
+        return probe.probe(
+            probe.Wishes(
+                host, port, given.section, given.conversations, given.seed, given.only, given.user, given.password,
+                given.vhost, given.timeout, given.json, given.verbose,
+            )
+        )  # fmt: skip
+    from amqp_sansio.cli.dialing import split_url
+    from amqp_sansio.cli.receive import Receiving, receive
+
+    url, queues = split_url(given.words, given.behind)
+    if len(queues) != 1:
+        given.complain("one queue to receive from")
+    return receive(
+        Receiving(
+            url=url, queue=queues[0], count=given.count, timeout=given.timeout, browse=given.browse, create=given.create,
+            authorities=given.ca, as_json=given.json,
+        )
+    )  # fmt: skip

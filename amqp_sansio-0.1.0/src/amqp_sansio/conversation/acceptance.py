@@ -1,0 +1,46 @@
+"""Accepts that are not sent yet: sent together, before anything else is sent or octets are taken."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.tables.transfer import ACQUIRED, EXPLICIT, TRANSFER
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+
+class Acceptance:
+    """The ids of one session's messages that were accepted since it last said so; one command says all of them."""
+
+    __slots__ = ("ids",)
+
+    def __init__(self) -> None:
+        self.ids: Final[dict[int, None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.ids)
+
+    def note(self, session: Session, id: int) -> bool:
+        """Notes that a message is accepted; False for one that cannot be, or not like that: ask the session why."""
+        if not (session.state == "attached" or session.resumable) or id in self.ids:
+            return False
+        delivery = session._transfers.deliveries.get(id)
+        if delivery is None or delivery.state != ACQUIRED or TRANSFER[delivery.accept_mode] is not EXPLICIT:
+            return False
+        self.ids[id] = None
+        return True
+
+    def say(self, session: Session) -> None:
+        """Says them, unless the session is not attached now: they stay for when it is resumed."""
+        if self.ids and session.state == "attached":
+            with suppress(AmqpError):  # the connection closes: these messages come again
+                session.accept(RangeSet.of(*self.ids))
+                self.ids.clear()
+
+    def clear(self) -> None:
+        """The session is over: who held its messages does so no more."""
+        self.ids.clear()

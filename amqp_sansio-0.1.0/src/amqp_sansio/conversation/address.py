@@ -1,0 +1,231 @@
+"""Where a broker is, and as whom: `amqp://user:password@host:port/vhost?heartbeat=30`, and the hosts that brokers name.
+
+The URL is that of deployed clients; what brokers say in known-hosts and redirect is the domain amqp-host-url of the
+specification: `amqp:tcp:host:port,tcp:host:port`.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import attrs
+
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.errors import AmqpError
+
+PORT: Final = 5672
+TLS_PORT: Final = 5671
+HEARTBEAT: Final = 60
+"""Seconds between heartbeats where nobody says anything about them: a silent end is noticed some time."""
+_OPTIONS: Final = {  # with what they may be
+    "heartbeat": (0, 65535),
+    "connect_timeout": (0, 65535),
+    "frame_max": (4096, 65535),
+    "insecure_plain": (0, 1),
+    "trust_redirects": (0, 1),
+}
+
+
+class AddressError(AmqpError, ValueError):
+    """An address that cannot be understood.  `address` is it, without its password; `rule` says what would have been right."""
+
+    def __init__(self, address: str, rule: str) -> None:
+        super().__init__(f"{address}: {rule}")
+        self.address: Final = address
+        self.rule: Final = rule
+
+    def __reduce__(self) -> tuple[type[AddressError], tuple[str, str]]:
+        return type(self), (self.address, self.rule)
+
+
+@attrs.frozen
+class Endpoint:
+    """One socket address.  `host` is a name or a number, without brackets; `port` is 1 to 65535."""
+
+    host: str
+    port: int = PORT
+    tls: bool = False
+
+    @property
+    def confidential(self) -> bool:
+        """Whether nobody else can read what we send to it: by TLS, or at a loopback address, which a name is not."""
+        try:
+            return self.tls or ip_address(self.host.partition("%")[0]).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+@attrs.frozen(kw_only=True)
+class Address:
+    """All that a URL says.  `endpoints` are tried in their order; at least one."""
+
+    endpoints: tuple[Endpoint, ...]
+    username: str | None = None
+    password: str = attrs.field(default="", repr=False)
+    virtual_host: str = ""
+    heartbeat: int | None = None
+    """Seconds; 0: none; None: what the config says, and HEARTBEAT without one."""
+    connect_timeout: float = 30.0
+    """Seconds that each endpoint has, from its name to an open connection."""
+    frame_max: int | None = None
+    """The largest frame wanted, in octets; None: as large as can be."""
+    insecure_plain: bool | None = None
+    """`ClientConfig.insecure_plain`; None: what the config says."""
+    trust_redirects: bool | None = None
+    """`ClientConfig.trust_redirects`; None: what the config says."""
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Reads `amqp://` or `amqps://`, user and password percent-encoded, several hosts separated by commas.
+
+        Without a path the virtual host is "", and so it is with "/"; `/%2F` is "/".  AddressError names what is wrong.
+        """
+        shown = without_password(url)
+        scheme, separator, rest = url.partition("://")
+        tls = scheme.lower() == "amqps"
+        if not separator or scheme.lower() not in ("amqp", "amqps"):
+            raise AddressError(shown, "an address begins with amqp:// or amqps://")
+        authority, tail = _authority(rest)
+        if "@" in tail and "@" not in authority and ":" in authority:
+            raise AddressError(shown, "in a user or password %2F stands for /, %3F for ? and %23 for #")
+        # What is between // and / is read here: several hosts and addresses in brackets are not urlsplit's to judge, and
+        # releases of Python differ in what they take for an address.
+        parts = urlsplit(f"//host{tail}")
+        userinfo, _, hosts = authority.rpartition("@")
+        username, _, password = userinfo.partition(":")
+        if parts.fragment:
+            raise AddressError(shown, "in a virtual host or an option %23 stands for #")
+        if "/" in parts.path[1:]:
+            raise AddressError(shown, "a virtual host with a slash in it is written with %2F")
+        options = cls._options(parts.query, shown)
+        return cls(
+            endpoints=tuple([_endpoint(host, tls, shown) for host in hosts.split(",")]),
+            username=_secret(username, shown) if userinfo else None,
+            password=_secret(password, shown),
+            virtual_host=_decoded(parts.path[1:], shown),
+            heartbeat=int(options["heartbeat"]) if "heartbeat" in options else None,
+            connect_timeout=options.get("connect_timeout", 30.0),
+            frame_max=int(options["frame_max"]) if "frame_max" in options else None,
+            insecure_plain=bool(options["insecure_plain"]) if "insecure_plain" in options else None,
+            trust_redirects=bool(options["trust_redirects"]) if "trust_redirects" in options else None,
+        )
+
+    @staticmethod
+    def _options(query: str, shown: str) -> dict[str, float]:
+        options: dict[str, float] = {}
+        for name, text in parse_qsl(query, keep_blank_values=True):
+            if name not in _OPTIONS:
+                raise AddressError(shown, f"no option {name}; there are {', '.join(_OPTIONS)}")
+            whole = name != "connect_timeout"
+            try:
+                number = int(text) if whole else float(text)
+            except ValueError:
+                number = -1
+            low, high = _OPTIONS[name]
+            if not low <= number <= high:
+                raise AddressError(shown, f"{name} is {low} to {high}, not {text!r}")
+            options[name] = number
+        return options
+
+    def config(self, base: ClientConfig | None = None) -> ClientConfig:
+        """The settings of a connection to it: those of `base`, with what the address says."""
+        changes: dict[str, object] = {"virtual_host": self.virtual_host}
+        if self.username is not None:
+            changes |= {"username": self.username, "password": self.password}
+        if self.heartbeat is not None:
+            changes["heartbeat"] = self.heartbeat
+        elif base is None:
+            changes["heartbeat"] = HEARTBEAT
+        if self.frame_max is not None:
+            changes["max_frame_size"] = self.frame_max
+        if self.insecure_plain is not None:
+            changes["insecure_plain"] = self.insecure_plain
+        if self.trust_redirects is not None:
+            changes["trust_redirects"] = self.trust_redirects
+        return attrs.evolve(base or ClientConfig(), **changes)  # type: ignore[arg-type]  # keyword by keyword it is right
+
+
+def _authority(rest: str) -> tuple[str, str]:
+    """What stands behind `//`, and what follows it."""
+    end = next((place for place, each in enumerate(rest) if each in "/?#"), len(rest))
+    return rest[:end], rest[end:]
+
+
+def _decoded(text: str, shown: str) -> str:
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise AddressError(shown, "what is percent-encoded is UTF-8") from None
+
+
+def _secret(text: str, shown: str) -> str:
+    """A user or a password.  No mechanism carries a NUL in one."""
+    decoded = _decoded(text, shown)
+    if "\0" in decoded:
+        raise AddressError(shown, "no user and no password has a NUL in it")
+    return decoded
+
+
+def _host(text: str, shown: str) -> str:
+    host = _decoded(text, shown)
+    try:
+        host.encode("idna")  # as whoever looks it up does: it would be told there of no address
+    except UnicodeError:
+        raise AddressError(shown, "the parts of a host's name have 1 to 63 characters") from None
+    if not host.isprintable():
+        raise AddressError(shown, "a host's name is printable")
+    return host
+
+
+def _endpoint(text: str, tls: bool, shown: str) -> Endpoint:
+    host, port = text, ""
+    if text.startswith("["):
+        host, bracket, rest = text[1:].partition("]")
+        if not bracket or (rest and not rest.startswith(":")):
+            raise AddressError(shown, f"an IPv6 address stands in brackets, not {text!r}")
+        port = rest[1:]
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    elif ":" in text:
+        raise AddressError(shown, f"an IPv6 address stands in brackets, not {text!r}")
+    if not host:
+        raise AddressError(shown, "names no host")
+    number = int(port) if port.isascii() and port.isdecimal() else (TLS_PORT if tls else PORT) if not port else 0
+    if not 1 <= number <= 65535:
+        raise AddressError(shown, f"a port is 1 to 65535, not {port!r}")
+    return Endpoint(_host(host, shown), number, tls)
+
+
+def known_hosts(text: str, tls: bool = False) -> tuple[Endpoint, ...]:
+    """The endpoints of an amqp-host-url (connection.redirect, known-hosts of open-ok); those of other transports left out.
+
+    Some brokers say "host:port" alone: that is understood too.  AddressError when there is no endpoint in it.
+    """
+    found: list[Endpoint] = []
+    for part in text.removeprefix("amqp:").split(","):
+        transport, colon, rest = part.partition(":")
+        if transport in ("tcp", "ssl", "tls") and colon and rest:
+            found.append(_endpoint(rest, tls or transport != "tcp", text))
+        elif not text.startswith("amqp:") and part:
+            found.append(_endpoint(part, tls, text))
+    if not found:
+        raise AddressError(text, "names no host that can be reached by TCP")
+    return tuple(found)
+
+
+def without_password(url: str) -> str:
+    """The URL as it may be shown.  What may be a part of a password is none of it."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return url if "@" not in url else f"...@{url.rpartition('@')[2]}"
+    authority, tail = _authority(rest)
+    if "@" in tail and "@" not in authority:
+        authority, tail = rest, ""  # a password with a slash in it, perhaps
+    userinfo, at, hosts = authority.rpartition("@")
+    username = userinfo.partition(":")[0]
+    return f"{scheme}://{username}{':***' if ':' in userinfo else ''}{at}{hosts}{tail}"

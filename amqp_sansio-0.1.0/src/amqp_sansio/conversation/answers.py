@@ -1,0 +1,138 @@
+"""Commands of a session without an answer yet: the pending calls, and how many of them are messages in flight."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+from amqp_sansio.conversation.errors import NoResult
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le
+from amqp_sansio.spec.base import Struct
+
+IN_FLIGHT: Final = 1000
+"""Messages published and not confirmed, beyond which a publisher waits."""
+IN_FLIGHT_OCTETS: Final = 16 * 1024 * 1024
+"""Octets in their bodies, likewise; one message may be larger than that."""
+MESSAGE: Final = "message.transfer"
+
+
+class Answers:
+    """The tickets of one session's commands, by their ids: for completion, or for a result.
+
+    A message is in flight as long as its command is not complete.  Of one that went wrong it is remembered whether anybody
+    heard of that (`unheard`).
+    """
+
+    __slots__ = ("_results", "_returnable", "_returnable_from", "_tickets", "_unconfirmed", "messages", "octets")
+
+    def __init__(self) -> None:
+        self.messages = 0
+        """Messages in flight."""
+        self.octets = 0
+        """Octets in their bodies."""
+        self._tickets: Final[dict[int, tuple[Ticket[None], str, int]]] = {}
+        self._results: Final[dict[int, tuple[Ticket[Struct], str]]] = {}
+        self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
+        self._returnable: Final = MutableRangeSet()  # in flight and not returned, of what was said when one last was
+        self._returnable_from: int | None = None  # what was said since; None: none was
+
+    def message(self, id: int, octets: int) -> Ticket[None]:
+        """A message with a body of so many octets is in flight: the ticket for its completion."""
+        ticket: Ticket[None] = Ticket()
+        self._tickets[id] = (ticket, MESSAGE, octets)
+        self.messages += 1
+        self.octets += octets
+        return ticket
+
+    def completion(self, id: int, verb: str) -> Ticket[None]:
+        """The ticket for the completion of a command, settled when it is executed."""
+        ticket: Ticket[None] = Ticket()
+        self._tickets[id] = (ticket, verb, -1)
+        return ticket
+
+    def result(self, id: int, verb: str) -> Ticket[Struct]:
+        """The ticket for the result of a command."""
+        ticket: Ticket[Struct] = Ticket()
+        self._results[id] = (ticket, verb)
+        return ticket
+
+    def verb(self, id: int | None) -> str | None:
+        """What the command was for which somebody waits; None when nobody does."""
+        if id is None:
+            return None
+        said = self._tickets.get(id)
+        asked = self._results.get(id)
+        return said[1] if said is not None else asked[1] if asked is not None else None
+
+    # --- what comes ----------------------------------------------------------------------------------------------------------
+
+    def completed(self, ids: RangeSet, name: bytes, refused: bool = False) -> None:
+        """These commands of the session `name` are executed; one that was asked for its result and is complete without fails.
+
+        But not where the session was `refused`: then it will be lost, and that is why there was none.
+        """
+        tickets = self._tickets
+        if self._returnable:
+            self._returnable.discard(ids)
+        for id in pick(ids, tickets):
+            ticket, _, octets = tickets.pop(id)
+            if octets >= 0:
+                self.messages -= 1
+                self.octets -= octets
+            ticket.settle(None)
+        if self._results and not refused:
+            for id in pick(ids, self._results):
+                self.resulted(id, None, name)
+
+    def resulted(self, id: int, value: Struct | None, name: bytes) -> None:
+        """A result came on the session `name`; None: there is none."""
+        asked = self._results.pop(id, None)
+        if asked is not None and value is None:
+            asked[0].fail(NoResult(name, asked[1], id))
+        elif asked is not None and value is not None:
+            asked[0].settle(value)
+
+    def returned(self, ids: RangeSet, error: Exception) -> None:
+        """Nobody took these messages.  They stay in flight until their completion comes, too."""
+        tickets = self._tickets
+        if not tickets:
+            return
+        first, last = self._returnable_from, next(reversed(tickets))
+        if first is None:
+            first = next(iter(tickets))
+        if serial_le(first, last):
+            self._returnable.add_range(first, last)
+            self._returnable_from = serial_add(last, 1)
+        for id in pick(self._returnable.take(ids), tickets):
+            ticket = tickets[id][0]
+            ticket.fail(error)
+            self._unconfirmed.append(ticket)
+
+    def refused(self, id: int | None, error: Exception) -> None:
+        """The command is refused, which ends the session; None: no certain one."""
+        if id in self._tickets:
+            self._tickets[id][0].fail(error)
+        elif id in self._results:
+            self._results[id][0].fail(error)
+
+    def lost(self, error: Exception) -> None:
+        """The session is gone: nothing will be answered any more."""
+        self._unconfirmed.extend([ticket for ticket, _, octets in self._tickets.values() if octets >= 0])
+        waiting: list[Ticket[Any]] = [each for each, _, _ in self._tickets.values()]  # Any: of whatever value
+        waiting += [each for each, _ in self._results.values()]
+        self._tickets.clear()
+        self._results.clear()
+        self._returnable.clear()
+        self._returnable_from = None
+        self.messages = self.octets = 0
+        for ticket in waiting:
+            ticket.fail(error)
+
+    def unheard(self) -> None:
+        """Raises the first error of a message that went wrong and of which nobody asked what became of it."""
+        while self._unconfirmed:
+            ticket = self._unconfirmed.popleft()
+            if not ticket.heard:
+                ticket.result()

@@ -1,0 +1,172 @@
+"""Which endpoint to try next, when, and when to stop: what every adapter's loop around its connections asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from amqp_sansio.conversation.address import Address, AddressError, Endpoint, known_hosts
+from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, cause_of, reason_of
+from amqp_sansio.conversation.greeting import of_text, when_ended, when_silent
+from amqp_sansio.events import ConnectionClosed, Origin
+
+REDIRECTS: Final = 5
+"""Redirects in a row that are followed."""
+
+
+_SECRETLESS: Final = ("ANONYMOUS", "EXTERNAL")
+"""Mechanisms of which nothing is left with a server that could be used elsewhere."""
+
+
+class Attempt(NamedTuple):
+    """Wait `delay` seconds, then try `endpoint`."""
+
+    endpoint: Endpoint
+    delay: float
+
+
+class Attempts:
+    """The endpoints of an address in turn, those that the broker named behind them, with the delays of the client's policy.
+
+    A first connection is tried once at each endpoint; after a loss the client reconnects as the policy says.  A
+    connection that is lost before anything came of it, and within the longest delay, was one more attempt in vain: a broker
+    that lets us in and dies of what we want is not tried for ever.  Where something came of it the attempts are counted anew,
+    and the delays go on from the last one: a broker that dies of each second command is not asked ten times a second.
+    """
+
+    def __init__(self, client: Client, address: Address, chance: Callable[[], float]) -> None:
+        self.client: Final = client
+        self.address: Final = address
+        self.error: Exception = ConnectionLost("never tried")
+        """Why there is no other attempt, once there is none."""
+        self._chance: Final = chance
+        self._waiting: list[Endpoint] = list(address.endpoints)
+        self._delays: Iterator[float] | None = None
+        self._waited = 0.0  # before the last attempt that followed a loss
+        self._at: Endpoint = address.endpoints[0]
+        self._seen = 0
+        self._redirects = 0
+        self._named = 0  # hosts that were tried because a redirect named them
+        self._failures: dict[str, str] = {}  # what became of each endpoint when it was tried last
+
+    def first(self) -> Attempt:
+        """The first one: at once."""
+        return self._try(self._waiting.pop(0), 0.0)
+
+    def after(self, error: Exception | None = None) -> Attempt | None:
+        """The connection of the last attempt is over, or (`error`) there was none: the next one, None when there is none."""
+        client = self.client
+        if client.closing:
+            self.error = ConnectionLost("it was closed here")
+            return None
+        if client.redirected is not None and error is None:
+            return self._redirect()
+        opened = client.connections > self._seen
+        closed = client.closed
+        cause = reason_of(error) if error is not None else cause_of(closed) if closed is not None else "it was lost"
+        if not opened:
+            cause = self._not_opened(cause, closed, error)
+        if opened:
+            self._failures = {}
+        self._failures[str(self._at)] = cause
+        self.error = ConnectionLost(cause) if opened else self._failed()
+        if opened:
+            self._seen = client.connections
+            self._redirects = self._named = 0
+            if client.lasted(client.retry.longest):
+                self._waited = 0.0
+            if self._delays is None or client.useful or not self._waited:
+                self._delays = client.retry.delays(self._chance, self._waited)
+            self._waiting = []
+        if self._waiting:
+            return self._try(self._waiting.pop(0), 0.0)
+        if not client.comes_back:
+            return None
+        delay = next(self._delays, None) if self._delays is not None else None
+        if delay is None:
+            return None
+        self._waited = delay
+        self._waiting = self._known()
+        return self._try(self._waiting.pop(0), delay)
+
+    def broken(self, error: Exception) -> None:
+        """There is no other attempt because of a bug of ours: all pending calls fail with its place."""
+        self.error = ConnectionLost(f"it is broken ({type(error).__name__}: {error}); please report this")
+        self.error.__cause__ = error
+
+    def _not_opened(self, cause: str, closed: ConnectionClosed | None, error: Exception | None) -> str:
+        """What the other side said belongs to the sentence about why there is no connection."""
+        said = self.client.said
+        if isinstance(error, TimeoutError):
+            return f"{cause}: {when_silent(said)}"
+        if error is not None or closed is None:
+            return cause
+        if closed.origin == Origin.EOF:
+            failure = self.client.failure
+            if failure is not None and isinstance(getattr(failure, "reason", None), str):
+                return reason_of(failure)  # TLS says more than that the octets ended: an alert of the other side
+            return when_ended(said, self._at.tls)
+        return cause + of_text(said)
+
+    def _failed(self) -> ConnectFailed:
+        """What was tried in a row, and what became of it."""
+        where = self._failures
+        if len(where) == 1:
+            return ConnectFailed(*next(iter(where.items())))
+        return ConnectFailed(", ".join(where), "; ".join([f"{each}: {cause}" for each, cause in where.items()]))
+
+    def _try(self, endpoint: Endpoint, delay: float) -> Attempt:
+        self._at = endpoint
+        self.client.confidential = endpoint.confidential
+        return Attempt(endpoint, delay)
+
+    def _known(self) -> list[Endpoint]:
+        """All endpoints that are known, each once: the user's, then those that the broker named."""
+        own = self.address.endpoints
+        hints = [each for each in dict.fromkeys(self._hints(self.client.known_hosts)) if each not in own and self._may(each)]
+        return [*dict.fromkeys(own), *hints[: self.client.config.limits.named_hosts]]
+
+    def _may(self, endpoint: Endpoint) -> bool:
+        """Whether a broker may send us there: with a name and a password only to hosts of the address, unless asked for."""
+        config = self.client.config
+        secret = config.username is not None or any(each.name not in _SECRETLESS for each in config.mechanisms)
+        return not secret or config.trust_redirects or endpoint.host in [each.host for each in self.address.endpoints]
+
+    def _hints(self, texts: tuple[str, ...]) -> list[Endpoint]:
+        found: list[Endpoint] = []
+        for text in texts:
+            try:
+                found += known_hosts(text, self._at.tls)
+            except AddressError:
+                continue  # a hint that nobody can follow
+        return found
+
+    def _redirect(self) -> Attempt | None:
+        redirected = self.client.redirected
+        assert redirected is not None
+        self._redirects += 1
+        if self._redirects > REDIRECTS:
+            self.error = ConnectFailed(str(self._at), f"redirected more than {REDIRECTS} times, at last to {redirected.host!r}")
+            return None
+        try:
+            hosts = [*known_hosts(redirected.host, self._at.tls)]
+        except AddressError as error:
+            self.error = ConnectFailed(str(self._at), f"redirected to what cannot be understood: {error}")
+            return None
+        named = [each for each in dict.fromkeys([*hosts, *self._hints(redirected.known_hosts)]) if self._may(each)]
+        if not named:
+            self.error = ConnectFailed(
+                str(self._at),
+                f"redirected to {redirected.host!r}, which the address does not name: the password goes there only with"
+                " ?trust_redirects=1 in the URL or ClientConfig(trust_redirects=True)",
+            )
+            return None
+        most = self.client.config.limits.named_hosts
+        named = named[: most - self._named]
+        if not named:
+            self.error = ConnectFailed(str(self._at), f"redirected to more than {most} hosts (limit named_hosts)")
+            return None
+        self._named += len(named)
+        first, *self._waiting = named
+        return self._try(first, 0.0)

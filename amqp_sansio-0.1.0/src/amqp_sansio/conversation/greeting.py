@@ -1,0 +1,55 @@
+"""What somebody said who never came to open a connection, for a person to read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.protocol import SIZE, ProtocolHeader
+
+KEPT: Final = 64
+"""First octets of a conversation, kept until the connection is open, for the error if it never is."""
+
+
+def quoted(octets: bytes) -> str:
+    """The first line of the octets, in quotes where it is text, else as hex digits."""
+    line = octets.split(b"\n")[0].rstrip(b"\r")
+    if line and all(32 <= octet < 127 for octet in line):
+        return f'"{line.decode()}"'
+    return octets[:16].hex(" ") + (" ..." if len(octets) > 16 else "")
+
+
+def of_ours(octets: bytes) -> bool:
+    """Whether it began as one does who speaks what we speak: with a protocol header, and then with frames."""
+    return octets[:4] == b"AMQP" and len(octets) > SIZE
+
+
+def when_silent(octets: bytes) -> str:
+    """The end of a sentence about somebody from whom nothing more came."""
+    if not octets:
+        return "the other side said nothing"
+    if of_ours(octets):
+        return "the other side stopped in the middle of the opening"
+    return f"the other side said only {quoted(octets)}{_meaning(octets)}"
+
+
+def when_ended(octets: bytes, tls: bool) -> str:
+    """One sentence about somebody who ended the connection."""
+    begin = "the other side ended the connection before it was open"
+    if not octets:
+        return f"{begin}, and did not say why" + ("" if tls else " (a port for amqps:// does that to amqp://)")
+    if of_ours(octets):
+        return f"{begin}, in the middle of the opening, and did not say why"
+    return f"{begin}: it said {quoted(octets)}{_meaning(octets)}"
+
+
+def of_text(octets: bytes) -> str:
+    """The rest of the error about another protocol: its first line, where that is text; else nothing."""
+    found = quoted(octets)
+    return f", and said {found}" if found.startswith('"') else ""
+
+
+def _meaning(octets: bytes) -> str:
+    name = ProtocolHeader(octets[:SIZE]).name
+    if name == "TLS":
+        return ", which is TLS: amqps:// may be meant"
+    return "" if name == "nothing known" else f", which is {name}"

@@ -1,0 +1,246 @@
+"""What a server side of an adapter serves: a broker, or a server of one's own."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol, TypeVar, cast
+
+from amqp_sansio.config import Accepted, Rejected, ServerConfig
+from amqp_sansio.engine.doorstep import Doorstep
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import Event
+from amqp_sansio.kernel.agenda import Agenda
+from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.spec.codes import CloseCode
+
+UNSENT: Final = 1024 * 1024
+"""Octets that a client of one's own server does not take, from which on it is not read further."""
+
+
+class Guest(Protocol):
+    """One connection of a host: its socket is the adapter's."""
+
+    def receive_data(self, data: bytes) -> None:
+        """Stores octets of the client."""
+        raise NotImplementedError
+
+    def receive_eof(self) -> None:
+        """The client sends nothing more."""
+        raise NotImplementedError
+
+    def data_to_send(self) -> bytes:
+        """Takes everything that is to be written now."""
+        raise NotImplementedError
+
+    @property
+    def wants_data(self) -> bool:
+        """Whether more is read now."""
+        raise NotImplementedError
+
+    @property
+    def finished(self) -> bool:
+        """Whether the socket is to be closed."""
+        raise NotImplementedError
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client has logged in and opened a virtual host."""
+        raise NotImplementedError
+
+    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
+        """A check of a password, to be run where it holds up nobody; handed out once."""
+        raise NotImplementedError
+
+    def decided(self, verdict: Accepted | Rejected) -> None:
+        """What that check has found."""
+        raise NotImplementedError
+
+
+Some = TypeVar("Some", bound=Guest, covariant=True)
+
+
+class Host(Protocol[Some]):
+    """Serves many connections: `Broker`, or `OwnServer`."""
+
+    def next_event(self) -> tuple[Some, Event] | None:
+        """The next thing that happened, None when there is nothing to read."""
+        raise NotImplementedError
+
+    def ready(self) -> tuple[Some, ...]:
+        """Who has octets to send now, or has ended."""
+        raise NotImplementedError
+
+    def tick(self, now: float) -> float | None:
+        """Says what time it is, and does what is due.  Called before the events, in every turn."""
+        raise NotImplementedError
+
+    @property
+    def due(self) -> float | None:
+        """The moment of the next turn, asked last: at most that of the last tick when there is something to do at once."""
+        raise NotImplementedError
+
+
+def load(config: ServerConfig) -> None:
+    """Loads what a client needs who comes by this config: when it comes, strangers may hold all file descriptors."""
+    for dialect in config.dialects:
+        _ = dialect.codec
+
+
+class OwnServer:
+    """A server of one's own: `handle` is called with each event and its connection, and says on it what it likes.
+
+    When `handle` raises, that connection is closed (320) and `failed` gets the error; without one the server raises it.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        handle: Callable[[ServerConnection, Event], object],
+        failed: Callable[[ServerConnection, Exception], object] | None = None,
+    ) -> None:
+        self.config: Final = config
+        load(config)
+        self._handle: Final = handle
+        self._failed: Final = failed
+        self._connections: Final[dict[OwnGuest, None]] = {}
+        self._turns: Final[OrderedDict[OwnGuest, None]] = OrderedDict()
+        self._said: dict[OwnGuest, None] = {}  # who may have octets to send, or has ended
+        self._agenda: Final[Agenda[OwnGuest]] = Agenda()
+        self._untold: Final[dict[OwnGuest, None]] = {}  # whose octets came since the last tick
+        self._now = AT_ONCE
+
+    def connect(self) -> OwnGuest:
+        """A new connection."""
+        guest = OwnGuest(self)
+        self._connections[guest] = None
+        self._untold[guest] = None
+        return guest
+
+    def stored(self, guest: OwnGuest) -> None:
+        """The connection has octets to read, or their end."""
+        self._turns[guest] = None
+        self._untold[guest] = None
+
+    def taken(self, guest: OwnGuest) -> None:
+        """The octets of the connection were taken."""
+        self._said[guest] = None
+        self._note(guest)
+
+    def _note(self, guest: OwnGuest) -> None:
+        if guest in self._connections:
+            self._agenda.note(guest, guest.connection.due)
+
+    def next_event(self) -> tuple[OwnGuest, Event] | None:
+        """The next thing that happened; it was handled.  Connections take turns."""
+        while self._turns:
+            guest, _ = self._turns.popitem(last=False)
+            event = guest.connection.next_event()
+            self._said[guest] = None
+            if event is None and guest.connection._undecoded:  # others have their turn
+                self._turns[guest] = None
+                break
+            if event is not None:
+                self._turns[guest] = None
+                self._handle_one(guest.connection, event)
+                return guest, event
+            self._note(guest)
+        return None
+
+    def _handle_one(self, connection: ServerConnection, event: Event) -> None:
+        try:
+            self._handle(connection, event)
+        except Exception as error:
+            if connection._closed_cause is None:
+                connection.close(CloseCode.CONNECTION_FORCED, "internal error")
+            if self._failed is None:
+                raise
+            self._failed(connection, error)
+
+    def ready(self) -> tuple[OwnGuest, ...]:
+        """Who has octets to send now, or has ended."""
+        ready = tuple([each for each in self._said if each.connection.bytes_to_send or each.finished])
+        self._said = dict.fromkeys([each for each in ready if not each.finished])
+        for guest in ready:
+            if guest.finished:
+                self._connections.pop(guest, None)
+                self._untold.pop(guest, None)
+                self._agenda.forget(guest)
+        return ready
+
+    def spoke(self, guest: OwnGuest) -> None:
+        """The connection has something to send, from whatever call: its machine calls this."""
+        self._turns[guest] = None
+
+    def tick(self, now: float) -> float | None:
+        """Says what time it is to those whose octets came, or for whom something is due; answers `due`."""
+        self._now = now
+        due = dict.fromkeys([*self._untold, *self._agenda.due(now)])
+        self._untold.clear()
+        for guest in due:
+            guest.connection.tick(now)
+            if guest.connection.eventful:
+                self._turns[guest] = None
+            self._said[guest] = None
+            self._note(guest)
+        return self.due
+
+    @property
+    def due(self) -> float | None:
+        """The moment of the next turn: at most that of the last tick when there is something to read."""
+        return self._now if self._turns or self._untold else self._agenda.next
+
+
+class OwnGuest(Guest):
+    """One connection of an `OwnServer`."""
+
+    def __init__(self, server: OwnServer) -> None:
+        self._door: Final = Doorstep(server.config, partial(server.spoke, self))
+        self._server: Final = server
+
+    @property
+    def connection(self) -> ServerConnection:
+        """Its machine; another one from the moment on at which the client says that it speaks another dialect."""
+        # Whoever serves several families asks of it only what they have in common.
+        return cast("ServerConnection", self._door.connection)
+
+    def receive_data(self, data: bytes) -> None:
+        """Stores octets of the client."""
+        self._door.receive_data(data)
+        self._server.stored(self)
+
+    def receive_eof(self) -> None:
+        """The client sends nothing more."""
+        self._door.receive_eof()
+        self._server.stored(self)
+
+    def data_to_send(self) -> bytes:
+        """Takes everything that is to be written now."""
+        octets = self.connection.data_to_send()
+        self._server.taken(self)
+        return octets
+
+    @property
+    def wants_data(self) -> bool:
+        """Whether more is read now."""
+        return self.connection.wants_data and self.connection.bytes_to_send < UNSENT
+
+    @property
+    def finished(self) -> bool:
+        """Whether the socket is to be closed."""
+        return self.connection.finished
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client has logged in and opened a virtual host."""
+        return self.connection.is_open
+
+    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
+        """See `Guest`."""
+        return self.connection.take_deferred()
+
+    def decided(self, verdict: Accepted | Rejected) -> None:
+        """See `Guest`."""
+        self.connection.decided(verdict)
+        self._server.spoke(self)

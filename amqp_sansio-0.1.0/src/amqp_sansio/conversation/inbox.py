@@ -1,0 +1,221 @@
+"""The messages of one subscription that came and were not taken yet, and the credit that lets more come."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.conversation.errors import SubscriptionClosed
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.ticket import Ticket, seen
+from amqp_sansio.events import TransferReceived
+from amqp_sansio.ledger.credit import INFINITE
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode, RejectCode
+from amqp_sansio.spec.message import Subscribe
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.talk import Talk
+    from amqp_sansio.engine.subscription import Subscription
+
+
+PREFETCH: Final = 100
+"""Messages of a subscription that are here and not settled, unless its user says otherwise."""
+
+
+class Inbox:
+    """A subscription with back-pressure: never more than `prefetch` messages are here and unsettled (or, where nothing is to be
+    accepted, untaken), so a slow consumer stops the broker and memory stays flat.
+
+    With explicit accept the broker's window does that: settling a message lets the next one come.  Without, credit is granted
+    again as messages are taken.
+    """
+
+    def __init__(
+        self, talk: Talk, queue: str, destination: str, prefetch: int, octets: int, explicit: bool, browse: bool
+    ) -> None:
+        self.talk: Final = talk
+        self.queue: Final = queue
+        self.destination: Final = destination
+        self.prefetch: Final = prefetch
+        self.octets: Final = octets
+        """The octets of credit, for those prefetched together; INFINITE: no bound."""
+        self.explicit: Final = explicit
+        self.browse: Final = browse
+        self.messages: Final[deque[Message]] = deque()
+        self._closed = False
+        self._error: Exception | None = None
+        self._waiting: Ticket[None] | None = None
+        self._taken = 0
+        self._taken_octets = 0
+        self._owing = False  # credit is granted again when the session is resumed
+        self._subscription: Subscription | None = None
+        self._said: int | None = None  # the id of message.subscribe in its session
+        self._cancelling: Ticket[None] | None = None
+
+    def _subscribe(self) -> None:
+        """Says subscribe and grants the credit; for a session that was made again, once more."""
+        session = self.talk.session
+        accept_mode = AcceptMode.EXPLICIT if self.explicit else AcceptMode.NONE
+        acquire_mode = AcquireMode.NOT_ACQUIRED if self.browse else AcquireMode.PRE_ACQUIRED
+        self._said = session.send(Subscribe(self.queue, self.destination, accept_mode, acquire_mode))
+        subscription = session._subscriptions[self.destination]
+        self._subscription = subscription
+        self._taken = self._taken_octets = 0
+        self._owing = False
+        if not self.explicit:
+            subscription.set_mode(FlowMode.CREDIT)
+        subscription.grant(self.prefetch, self.octets)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more comes: it was cancelled here, or its session is over (then `error` tells why)."""
+        return self._closed
+
+    @property
+    def error(self) -> Exception | None:
+        """Why its session is over; None as long as it is not, or went well."""
+        return self._error
+
+    def _arrive(self, received: TransferReceived) -> None:
+        """A message came."""
+        session = self.talk._session
+        assert session is not None  # it brought it
+        self.messages.append(Message(received, self, session))
+        self._wake()
+
+    def take(self) -> Message | None:
+        """The next message, None when there is none for now.  When it is closed and empty: raises `error`, if there is one."""
+        if not self.messages:
+            if self._closed and self._error is not None:
+                raise seen(self._error)
+            return None
+        message = self.messages.popleft()
+        if not self.explicit:
+            self._give_back(message)
+        return message
+
+    def must_be_open(self) -> None:
+        """SubscriptionClosed when it is closed, and nothing went wrong."""
+        if self._closed:
+            raise SubscriptionClosed(self.destination, self.queue)
+
+    @property
+    def more(self) -> Ticket[None]:
+        """Settled when there is something to take, or nothing will come any more."""
+        self.talk.open_again()
+        if self._waiting is None or self._waiting.done:
+            self._waiting = Ticket()
+            if self.messages or self._closed:
+                self._waiting.settle(None)
+        return self._waiting
+
+    def settle(self, message: Message, how: str, redelivered: bool = False) -> None:
+        """Accepts or releases a message that came here.
+
+        During a reconnect it waits until the session is resumed.  SessionDetachedError when the
+        session that brought it is over: the message comes again.
+        """
+        with self.talk.guard:
+            if how == "accept":
+                self.talk.transactions.check()
+                if self.talk.accept(message):
+                    self.talk.transactions.accepted(message.id)
+                    self.talk.wake()
+                else:
+                    self._settle(message, lambda: message.session.accept(message.id))
+            else:
+                self._settle(message, lambda: message.session.release(message.id, redelivered))
+
+    def reject(self, message: Message, code: RejectCode, text: str) -> None:
+        """Rejects a message that came here."""
+        with self.talk.guard:
+            self._settle(message, lambda: message.session.reject(message.id, code, text))
+
+    def _settle(self, message: Message, how: Callable[[], object]) -> None:
+        talk = self.talk
+        talk._flush()
+        if talk.speakable or message.session is not talk.session or not message.session.resumable or talk.ended.done:
+            how()  # or says why it cannot be said
+            talk.wake()
+        else:
+            talk._once_attached(how)
+
+    def cancel(self) -> Ticket[None]:
+        """Ends the subscription; settled when nothing comes any more.  What is here and was not taken is released.
+
+        While the connection is being made again, it is settled at once, and nobody subscribes again.
+        """
+        if self._cancelling is None:
+            self._cancelling = Ticket()
+            self.talk._once_attached(self._cancel)
+            if not self.talk.speakable:
+                self._cancelled()
+        return self._cancelling
+
+    def _cancel(self) -> None:
+        subscription = self._subscription
+        assert subscription is not None
+        said = self.talk._track(subscription.cancel(sync=True), "message.cancel")
+        said.on_done(lambda: self._cancelled(said.error))
+
+    def _cancelled(self, error: Exception | None = None) -> None:
+        unsettled = [message.id for message in self.messages if message.session is self.talk.session]
+        self.messages.clear()
+        self._close(None)
+        self.talk.inboxes.pop(self.destination, None)
+        if unsettled and self.explicit and error is None:
+            session = self.talk.session
+            self.talk._once_attached(lambda: session.release(unsettled))
+        if self._cancelling is not None and error is None:
+            self._cancelling.settle(None)
+        elif self._cancelling is not None and error is not None:
+            self._cancelling.fail(error)
+
+    def _close(self, error: Exception | None) -> None:
+        """Nothing more comes.  What is here and belongs to a session that is over cannot be settled and is dropped."""
+        self._closed = True
+        self._error = error
+        if error is not None:
+            self.messages.clear()
+        self._wake()
+
+    def _interrupt(self, error: Exception | None) -> None:
+        """Its session failed: pending receives raise the error.  What is here will come again when the session is opened
+        again."""
+        self.messages.clear()
+        if self._waiting is not None and error is not None:
+            self._waiting.fail(error)
+
+    def _resubscribe(self) -> None:
+        """The session was made again: what came in the old one will come once more."""
+        self.messages.clear()
+        self._subscribe()
+
+    def _give_back(self, message: Message) -> None:
+        self._taken += 1
+        self._taken_octets += len(message.body) + (len(message.received.header) if message.session.counts_headers else 0)
+        bounded = self.octets != INFINITE and not self.messages  # then what is left may be too little for the next one
+        if (self._taken * 2 < self.prefetch and not bounded) or self._subscription is None or self._closed:
+            return
+        if self.talk.speakable:
+            self._grant()
+        elif not self._owing:
+            self._owing = True
+            self.talk._once_attached(self._grant)
+
+    def _grant(self) -> None:
+        self._owing = False
+        if self._subscription is None or self._closed or not self._taken:
+            return
+        octets = INFINITE if self.octets == INFINITE else self._taken_octets
+        self._subscription.grant(self._taken, octets)
+        self._taken = self._taken_octets = 0
+        self.talk.wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None:
+            self._waiting.settle(None)
+
+    def __repr__(self) -> str:
+        return f"<Inbox {self.destination!r} of {self.queue!r}, {len(self.messages)} waiting>"

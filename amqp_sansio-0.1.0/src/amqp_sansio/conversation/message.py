@@ -1,0 +1,215 @@
+"""A message in the hands of its receiver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from amqp_sansio.conversation.json_values import Plain, plain
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.events import TransferReceived
+from amqp_sansio.spec.codes import DeliveryMode, RejectCode
+from amqp_sansio.spec.message import ReplyTo
+from amqp_sansio.spec.values import Map
+from amqp_sansio.wire.types import decode_list, decode_map
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.inbox import Inbox
+    from amqp_sansio.engine.session import Session
+
+_NONE: Final = Map()
+
+
+class Message:
+    """A message that came for a subscription: its body, its properties, and what may be done with it.
+
+    Properties raise `HeaderError` where the sender encoded a field wrongly.  Settle it once: `accept`, `release` or `reject`; a
+    second time is LocalProtocolError, and SessionDetachedError when the session that brought it is over.
+    """
+
+    __slots__ = ("_inbox", "received", "session")
+
+    def __init__(self, received: TransferReceived, inbox: Inbox, session: Session) -> None:
+        self.received: Final = received
+        self.session: Final = session
+        """The session that brought it: nobody else can settle it."""
+        self._inbox: Final = inbox
+
+    @property
+    def id(self) -> int:
+        """Its command id in the session, by which it is settled."""
+        return self.received.id
+
+    @property
+    def body(self) -> bytes:
+        """The content."""
+        return self.received.body
+
+    @property
+    def subscription(self) -> str:
+        """The destination that it came for."""
+        return self._inbox.destination
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether a consumer may have had it before."""
+        properties = self.received.delivery_properties
+        return properties is not None and properties.redelivered
+
+    @property
+    def discard_unroutable(self) -> bool:
+        """Whether the broker was to drop it where no queue takes it."""
+        properties = self.received.delivery_properties
+        return properties is not None and properties.discard_unroutable
+
+    @property
+    def immediate(self) -> bool:
+        """Whether a consumer was to take it at once."""
+        properties = self.received.delivery_properties
+        return properties is not None and properties.immediate
+
+    @property
+    def persistent(self) -> bool:
+        """Whether it survives a restart of the broker on a durable queue."""
+        properties = self.received.delivery_properties
+        return properties is not None and properties.delivery_mode == DeliveryMode.PERSISTENT
+
+    @property
+    def priority(self) -> int | None:
+        """0 to 9; None is as 4."""
+        properties = self.received.delivery_properties
+        return properties.priority if properties is not None else None
+
+    @property
+    def ttl(self) -> int | None:
+        """Milliseconds until it expires, as its sender said."""
+        properties = self.received.delivery_properties
+        return properties.ttl if properties is not None else None
+
+    @property
+    def timestamp(self) -> int | None:
+        """When it was made, or came to the broker: seconds since 1970, UTC."""
+        properties = self.received.delivery_properties
+        return properties.timestamp if properties is not None else None
+
+    @property
+    def expiration(self) -> int | None:
+        """When it expires: seconds since 1970, UTC."""
+        properties = self.received.delivery_properties
+        return properties.expiration if properties is not None else None
+
+    @property
+    def exchange(self) -> str:
+        """The exchange that it was published to, "" for the default exchange."""
+        properties = self.received.delivery_properties
+        return (properties.exchange if properties is not None else None) or ""
+
+    @property
+    def routing_key(self) -> str:
+        """The key that it was published with."""
+        properties = self.received.delivery_properties
+        return (properties.routing_key if properties is not None else None) or ""
+
+    @property
+    def resume_id(self) -> str | None:
+        """The name of a transfer that can be resumed."""
+        properties = self.received.delivery_properties
+        return properties.resume_id if properties is not None else None
+
+    @property
+    def resume_ttl(self) -> int | None:
+        """Milliseconds that a transfer which broke off is kept."""
+        properties = self.received.delivery_properties
+        return properties.resume_ttl if properties is not None else None
+
+    @property
+    def content_length(self) -> int | None:
+        """Octets of the whole content, as its sender said."""
+        properties = self.received.message_properties
+        return properties.content_length if properties is not None else None
+
+    @property
+    def message_id(self) -> UUID | None:
+        """What the sender calls it."""
+        properties = self.received.message_properties
+        return properties.message_id if properties is not None else None
+
+    @property
+    def correlation_id(self) -> bytes | None:
+        """Which message it answers."""
+        properties = self.received.message_properties
+        return properties.correlation_id if properties is not None else None
+
+    @property
+    def reply_to(self) -> ReplyTo | None:
+        """Where an answer is awaited: exchange and routing key."""
+        properties = self.received.message_properties
+        return properties.reply_to if properties is not None else None
+
+    @property
+    def content_type(self) -> str | None:
+        """The MIME type of the body."""
+        properties = self.received.message_properties
+        return properties.content_type if properties is not None else None
+
+    @property
+    def content_encoding(self) -> str | None:
+        """How the body is compressed."""
+        properties = self.received.message_properties
+        return properties.content_encoding if properties is not None else None
+
+    @property
+    def user_id(self) -> bytes | None:
+        """The user that sent it: some brokers check that."""
+        properties = self.received.message_properties
+        return properties.user_id if properties is not None else None
+
+    @property
+    def app_id(self) -> bytes | None:
+        """Which application sent it."""
+        properties = self.received.message_properties
+        return properties.app_id if properties is not None else None
+
+    @property
+    def raw_headers(self) -> Map:
+        """The application's headers as they came, with their types (see `amqp_sansio.spec.values`); empty without any."""
+        properties = self.received.message_properties
+        found = properties.application_headers if properties is not None else None
+        return _NONE if found is None else found
+
+    @property
+    def headers(self) -> dict[str, Plain]:
+        """The application's headers as plain values, which `json.dumps` takes; a dict of your own.
+
+        Octets are their text where they are UTF-8, else hex digits; UUIDs and decimals are text.  `raw_headers` has them all.
+        """
+        return {key: plain(value) for key, value in self.raw_headers.items()}
+
+    def decoded(self) -> dict[str, Plain] | list[Plain]:
+        """The body of a message whose `content_type` is amqp/map or amqp/list, as plain values.
+
+        DecodeError where it is neither, or its octets are wrong.
+        """
+        body = self.body
+        read = {"amqp/map": decode_map, "amqp/list": decode_list}.get(self.content_type or "")
+        if read is None:
+            raise DecodeError("body", 0, f"a content type of amqp/map or amqp/list is decoded, not {self.content_type!r}")
+        value, end = read(body, 0, len(body))
+        if end != len(body):
+            raise DecodeError("body", end, f"{len(body) - end} octets follow the {self.content_type}")
+        return {key: plain(each) for key, each in value.items()} if isinstance(value, Map) else [plain(each) for each in value]
+
+    def accept(self) -> None:
+        """It is done: the broker may forget it.  In a transaction, once that is committed."""
+        self._inbox.settle(self, "accept")
+
+    def release(self, redelivered: bool = False) -> None:
+        """Gives it back to the queue, at its place; `redelivered` marks it."""
+        self._inbox.settle(self, "release", redelivered)
+
+    def reject(self, code: RejectCode = RejectCode.UNSPECIFIED, text: str = "") -> None:
+        """It cannot be processed: it goes to the queue's alternate exchange, if any."""
+        self._inbox.reject(self, code, text)
+
+    def __repr__(self) -> str:
+        return f"<Message {self.id} for {self.subscription!r}, {len(self.body)} octets>"

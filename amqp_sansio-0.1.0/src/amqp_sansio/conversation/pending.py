@@ -1,0 +1,34 @@
+"""What comes of something that a caller did not wait for, in code that awaits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Final, Generic, TypeVar
+
+from amqp_sansio.conversation.ticket import Ticket
+
+Value = TypeVar("Value")
+
+
+class Pending(Generic[Value]):
+    """An answer that is not there yet: `await` it for its value, or its error; `done` tells whether it is there.
+
+    Await it as often as you like, or never.
+    """
+
+    __slots__ = ("_ticket", "_wait")
+
+    def __init__(self, ticket: Ticket[Value], wait: Callable[[Ticket[Value]], Coroutine[Any, Any, Value]]) -> None:
+        self._ticket: Final = ticket
+        self._wait: Final = wait
+
+    @property
+    def done(self) -> bool:
+        """Whether to await it would not wait."""
+        return self._ticket.done
+
+    def __await__(self) -> Generator[Any, Any, Value]:
+        return self._wait(self._ticket).__await__()
+
+    def __repr__(self) -> str:
+        return f"<Pending {'done' if self.done else 'open'}>"

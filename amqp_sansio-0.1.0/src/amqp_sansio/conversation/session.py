@@ -1,0 +1,340 @@
+"""Sessions and subscriptions for code that awaits, on whatever loop: the adapter brings its way of waiting."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from typing_extensions import Unpack
+
+from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.errors import SharedSessionFailed, SubscriptionClosed
+from amqp_sansio.conversation.inbox import PREFETCH, Inbox
+from amqp_sansio.conversation.line import Line
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.pending import Pending
+from amqp_sansio.conversation.properties import SessionProperties
+from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.topology import Topology
+from amqp_sansio.engine.two_phase import Ask, TwoPhase
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.ledger.credit import INFINITE
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Xid
+
+Result = TypeVar("Result")
+Value = TypeVar("Value")
+
+
+async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value], awaited: str, *, ends: bool = False) -> Value:
+    """What comes of a ticket; after `close_timeout` seconds of an open connection without any progress, its session is lost.
+
+    What `ends` something is not waited for where another end was waited for in vain, and nothing came since.
+    """
+    while not ticket.done:
+        if not ending.opened.done:
+            with suppress(AmqpError):
+                await line.wait(ending.opened)
+            continue
+        come = ending.come(talk)
+        try:
+            await line.wait(ticket, ending.timeout if ends else ending.seconds)
+        except TimeoutError:
+            if come == ending.come(talk):
+                ending.silent(talk, awaited)
+    return ticket.result()
+
+
+class Session(Topology):
+    """A session, to be used as `async with connection.session() as session`.
+
+    During a reconnect calls wait; never longer than the retry policy lets them.
+    Blocks and `cancel()` wait for the broker as long as `close_timeout` says; calls, as long as the connection lives: cancel
+    them to wait no longer.
+    """
+
+    def __init__(self, talk: Talk, line: Line, ending: Ending) -> None:
+        self._talk: Final = talk
+        self._line: Final = line
+        self._ending: Final = ending
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._attached()
+        except BaseException:
+            self._talk.detach()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Waits until everything said is executed, then ends the session; after an error it is just ended.
+
+        Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
+        """
+        try:
+            if error is None:
+                over = self._talk.ended.done or self._talk.failure.again is not None
+                if not over and self._talk.failure.heard:  # nothing more will be executed, and its detach is on its way
+                    await self._end(quiet=True)
+                elif not over:
+                    await self._finish()
+                self._talk.unheard()
+        finally:
+            await self._end(quiet=error is not None)
+
+    @property
+    def name(self) -> bytes:
+        """What the session is called on the present connection; another name when it was opened again."""
+        return self._talk.name
+
+    @property
+    def remade(self) -> int:
+        """How often it was opened again because the other side had lost it: the exclusive queues of before are gone."""
+        return self._talk.remade
+
+    async def _finish(self) -> None:
+        """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
+        await self._attached()
+        try:
+            await in_time(self._line, self._ending, self._talk, self._talk.sync(), "execution.sync", ends=True)
+        except SharedSessionFailed:
+            self._talk.unheard()  # its own message may be what was refused: then that is told
+            raise
+
+    async def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
+        return await in_time(self._line, self._ending, self._talk, ticket, awaited)
+
+    async def _end(self, quiet: bool) -> None:
+        quiet = quiet or self._talk.failure.heard
+        try:
+            await self._line.wait(self._talk.detach(), self._ending.timeout)
+        except TimeoutError:
+            self._ending.silent(self._talk, "detach")
+            if not quiet:
+                self._talk.ended.result()
+        except AmqpError:
+            if not quiet:
+                raise
+
+    async def _attached(self) -> None:
+        """Until the session can send; raises why it never will: SessionLost where nobody answers the attach."""
+        self._talk.open_again()
+        while not self._talk.attached.done:
+            await self._in_time(self._talk.attached, "session.attach")
+        self._talk.attached.result()
+
+    async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None) -> Value:
+        """Sends something as soon as the session is attached, and waits for the answer."""
+        if timeout is not None:
+            return await self._line.within(timeout, self._asked(say, None))
+        await self._attached()
+        return await self._line.asked(say)
+
+    async def execute(self, command: Command[Result], *, timeout: float | None = None) -> Result:
+        """Says a command, waits until the other side has executed it, and gives its result, if it has one.
+
+        SessionFailed when the other side refuses it; NoResult when it calls it complete without the result; LocalProtocolError
+        for one that carries a content: `publish` sends messages.
+        """
+        return await self._asked(lambda: self._talk.execute(command), timeout)
+
+    async def sync(self, *, timeout: float | None = None) -> None:
+        """Waits until everything said so far is executed."""
+        await self._asked(self._talk.sync, timeout)
+
+    async def send(
+        self,
+        exchange: str = "",
+        routing_key: str | None = None,
+        body: bytes = b"",
+        *,
+        timeout: float | None = None,
+        **properties: Unpack[SessionProperties],
+    ) -> Pending[None]:
+        """Publishes a message as soon as there is room for it, and does not wait for more: await what it gives for that.
+
+        Cancelled, or after a TimeoutError, it has published nothing.
+        """
+        if timeout is not None:
+            return await self._line.within(timeout, self.send(exchange, routing_key, body, **properties))
+        if not self._line.free():
+            await self._line.writable()
+        if not self._talk.has_room:
+            await self._room()
+        return Pending(self._talk.post(exchange, routing_key, body, properties), self._confirmed)
+
+    async def _room(self) -> None:
+        """Until a message may be published, for which there is no room now."""
+        await self._attached()
+        while not self._talk.has_room:
+            await self._line.wait(self._talk.room)
+            await self._line.writable()
+
+    async def publish(
+        self,
+        exchange: str = "",
+        routing_key: str | None = None,
+        body: bytes = b"",
+        *,
+        timeout: float | None = None,
+        **properties: Unpack[SessionProperties],
+    ) -> None:
+        """Publishes a message and waits until the broker has it for certain."""
+        if timeout is not None:
+            return await self._line.within(timeout, self.publish(exchange, routing_key, body, **properties))
+        talk, line = self._talk, self._line
+        if not line.free():
+            await line.writable()
+        if not talk.has_room:
+            await self._room()
+        return await line.asked(lambda: talk.post(exchange, routing_key, body, properties, True))
+
+    async def _confirmed(self, ticket: Ticket[None]) -> None:
+        if not ticket.done:
+            self._talk.prompt()
+        await self._line.wait(ticket)
+
+    # --- transactions --------------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """A local transaction: committed at the end of the block, rolled back when the block raises.
+
+        What is published and accepted in it counts together or not at all; after a rollback the broker has its messages back.
+        TransactionFailed when it was not committed, or when nobody can know: so, too, after `close_timeout` seconds in which
+        the other side gets on with nothing.
+        """
+        await self._attached()
+        transactions = self._talk.transactions
+        transactions.begin()
+        try:
+            yield
+            transactions.check()
+            await self._attached()
+        except BaseException:
+            transactions.abandon()
+            raise
+        await self._in_time(transactions.finish(), "tx.commit")
+
+    @asynccontextmanager
+    async def branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> AsyncIterator[None]:
+        """Work in the branch of a distributed transaction: ended with the block, marked as failed when the block raises.
+
+        Then `prepare`, `commit` or `rollback` decide about it.  BranchFailed after `close_timeout` seconds without an answer.
+        """
+        await self._attached()
+        transactions = self._talk.transactions
+        started = transactions.begin_branch(xid, join=join, resume=resume)
+        try:
+            await self._in_time(started, "dtx.start")
+            yield
+            transactions.check()
+            await self._attached()
+        except BaseException:
+            transactions.abandon_branch(xid, started)
+            raise
+        await self._in_time(transactions.finish_branch(xid), "dtx.end")
+
+    async def prepare(self, xid: Xid, *, timeout: float | None = None) -> XaStatus:
+        """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
+        return await self._asked(lambda: self._talk.transactions.prepare(xid), timeout)
+
+    async def commit(self, xid: Xid, *, one_phase: bool = False, timeout: float | None = None) -> None:
+        """The second phase: the work of the branch is final; `one_phase` without a first."""
+        await self._asked(lambda: self._talk.transactions.commit_branch(xid, one_phase=one_phase), timeout)
+
+    async def rollback(self, xid: Xid, *, timeout: float | None = None) -> None:
+        """The work of the branch is undone."""
+        await self._asked(lambda: self._talk.transactions.rollback_branch(xid), timeout)
+
+    async def recover(self, *, timeout: float | None = None) -> tuple[Xid, ...]:
+        """The branches in doubt at this broker."""
+        return await self._asked(self._talk.transactions.recover, timeout)
+
+    async def carry_out(self, ask: Ask, whole: TwoPhase, *, timeout: float | None = None) -> None:
+        """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
+        if timeout is not None:
+            return await self._line.within(timeout, self.carry_out(ask, whole))
+        try:
+            await self._attached()
+        except AmqpError:
+            whole.lost(ask.participant)
+            raise
+        return await self._line.wait(self._talk.transactions.carry_out(ask, whole))
+
+    async def forget(self, xid: Xid, *, timeout: float | None = None) -> None:
+        """The broker may forget a branch that it decided by itself."""
+        await self._asked(lambda: self._talk.transactions.forget(xid), timeout)
+
+    def subscribe(
+        self, queue: str, *, prefetch: int = PREFETCH, octets: int = INFINITE, accept: bool = True, browse: bool = False
+    ) -> Subscription:
+        """Subscribes to a queue: receive from it, or iterate over it.
+
+        With `accept` each message is to be settled, and `prefetch` and `octets` bound those that are here and are not; without,
+        the broker forgets a message when it sends it.  `browse` leaves the messages on the queue: without `accept` all are
+        seen; with it each is to be released, for what was only shown cannot be accepted.
+        """
+        inbox = self._talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
+        return Subscription(inbox, self._line, self._ending)
+
+
+class Subscription:
+    """Messages as they come: `async for message in subscription`; as `async with` it is cancelled at the end."""
+
+    def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
+        self._inbox: Final = inbox
+        self._line: Final = line
+        self._ending: Final = ending
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._inbox.closed:
+            return
+        try:
+            await self._line.wait(self._inbox.cancel(), self._ending.timeout)
+        except (AmqpError, TimeoutError) as failure:
+            if isinstance(failure, TimeoutError):
+                self._ending.missed()
+            if error is None:  # else that one is told
+                raise
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message:
+        try:
+            return await self.receive()
+        except SubscriptionClosed:
+            raise StopAsyncIteration from None
+
+    async def receive(self, timeout: float | None = None) -> Message:
+        """The next message; TimeoutError when none comes within `timeout` seconds.
+
+        SubscriptionClosed when nothing more comes because it was cancelled here.
+        """
+        if timeout is not None and (message := self._inbox.take()) is not None:
+            return message
+        if timeout is not None:
+            return await self._line.within(timeout, self.receive())
+        while (message := self._inbox.take()) is None:
+            self._inbox.must_be_open()
+            await self._line.wait(self._inbox.more)
+        return message
+
+    async def cancel(self) -> None:
+        """Ends the subscription; messages that came and were not received go back to the queue.
+
+        SessionLost after `close_timeout` seconds in which the other side gets on with nothing.
+        """
+        await in_time(self._line, self._ending, self._inbox.talk, self._inbox.cancel(), "message.cancel", ends=True)

@@ -1,0 +1,437 @@
+"""A session as its user sees it: commands that are answered, messages that are confirmed, inboxes.
+
+It lives as long as its user wants it, over as many connections as that takes: the engine's session in it is resumed where the
+other side keeps it, and made again where it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, TypeVar
+
+from typing_extensions import Unpack
+
+from amqp_sansio.conversation.acceptance import Acceptance
+from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers
+from amqp_sansio.conversation.errors import MessageReturned, SessionLost, SessionReopened, failure_of
+from amqp_sansio.conversation.failure import Failure
+from amqp_sansio.conversation.headers import PlainHeaders
+from amqp_sansio.conversation.inbox import PREFETCH, Inbox
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.properties import SessionProperties, written
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.transactions import Transactions
+from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.transmit import transfer
+from amqp_sansio.errors import LimitError, LocalProtocolError
+from amqp_sansio.events import (
+    CommandReceived,
+    CommandsCompleted,
+    Event,
+    ExceptionReceived,
+    ProducerCreditChanged,
+    ResultReceived,
+    SessionAttached,
+    SessionDetached,
+    TransferReceived,
+)
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.ledger.credit import INFINITE
+from amqp_sansio.spec import message
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import AcceptMode
+
+Result = TypeVar("Result")
+
+CONTENT: Final = frozenset([
+    "message.transfer", "file.stage", "file.return", "stream.publish", "stream.return", "stream.deliver",
+])  # fmt: skip
+"""Commands that carry a content."""
+ENDED_HERE: Final = "it was ended here"
+
+
+class Talk:
+    """The conversation of one session.
+
+    `attached` is settled when it may be spoken on, `ended` when it is over for good.  Everything that is asked gives a
+    `Ticket`, which is settled by the answer, or fails with what happened instead.  `wake` is called when there is something to
+    send.
+    """
+
+    def __init__(
+        self,
+        name: bytes,
+        timeout: int | None,
+        wake: Callable[[], None],
+        guard: AbstractContextManager[object] = nullcontext(),
+        owing: dict[Talk, None] | None = None,
+    ) -> None:
+        self._name = name
+        self.guard: Final = guard
+        self.timeout: Final = timeout
+        """Seconds that the other side is asked to keep the session without a connection; 0: not at all; None: for ever."""
+        self.wake: Final = wake
+        self._attached: Ticket[None] = Ticket()
+        self.ended: Final[Ticket[None]] = Ticket()
+        self.inboxes: Final[dict[str, Inbox]] = {}
+        self.most_in_flight = IN_FLIGHT
+        self.most_in_flight_octets = IN_FLIGHT_OCTETS
+        self._detaching = False
+        self._resuming = False  # whether the other side kept it is not known yet
+        self._remade = 0
+        self._first_name: Final = name
+        self._session: Session | None = None
+        self._owing: Final = {} if owing is None else owing  # who has accepted something and not said so yet
+        self._acceptance: Final = Acceptance()
+        self._answers: Final = Answers()
+        self._headers: Final = PlainHeaders()
+        self._room: Ticket[None] | None = None
+        self._unprompted = False  # there is a publish behind the last thing that asked for completion
+        self.failure: Final = Failure()
+        self._numbers = 0
+        self._later: Final[list[Callable[[], object]]] = []  # what is said once the session is resumed
+        self.transactions: Final = Transactions(self)
+
+    @property
+    def session(self) -> Session:
+        """The engine's session, with everything sent so far.
+
+        LocalProtocolError before the first one was attached to a connection.
+        """
+        if self._acceptance.ids:
+            self._flush()
+        if self._session is None:
+            raise LocalProtocolError("a word on a session", "not attached yet", ("after `attached`",))
+        return self._session
+
+    @property
+    def name(self) -> bytes:
+        """What it is called on the present connection; a session that was made again has another name."""
+        return self._name
+
+    @property
+    def attached(self) -> Ticket[None]:
+        """Settled when the session is attached; another ticket once it is so no more."""
+        return self._attached
+
+    @property
+    def remade(self) -> int:
+        """How often it was made again because the other side had lost it."""
+        return self._remade
+
+    @property
+    def in_flight(self) -> int:
+        """Messages published and not confirmed."""
+        return self._answers.messages
+
+    @property
+    def speakable(self) -> bool:
+        """Whether the session can send now."""
+        return self._session is not None and self._session._speaks
+
+    def open_again(self) -> None:
+        """Opens the session again if it failed: so begins every call that waits for something.
+
+        Raises why it failed when the other side has said so and has not detached it yet: it cannot send any more.
+        """
+        if self.failure.again is not None:
+            self.failure.again()
+            self.failure.again = None
+        elif self._attached.done and self._attached.error is None:
+            self.failure.must_live()
+
+    def _check(self) -> None:
+        """Raises what does not let a call say something: it failed, or its transaction or its queues are gone."""
+        self.transactions.check()
+        self.failure.must_live()
+        self.failure.check(self._name)
+
+    def unheard(self) -> None:
+        """Raises the first error of a message that was published and of which nobody asked what became of it."""
+        self._answers.unheard()
+
+    # --- saying things -----------------------------------------------------------------------------------------------------
+
+    def execute(self, command: Command[Result]) -> Ticket[Result]:
+        """Says a command; settled with its result, or with None when the other side has executed one that has none.
+
+        LocalProtocolError for one that carries a content: `publish` sends messages.
+        """
+        if command.VERB in CONTENT:
+            raise LocalProtocolError(f"execute {command.VERB}", "it carries a content", ("publish",), command.VERB)
+        self._check()
+        id = self.session.send(command, sync=True)
+        ticket: Any  # a ticket for whatever result
+        if command.RESULT:
+            ticket = self._answers.result(id, command.VERB)
+        else:
+            ticket = self._track(id, command.VERB)
+            self.failure.said(command)
+        self.wake()
+        answer: Ticket[Result] = ticket
+        return answer
+
+    def _track(self, id: int, verb: str) -> Ticket[None]:
+        """The ticket for a command that was sent with its sync bit: settled when it is complete."""
+        self._unprompted = False
+        return self._answers.completion(id, verb)
+
+    def sync(self) -> Ticket[None]:
+        """A barrier: settled when everything said so far is executed."""
+        ticket = self._track(self.session.sync(), "execution.sync")
+        self.wake()
+        return ticket
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a message may be published without going beyond what may be in flight, nor beyond the other side's credit."""
+        session = self._session
+        if session is None or not session._speaks or (session._producer is not None and not session._producer.available):
+            return False
+        answers = self._answers
+        return answers.messages < self.most_in_flight and answers.octets < self.most_in_flight_octets
+
+    @property
+    def room(self) -> Ticket[None]:
+        """Settled when there is room, or when there never will be: then it fails as the session did."""
+        self.open_again()
+        if self._room is None or self._room.done:
+            self._room = Ticket()
+            if self.ended.done:
+                self._room.fail(self.ended.error or SessionLost(self._name, ENDED_HERE))
+            self._check_room()
+        self.prompt()
+        return self._room
+
+    def publish(
+        self,
+        exchange: str = "",
+        routing_key: str | None = None,
+        body: bytes = b"",
+        *,
+        sync: bool = False,
+        **properties: Unpack[SessionProperties],
+    ) -> Ticket[None]:
+        """Transfers a message to an exchange; settled when the other side has it for certain.
+
+        `mandatory`: fails with MessageReturned when no queue takes it; else such a message is dropped, or goes to an alternate
+        exchange.  Wait for `room` first: without it LimitError, or NoCredit when the other side throttles us.
+        """
+        return self.post(exchange, routing_key, body, properties, sync)
+
+    def post(
+        self, exchange: str, routing_key: str | None, body: bytes, properties: SessionProperties, sync: bool = False
+    ) -> Ticket[None]:
+        """`publish`, with the properties that are given.
+
+        Without any, the header says where the message goes and no more: it is made once for each routing key.
+        """
+        if properties:
+            accept_mode, header = written(routing_key, properties)
+            return self._transfer(exchange, header, body, accept_mode, sync)
+        return self._transfer(exchange, self._headers.of(routing_key), body, AcceptMode.NONE, sync)
+
+    def _transfer(self, exchange: str, header: bytes, body: bytes, accept_mode: AcceptMode, sync: bool) -> Ticket[None]:
+        answers = self._answers
+        if answers.messages >= self.most_in_flight:
+            raise LimitError("most_in_flight", self.most_in_flight, answers.messages + 1)
+        if answers.octets >= self.most_in_flight_octets:
+            raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
+        self._check()
+        often = max(1, self.most_in_flight // 4)  # so many ask for their completion, that the next ones need not wait for it
+        prompt = sync or answers.messages % often == often - 1
+        session = self._session
+        if session is None or self._acceptance.ids:
+            session = self.session
+        id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
+        ticket = answers.message(id, len(body))
+        self._unprompted = not prompt
+        self.wake()
+        return ticket
+
+    def prompt(self) -> None:
+        """Somebody waits: asks for the completion of everything said so far, unless that was asked for since the last message.
+
+        By a barrier: session.flush asks for what is complete by now, and a broker whose store takes its time (Broker-J) then
+        says no more of the rest.
+        """
+        if self._unprompted and self.speakable:
+            self.session.sync()
+            self._unprompted = False
+            self.wake()
+
+    def subscribe(
+        self, queue: str, destination: str | None = None, *, prefetch: int = PREFETCH, octets: int = INFINITE,
+        accept: bool = True, browse: bool = False,
+    ) -> Inbox:  # fmt: skip
+        """Subscribes to a queue: see `Session.subscribe`."""
+        if prefetch < 1:
+            raise LocalProtocolError("message.subscribe", f"prefetch {prefetch}", ("a prefetch of 1 or more",))
+        self._check()
+        if destination is None:
+            self._numbers += 1
+            destination = f"{queue}-{self._numbers}"
+        inbox = Inbox(self, queue, destination, prefetch, octets, accept, browse)
+        inbox._subscribe()
+        self.inboxes[destination] = inbox
+        self.wake()
+        return inbox
+
+    def accept(self, message: Message) -> bool:
+        """Notes that a message is accepted; False for one that cannot be: its session tells why."""
+        if message.session is not self._session or not self._acceptance.note(message.session, message.id):
+            return False
+        self._owing[self] = None
+        return True
+
+    def _flush(self) -> None:
+        """Says what was accepted."""
+        if self._session is not None:
+            self._acceptance.say(self._session)
+
+    def detach(self) -> Ticket[None]:
+        """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: `sync` first."""
+        self._flush()
+        self._detaching = True
+        if self._session is None or self._session.state in ("ended", "detached"):
+            self.failure.again = None
+            self._over(None if self.failure.seen else self.failure.error)
+        elif self._session.state in ("attached", "resuming", "attaching"):
+            self._session.detach()
+            self.wake()
+        return self.ended
+
+    # --- hearing things ----------------------------------------------------------------------------------------------------
+
+    def _hear(self, event: Event) -> None:
+        """An event of this session."""
+        match event:
+            case TransferReceived(transfer=transfer):
+                inbox = self.inboxes.get(transfer.destination or "")
+                if inbox is not None:
+                    inbox._arrive(event)
+                elif event.id in self.session._transfers.deliveries and transfer.accept_mode == 0:
+                    subscription = self.session._subscriptions.get(transfer.destination or "")
+                    if subscription is None or subscription.cancelled:
+                        self.session.release(event.id)  # it was on its way when its subscription was cancelled
+            case CommandsCompleted(ids=ids):
+                self._completed(ids)
+            case ResultReceived(id=id, value=value):
+                self._answers.resulted(id, value, self._name)
+            case CommandReceived(command=message.Reject() as reject):
+                error = MessageReturned(reject.code or 0, reject.text or "")
+                self._answers.returned(reject.transfers or EMPTY, error)
+            case ExceptionReceived(id=id):
+                subscribing = message.Subscribe.VERB if id in [inbox._said for inbox in self.inboxes.values()] else ""
+                verb = self._answers.verb(id) or self.transactions.verb(id or 0) or subscribing
+                refused = failure_of(self._name, event, verb)
+                self.failure.error, self.failure.id = refused, id
+                self._answers.refused(id, refused)
+            case ProducerCreditChanged():
+                self._check_room()
+            case SessionAttached():
+                self._resuming = False
+                later = self._later[:]
+                self._later.clear()
+                if event.resumed:
+                    for each in later:
+                        each()
+                elif self.timeout == 0:  # said, because the other side may keep sessions of whoever asks for nothing
+                    self.session.request_timeout(0)
+                self._flush()
+                self._check_room()
+                self._attached.settle(None)
+            case _:
+                self.transactions.hear(event)
+
+    def _completed(self, ids: RangeSet) -> None:
+        """The other side has executed these commands."""
+        self._answers.completed(ids, self._name, self.failure.error is not None)
+        if self._room is not None:
+            self._check_room()
+
+    def _detached(self, event: SessionDetached, comes_back: bool) -> None:
+        """The session is not attached any more; `comes_back`: it was the connection that was lost, and there will be another.
+
+        Where the session lives on, nothing is known to be lost yet: it will be resumed.
+        """
+        if self._attached.done:  # else somebody waits for it, who hears of the next attachment, or of the end
+            self._attached = Ticket()
+        if comes_back and not event.ended:
+            return
+        self.failure.ended(self._name, event, self._detaching)
+        if comes_back:
+            self._in_doubt(event.in_doubt)
+            self.failure.error = None
+        else:
+            self._over(self.failure.error)
+
+    def _fail(self, event: SessionDetached | None, again: Callable[[], None]) -> None:
+        """It failed while the connection lives (None: its end did not come): pending calls raise it; the next call does
+        `again`."""
+        if event is not None:
+            self.failure.ended(self._name, event, self._detaching)
+        self.failure.again = again
+        self._attached = Ticket()
+        self._in_doubt(self.session.in_doubt if event is None else event.in_doubt)
+        self.failure.interrupt(self.inboxes)
+        if self._room is not None:
+            self._room.fail(self.failure.for_others or SessionLost(self._name, ENDED_HERE))
+
+    def _in_doubt(self, ids: RangeSet) -> None:
+        """The session is gone: pending calls raise that."""
+        error = self.failure.for_others or SessionLost(self._name, "the session ended", ids)
+        self.transactions.lost()
+        self._acceptance.clear()
+        self._answers.lost(error)
+
+    def _over(self, error: Exception | None) -> None:
+        """It is over for good."""
+        if error is not None and self.failure.error is None:
+            doubt = self._session.in_doubt if self._session is not None else EMPTY
+            self.failure.error = error if isinstance(error, SessionLost) else SessionLost(self._name, str(error), doubt)
+        error = error and self.failure.error
+        self._in_doubt(EMPTY)
+        self.failure.close(self.inboxes, error is None)
+        gone = (error and self.failure.for_others) or SessionLost(self._name, ENDED_HERE)
+        if self._attached.done:
+            self._attached = Ticket()
+        self._attached.fail(gone)
+        if self._room is not None:
+            self._room.fail(gone)
+        if error is None:
+            self.ended.settle(None)
+        else:
+            self.ended.fail(error)
+
+    def _remake(self, session: Session) -> None:
+        """The other side has lost the session, and this is a new one, under another name."""
+        self._name = session.name
+        self._session = session
+        self._remade += 1
+        gone = self.failure.over()
+        for inbox in [inbox for inbox in self.inboxes.values() if inbox.queue in gone]:
+            inbox._close(SessionReopened(self._name, (inbox.queue,)))
+            del self.inboxes[inbox.destination]
+
+    def _resubscribe(self) -> None:
+        """On a session that was made again: what was subscribed to is subscribed to once more."""
+        for inbox in list(self.inboxes.values()):
+            inbox._resubscribe()
+
+    def _once_attached(self, action: Callable[[], object]) -> None:
+        """Does it now, or when the session is resumed; never, where it cannot be resumed: then the other side has forgotten
+        it, and what hangs on it."""
+        if self.speakable:
+            action()
+            self.wake()
+        else:
+            self._later.append(action)
+
+    def _check_room(self) -> None:
+        if self._room is not None and self.has_room:
+            self._room.settle(None)
+
+    def __repr__(self) -> str:
+        return f"<Talk {self._name!r}, {self.in_flight} in flight>"

@@ -1,0 +1,86 @@
+"""Something that will be known: what adapters wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Generic, TypeVar
+
+from amqp_sansio.errors import AmqpError
+
+Value = TypeVar("Value")
+
+
+def seen(error: Exception) -> Exception:
+    """The error, to be raised to one caller, and noted as one that a caller has seen; so is the one that it comes from.
+
+    Each caller gets a copy: what is raised again and again, while other errors are handled, would at last be its own cause.
+    """
+    for each in (error, error.__cause__):
+        if isinstance(each, AmqpError):
+            each.seen = True
+    if not isinstance(error, AmqpError):
+        return error
+    raised = copy(error)
+    raised.seen = True
+    if error.__cause__ is not None:
+        raised.__cause__ = error.__cause__
+    return raised
+
+
+class Ticket(Generic[Value]):
+    """An answer that is not there yet, or is: a value or an error.  Settled once; each callback is called once."""
+
+    __slots__ = ("_callbacks", "_value", "done", "error", "heard")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: Exception | None = None
+        self.heard = False
+        """Whether somebody asked for the result once it was there."""
+        self._value: Value | None = None
+        self._callbacks: list[Callable[[], None]] = []
+
+    def settle(self, value: Value) -> None:
+        """The answer is there.  A second answer is ignored."""
+        if not self.done:
+            self._value = value
+            self.done = True
+            if self._callbacks:
+                self._call()
+
+    def fail(self, error: Exception) -> None:
+        """There will be no answer, but this error."""
+        if not self.done:
+            self.error = error
+            self.done = True
+            if self._callbacks:
+                self._call()
+
+    def on_done(self, callback: Callable[[], None]) -> None:
+        """Calls back when it is settled, at once when it is."""
+        if self.done:
+            callback()
+        else:
+            self._callbacks.append(callback)
+
+    def forget(self, callback: Callable[[], None]) -> None:
+        """The owner of the callback does not wait any more."""
+        if callback in self._callbacks:
+            self._callbacks.remove(callback)
+
+    def result(self) -> Value:
+        """The value; raises the error when it failed.  Only when it is done."""
+        assert self.done, "not settled yet"
+        self.heard = True
+        if self.error is not None:
+            raise seen(self.error)
+        return self._value  # type: ignore[return-value]  # done without an error: `settle` put it there
+
+    def _call(self) -> None:
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def __repr__(self) -> str:
+        return f"<Ticket {'open' if not self.done else 'failed' if self.error is not None else 'settled'}>"

@@ -1,0 +1,303 @@
+"""The transactions of one session, local and distributed: what was asked, and the tickets for the answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.conversation.errors import BranchFailed, SessionFailed, TransactionFailed
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.two_phase import Ask, TwoPhase
+from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.events import (
+    BranchAnswered,
+    BranchesRecovered,
+    BranchTimeout,
+    Event,
+    TransactionEnded,
+    TransactionOutcome,
+)
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import dtx
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Xid
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.talk import Talk
+    from amqp_sansio.engine.session import Session
+
+GOOD: Final = frozenset([XaStatus.XA_OK, XaStatus.XA_RDONLY])
+
+
+class Transactions:
+    """Commits, rollbacks and branches of one `Talk`.
+
+    A ticket of a transaction fails with TransactionFailed, one of a branch with BranchFailed, unless it went well; where the
+    session is lost before the answer, their outcome is "unknown".  A word about a branch that the other side refuses ends the
+    session, and fails with SessionFailed.
+    """
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk: Final = talk
+        self._local: Final[dict[int, tuple[Ticket[None], TransactionOutcome]]] = {}
+        self._branches: Final[dict[int, tuple[Ticket[XaStatus], str]]] = {}
+        self._recovering: Final[dict[int, Ticket[tuple[Xid, ...]]]] = {}
+        self._timeouts: Final[dict[int, Ticket[int]]] = {}
+        self._selected: tuple[object, str] | None = None  # for which session, and what
+        self._within: Session | None = None
+        self._accepted: Final[list[int]] = []
+
+    # --- blocks ------------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A block of a local transaction begins: everything sent from now on, up to `finish` or `abandon`, belongs to it.
+
+        LocalProtocolError when another block is open on the session.
+        """
+        self._enter()
+        try:
+            self.select_tx()
+        except BaseException:
+            self._within = None
+            raise
+
+    def finish(self) -> Ticket[None]:
+        """The block ends well: commits."""
+        self.check()
+        ticket = self.commit()
+        self._leave()
+        return ticket
+
+    def abandon(self) -> None:
+        """The block ends badly: rolls back, and gives back what was accepted in it, marked as redelivered.
+
+        While the connection is being made again, that is done when the session is resumed, before all else.
+        """
+        session, accepted = self._within, RangeSet.of(*self._accepted)
+        self._leave()
+
+        def undo() -> None:
+            self.rollback()
+            if accepted:
+                self._talk.session.release(accepted, True)
+
+        if session is self._talk.session and not self._talk.ended.done:
+            self._talk._once_attached(undo)
+
+    def begin_branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
+        """A block of work in a branch begins, up to `finish_branch` or `abandon_branch`: settled when work may begin."""
+        self._enter()
+        try:
+            return self.start(xid, join=join, resume=resume)
+        except BaseException:
+            self._within = None
+            raise
+
+    def finish_branch(self, xid: Xid) -> Ticket[XaStatus]:
+        """The block ends well."""
+        self.check()
+        ticket = self.end(xid)
+        self._leave()
+        return ticket
+
+    def abandon_branch(self, xid: Xid, started: Ticket[XaStatus]) -> None:
+        """The block ends badly: the branch, if it was started, can only be rolled back from now on."""
+        session = self._within
+        self._leave()
+        if session is not self._talk.session or self._talk.ended.done:
+            return  # the other side ended it with the session
+
+        def end() -> None:
+            if started.error is None:
+                self._talk._once_attached(lambda: self.end(xid, fail=True))
+
+        started.on_done(end)
+
+    def _enter(self) -> None:
+        session = self._talk.session
+        if self._within is not None:
+            raise LocalProtocolError(
+                "a transaction", "another one is open in this session", ("after its end", "another session")
+            )
+        self._within = session
+        self._accepted.clear()
+
+    def _leave(self) -> None:
+        self._within = None
+        self._accepted.clear()
+
+    def check(self) -> None:
+        """Raises TransactionFailed when a block is open whose session was lost: a command now would not belong to it."""
+        if self._within is not None and (self._within is not self._talk.session or self._talk.ended.done):
+            raise TransactionFailed("rolled back", "its session was lost")
+
+    def accepted(self, id: int) -> None:
+        """A message was accepted."""
+        if self._within is not None:
+            self._accepted.append(id)
+
+    # --- local -------------------------------------------------------------------------------------------------------------
+
+    def select_tx(self) -> None:
+        """Makes the session transactional, unless it is so already."""
+        session = self._talk.session
+        if self._selected != (session, "tx"):
+            session.select_tx()
+            self._selected = (session, "tx")
+
+    def commit(self) -> Ticket[None]:
+        """Commits what was published and accepted; settled when the other side has done so."""
+        return self._end_local(self._talk.session.tx.commit(), TransactionOutcome.COMMITTED)
+
+    def rollback(self) -> Ticket[None]:
+        """Undoes what was published and accepted.  What was accepted is held by the session again."""
+        return self._end_local(self._talk.session.tx.rollback(), TransactionOutcome.ROLLED_BACK)
+
+    def _end_local(self, id: int, wanted: TransactionOutcome) -> Ticket[None]:
+        ticket: Ticket[None] = Ticket()
+        self._local[id] = (ticket, wanted)
+        self._talk.wake()
+        return ticket
+
+    # --- distributed -------------------------------------------------------------------------------------------------------
+
+    def select_dtx(self) -> None:
+        """Makes the session one of distributed transactions, unless it is so already."""
+        session = self._talk.session
+        if self._selected != (session, "dtx"):
+            session.select_dtx()
+            self._selected = (session, "dtx")
+
+    def start(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
+        """What is published and accepted from now on belongs to the branch."""
+        self.select_dtx()
+        return self._about(self._talk.session.dtx.start(xid, join=join, resume=resume), "dtx.start")
+
+    def end(self, xid: Xid, *, suspend: bool = False, fail: bool = False) -> Ticket[XaStatus]:
+        """What follows belongs to the branch no more."""
+        return self._about(self._talk.session.dtx.end(xid, suspend=suspend, fail=fail), "dtx.end")
+
+    def prepare(self, xid: Xid) -> Ticket[XaStatus]:
+        """The first phase: XA_OK, or XA_RDONLY where there is nothing to commit."""
+        return self._about(self._talk.session.dtx.prepare(xid), "dtx.prepare")
+
+    def commit_branch(self, xid: Xid, *, one_phase: bool = False) -> Ticket[XaStatus]:
+        """Makes the work of the branch final."""
+        return self._about(self._talk.session.dtx.commit(xid, one_phase=one_phase), "dtx.commit")
+
+    def rollback_branch(self, xid: Xid) -> Ticket[XaStatus]:
+        """Undoes the work of the branch."""
+        return self._about(self._talk.session.dtx.rollback(xid), "dtx.rollback")
+
+    def forget(self, xid: Xid) -> Ticket[XaStatus]:
+        """The broker may forget what it decided by itself."""
+        return self._about(self._talk.session.dtx.forget(xid), "dtx.forget")
+
+    def set_timeout(self, xid: Xid, seconds: int) -> Ticket[XaStatus]:
+        """Lets a branch take so many seconds; 0: the broker's default."""
+        return self._about(self._talk.session.dtx.set_timeout(xid, seconds), "dtx.set-timeout")
+
+    def get_timeout(self, xid: Xid) -> Ticket[int]:
+        """How many seconds a branch may take."""
+        ticket = self._timeouts[self._talk.session.dtx.get_timeout(xid)] = Ticket()
+        self._talk.wake()
+        return ticket
+
+    def recover(self) -> Ticket[tuple[Xid, ...]]:
+        """The branches in doubt at this broker: prepared and not decided, or decided by the broker."""
+        ticket = self._recovering[self._talk.session.dtx.recover()] = Ticket()
+        self._talk.wake()
+        return ticket
+
+    def carry_out(self, ask: Ask, whole: TwoPhase) -> Ticket[None]:
+        """Asks what a two-phase commit wants of this participant; settled once `whole` has the answer, or knows that it is
+        lost."""
+        told: Ticket[None] = Ticket()
+        name, command = ask.participant, ask.command
+        if isinstance(command, dtx.Recover):
+            listing = self.recover()
+
+            def listed() -> None:
+                whole.recovered(name, None if listing.error is not None else listing.result())
+                told.settle(None)
+
+            listing.on_done(listed)
+            return told
+        ticket = self._about(self._talk.session.send(command, sync=True), command.VERB)
+
+        def answered() -> None:
+            error = ticket.error
+            if error is None:
+                whole.answered(name, ticket.result())
+            elif isinstance(error, SessionFailed):
+                whole.answered(name, None, error.code)
+            else:
+                whole.answered(name, error.status if isinstance(error, BranchFailed) else None)
+            told.settle(None)
+
+        ticket.on_done(answered)
+        return told
+
+    def _about(self, id: int, verb: str) -> Ticket[XaStatus]:
+        ticket: Ticket[XaStatus] = Ticket()
+        self._branches[id] = (ticket, verb)
+        self._talk.wake()
+        return ticket
+
+    # --- answers -----------------------------------------------------------------------------------------------------------
+
+    def hear(self, event: Event) -> None:
+        """An event of the session that may be about a transaction."""
+        match event:
+            case TransactionEnded(id=id, outcome=outcome) if id is not None:
+                self._ended(id, outcome)
+            case BranchAnswered(id=id, verb=verb, status=status, refused=refused):
+                branch = self._branches.pop(id, None)
+                if branch is not None and status in GOOD:
+                    branch[0].settle(XaStatus(status))
+                elif branch is not None:
+                    failure = self._talk.failure.error
+                    branch[0].fail(failure if refused is not None and failure is not None else BranchFailed(verb, status))
+            case BranchesRecovered(id=id, xids=xids):
+                recovering = self._recovering.pop(id, None)
+                if recovering is not None and xids is not None:
+                    recovering.settle(xids)
+                elif recovering is not None:
+                    recovering.fail(BranchFailed("dtx.recover", None))
+            case BranchTimeout(id=id, seconds=seconds):
+                asked = self._timeouts.pop(id, None)
+                if asked is not None and seconds is not None:
+                    asked.settle(seconds)
+                elif asked is not None:
+                    asked.fail(BranchFailed("dtx.get-timeout", None))
+            case _:
+                pass
+
+    def verb(self, id: int) -> str:
+        """The verb of a command about a branch that waits for its answer, "" when it is none."""
+        return self._branches[id][1] if id in self._branches else ""
+
+    def lost(self) -> None:
+        """The session is over, and no answer will come any more."""
+        for local, _ in self._local.values():
+            local.fail(TransactionFailed("unknown", "the session was lost before the answer"))
+        for branch, verb in self._branches.values():
+            branch.fail(BranchFailed(verb, None))
+        for recovering in self._recovering.values():
+            recovering.fail(BranchFailed("dtx.recover", None))
+        for asked in self._timeouts.values():
+            asked.fail(BranchFailed("dtx.get-timeout", None))
+        for each in (self._local, self._branches, self._recovering, self._timeouts):
+            each.clear()
+
+    def _ended(self, id: int, outcome: TransactionOutcome) -> None:
+        waiting = self._local.pop(id, None)
+        if waiting is None:
+            return
+        ticket, wanted = waiting
+        if outcome == wanted:
+            ticket.settle(None)
+        else:
+            failure = self._talk.failure.error
+            error = TransactionFailed(outcome, "" if failure is None else str(failure))
+            error.__cause__ = failure
+            ticket.fail(error)

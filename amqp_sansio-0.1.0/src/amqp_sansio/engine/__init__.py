@@ -1,0 +1,1 @@
+"""What keeps memory: connections, sessions, credit, the observer."""

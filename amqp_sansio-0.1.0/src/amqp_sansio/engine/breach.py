@@ -1,0 +1,65 @@
+"""What a session does when the other side breaks a rule: it reports the rule and ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.engine.carrier import legal_of, rule_of
+from amqp_sansio.engine.transmit import say_exception
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.events import Origin, Violation
+from amqp_sansio.spec import execution
+from amqp_sansio.spec import session as controls
+from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.tables.session import RULE_UNPOINTED
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+_ERROR_CODES: Final = frozenset(ErrorCode)
+
+
+def violate(
+    session: Session,
+    rule: str,
+    said: str,
+    legal: tuple[str, ...],
+    code: int,
+    offset: int,
+    text: str,
+    id: int | None = None,
+    codes: tuple[int | None, int | None] = (None, None),
+) -> None:
+    """The other side broke a rule: report it, end the session.
+
+    A detach code (0 to 4) goes out in detached, an error code in execution.exception and a detach behind it.
+    """
+    channel = session._channel
+    assert channel is not None
+    code = int(code)
+    violation = Violation(session.peer, rule, said, legal, code, channel.number, offset, text)
+    detach_code = code if code <= DetachCode.UNKNOWN_IDS else None
+    if detach_code is not None:
+        channel.say(controls.Detached(session.name, code))
+    else:
+        say_exception(session, execution.Exception_(code, id, codes[0], codes[1], None, f"{rule}: {text}"[:1000]))
+    session._leave(Origin.VIOLATION, detach_code, text, ended=True, violation=violation)
+
+
+def codes_of(payload: bytes) -> tuple[int, int]:
+    """Class code and code of a command segment; 0 where it is too short."""
+    return (payload[0], payload[1]) if len(payload) >= 2 else (0, 0)
+
+
+def unpointed(session: Session, said: str, offset: int) -> None:
+    """Command data came before any command-point on this attachment."""
+    code: int = DetachCode.UNKNOWN_IDS if session.profile.unpointed == "unknown-ids" else ErrorCode.ILLEGAL_STATE
+    violate(session, RULE_UNPOINTED, said, ("session.command-point",), code, offset, "command data before any command-point")
+
+
+def undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
+    """A command that cannot be read, or ("what") its header."""
+    session._inbound.outstanding.add(id)
+    said = session._layout.verb_of("command", *codes)
+    code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
+    violate(session, rule_of(what, error), said, legal_of(error), code, offset, str(error), id, codes)

@@ -1,0 +1,36 @@
+"""What the two sides of a connection said that they can do beyond their version (RabbitMQ's capabilities)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from amqp_sansio.kernel.value import Value
+
+KEY: Final = "capabilities"
+"""The entry of client-properties and server-properties under which they stand: a table of booleans."""
+
+
+class Capabilities(Value):
+    """By side, the names of what it can do; empty before it said so, and for a side that says nothing."""
+
+    __slots__ = ("client", "server")
+    FIELDS: ClassVar[tuple[str, ...]] = ("client", "server")
+    __match_args__ = ("client", "server")
+
+    def __init__(self, client: frozenset[str] = frozenset(), server: frozenset[str] = frozenset()) -> None:
+        self.client: Final = client
+        self.server: Final = server
+
+    def of(self, role: str) -> frozenset[str]:
+        """Those of one side, "client" or "server"."""
+        return self.client if role == "client" else self.server
+
+    def __repr__(self) -> str:
+        return f"Capabilities(client={sorted(self.client)}, server={sorted(self.server)})"
+
+
+def capabilities_of(properties: Mapping[str, object] | None) -> frozenset[str]:
+    """What a side says in its properties that it can do."""
+    told = (properties or {}).get(KEY)
+    return frozenset([str(name) for name, value in told.items() if value]) if isinstance(told, Mapping) else frozenset()

@@ -1,0 +1,100 @@
+"""The server's side of a connection with channels: 0-8, 0-9 and 0-9-1."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.engine.channel_client import codec_of
+from amqp_sansio.engine.channels.endpoint import Channels
+from amqp_sansio.engine.channels.server import ServedChannel
+from amqp_sansio.engine.server_handshake import ServerHandshake
+from amqp_sansio.errors import CapabilityMissing, LocalProtocolError
+from amqp_sansio.events import SecretUpdated
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.connection import Blocked, Unblocked, UpdateSecret, UpdateSecretOk
+from amqp_sansio.spec.reply_codes import ReplyCode
+from amqp_sansio.tables.channel import CLOSE, OPEN_OK
+from amqp_sansio.tables.channel_words import CAPABILITIES
+from amqp_sansio.wire.assembly import Assembly
+
+
+class ChannelServerConnection(ServerHandshake):
+    """A connection as its server: it waits for the client's protocol header.
+
+    Raises what `ServerMechanism.start` raises, and EncodeError for settings that no frame can carry, such as a dialect with
+    sessions.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        codec = codec_of("ServerConfig.dialects", config.dialect)
+        self._channels: Final = Channels(self, codec, config.dialect.handshake.numbering.counted)
+        super().__init__(config, self._channels)
+        self._secret: bytes | None = None
+        self._updated = False  # an update-secret waits for its answer
+
+    @property
+    def channels(self) -> tuple[ServedChannel, ...]:
+        """The channels that are open, or were asked for, by number."""
+        return tuple([channel for channel in self._channels.all if isinstance(channel, ServedChannel)])
+
+    def accept(self, number: int) -> ServedChannel:
+        """Opens the channel that ChannelRequested named.  Raises LocalProtocolError when no such request waits."""
+        self._must_be_alive(OPEN_OK)
+        return self._channels.accept(number)
+
+    def refuse(self, number: int, code: int = ReplyCode.RESOURCE_ERROR, text: str = "") -> None:
+        """Answers ChannelRequested with channel.close.  Raises LocalProtocolError when no such request waits."""
+        self._must_be_alive(CLOSE)
+        self._channels.refuse(number, code, text)
+
+    def block(self, reason: str = "") -> None:
+        """Says that nothing more is read of what is published, until `unblock` (connection.blocked, 0-9-1).
+
+        `reason`, for logs, has at most 255 octets.  It is for the application to read no more.  Raises LocalProtocolError
+        unless the connection is open and not blocked, CapabilityMissing where the client does not have connection.blocked,
+        EncodeError in dialects without the method, ConnectionClosedError.
+        """
+        self._tell_blocked(Blocked(reason), True)
+
+    def unblock(self) -> None:
+        """Says that all is read again (connection.unblocked, 0-9-1).  Raises as `block` does, when it is not blocked."""
+        self._tell_blocked(Unblocked(), False)
+
+    def _tell_blocked(self, said: Blocked | Unblocked, blocked: bool) -> None:
+        verb = said.VERB
+        self._must_be_alive(verb)
+        if self.blocked is blocked:
+            raise LocalProtocolError(verb, self.state, self._may_say(), f"it is {'' if blocked else 'not '}blocked")
+        capability = CAPABILITIES["server", verb]
+        if self._open and not self.capable(capability):
+            raise CapabilityMissing(verb, capability)
+        self._say(said)
+        self._blocked = blocked
+
+    def fail(self, code: int, text: str = "", method: str = "") -> None:
+        """Says connection.close because of a method of the client's, named by `method` ("queue.declare"); else as `close`."""
+        self._close_for(code, text, method)
+
+    def take_secret(self) -> bytes | None:
+        """What `SecretUpdated` was about, once; else None."""
+        secret, self._secret = self._secret, None
+        return secret
+
+    def _negotiate(self, control: Control, assembly: Assembly) -> None:
+        if isinstance(control, UpdateSecret):
+            self._secret = control.new_secret or b""
+            self._updated = True
+            self._ask()
+            self._emit(SecretUpdated(control.reason or ""))
+        else:
+            super()._negotiate(control, assembly)
+
+    def _answer_by_policy(self) -> bool:
+        answered = super()._answer_by_policy()
+        if answered and self._closed_cause is None:
+            if self._updated:
+                self._updated = False
+                self._say(UpdateSecretOk())
+            self._channels.answer_by_policy(self._settings.attach == "accept")
+        return answered

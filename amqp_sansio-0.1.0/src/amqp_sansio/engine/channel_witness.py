@@ -1,0 +1,191 @@
+"""The witness of a conversation in an older dialect: hears who said what, steps the machines, says who broke which rule."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.engine.channel_witness_numbered import NumberedWitness
+from amqp_sansio.engine.channel_witness_opening import OpeningWitness
+from amqp_sansio.engine.witness_connection import WHO, ConnectionWitness
+from amqp_sansio.kernel.machine import Refusal
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import Control, Method
+from amqp_sansio.tables.channel import CLOSE_OK as CLOSE_OK_CHANNEL
+from amqp_sansio.tables.channel import OPEN as OPEN_CHANNEL
+from amqp_sansio.tables.channel import RESUME as RESUME_CHANNEL
+from amqp_sansio.tables.channel_handshake import PIPELINED
+from amqp_sansio.tables.channel_words import CAPABILITIES, may_say
+from amqp_sansio.tables.connection import (
+    CLIENT,
+    CLOSE_OK,
+    HEARTBEAT,
+    SERVER,
+    SESSION,
+    UPDATE_SECRET,
+    UPDATE_SECRET_OK,
+    ConnectionDialogue,
+)
+
+_CHANNEL_ERROR: Final = 504
+_COMMAND_INVALID: Final = 503
+
+
+class ConversationWitness(ConnectionWitness):
+    """See `ConnectionWitness`: that of a conversation on channels.
+
+    `counted`: channel-max is how many channels there may be; otherwise it is the highest number of one.
+    """
+
+    __slots__ = ("_channels", "_open", "_secrets", "counted", "opening")
+
+    def __init__(self, strict: bool, limits: Limits, counted: bool) -> None:
+        super().__init__(strict, limits, PIPELINED)
+        self.opening: Final = OpeningWitness(self.findings)
+        self.counted = counted
+        self._secrets = 0
+        self._channels: dict[int, NumberedWitness] = {}
+        self._open: set[int] = set()
+        """Those that were opened and not closed, as far as it was heard."""
+
+    @property
+    def late(self) -> bool:
+        """Whether something was not heard."""
+        return self._late
+
+    # The connection.
+
+    def header(self, speaker: str, same: bool) -> None:
+        super().header(speaker, False)  # servers send one only to refuse
+
+    def control(self, speaker: str, channel: int, verb: str, control: Control | None) -> None:
+        """A word of class connection; None where only its name could be read."""
+        findings = self.findings
+        findings.channel = channel or None
+        if channel:
+            text = "methods of class connection are said on channel 0"
+            findings.breach("connection.channel", f"{verb} on channel {channel}", text, ("channel 0",), _CHANNEL_ERROR)
+            return
+        if verb == HEARTBEAT or (not may_say(WHO[speaker], verb, True) and self._turned(speaker, verb)):
+            return
+        self._able(WHO[speaker], verb)
+        if self._legal(speaker, verb, verb):
+            if control is not None:
+                self.opening.hear(control)
+            if verb == UPDATE_SECRET:
+                self._secrets += 1
+            elif verb == UPDATE_SECRET_OK:
+                if not self._secrets and not self._late:
+                    findings.breach("reply.unasked", verb, "nobody asked for it", (), _COMMAND_INVALID)
+                self._secrets = max(0, self._secrets - 1)
+
+    def _turned(self, speaker: str, verb: str) -> bool:
+        """The wrong side says it."""
+        who, other = WHO[speaker], SERVER if speaker == "C" else CLIENT
+        text = f"the {who} says what only the {other} may say"
+        self.findings.breach("method.direction", verb, text, (), _COMMAND_INVALID)
+        return True
+
+    def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
+        state, legal = self.dialogue.state, refusal.legal_for(who)
+        if word == CLOSE_OK:
+            rule, text, code = "reply.unasked", "nobody has said connection.close", _COMMAND_INVALID
+        elif self.dialogue.handshake.can(who, word):
+            rule, text, code = "connection.closed", "whoever has closed the connection says nothing more", _CHANNEL_ERROR
+        elif word == SESSION:
+            rule, text, code = "connection.not-open", f"the connection is not open (state {state})", _CHANNEL_ERROR
+        else:
+            rule, text, code = "connection.sequence", f"{verb} while the connection is {state}", _CHANNEL_ERROR
+        self.findings.breach(rule, verb, text, legal, code)
+
+    def _able(self, who: str, verb: str) -> None:
+        """An extension needs a capability of the other side."""
+        capability = CAPABILITIES.get((who, verb))
+        if capability is None:
+            return
+        other = SERVER if who == CLIENT else CLIENT
+        if self.opening.able(other, capability) is False:
+            text = f"the {other} did not say that it has the capability {capability}"
+            self.findings.divergence(f"capability.{capability}", verb, text, (), _COMMAND_INVALID, about=verb)
+
+    # Channels.
+
+    def method(self, speaker: str, channel: int, verb: str, method: Method, extended: bool = True) -> None:
+        """A method of another class, whole; `extended`: of a dialect with RabbitMQ's extensions."""
+        who = WHO[speaker]
+        findings = self.findings
+        findings.channel = channel
+        if not channel:
+            text = "channel 0 is for class connection alone"
+            findings.breach("channel.zero", verb, text, ("channel 1 or more",), _CHANNEL_ERROR)
+            return
+        if not may_say(who, verb, extended):
+            self._turned(speaker, verb)
+            return
+        if not self._legal(speaker, SESSION, verb):
+            return
+        self._able(who, verb)
+        witness = self._channel(channel, verb)
+        witness.hear(who, verb, method)
+        if verb in (OPEN_CHANNEL, RESUME_CHANNEL):
+            self._open.add(channel)
+        elif verb == CLOSE_OK_CHANNEL and witness.reopens:
+            self._open.discard(channel)
+
+    def may_break_off(self, speaker: str, channel: int) -> bool:
+        """Whether a side may leave its content unfinished, for the other one has closed the channel."""
+        witness = self._channels.get(channel)
+        return witness is not None and witness.may_break_off(WHO[speaker])
+
+    def broken_off(self, channel: int, verb: str) -> None:
+        """A method whose content never came whole.  Nobody is held to it."""
+        witness = self._channels.get(channel)
+        if witness is not None:
+            witness.broken_off(verb)
+
+    def _channel(self, number: int, verb: str) -> NumberedWitness:
+        witness = self._channels.get(number)
+        if verb == OPEN_CHANNEL and (witness is None or witness.reopens) and not self.shaky:
+            self._in_range(number, verb)
+            witness = None
+            late = False
+        else:
+            late = self._late
+        if witness is None:
+            if number not in self._channels and len(self._channels) >= self.findings.limits.channels:
+                self.findings.note("limits.channels", "more channels than our limit: those so far are not followed any more")
+                self._forget()
+            witness = self._channels[number] = NumberedWitness(self.findings, late)
+        return witness
+
+    def _in_range(self, number: int, verb: str) -> None:
+        """What was agreed on is a count in some versions, and the highest number in others."""
+        most = self.opening.channels
+        if number <= most:
+            return
+        rule, said = "connection.tune-ok.channel-max", f"{verb} on channel {number}"
+        if not self.counted:
+            text = f"channels are numbered up to {most}"
+            self.findings.breach(rule, said, text, (f"channels 1 to {most}",), _CHANNEL_ERROR)
+            return
+        open_ = len(self._open)
+        if open_ >= most and not self._late:
+            text = f"{open_} channels are open, and {most} were agreed on"
+            self.findings.breach(f"{rule}.count", said, text, (f"at most {most} channels",), _CHANNEL_ERROR)
+        else:
+            self.findings.note(rule, f"{said}: some take the {most} that were agreed on for the highest number")
+
+    # What is lost.
+
+    def lost(self, speaker: str) -> None:
+        self.unsettle()
+
+    def unsettle(self) -> None:
+        """Some octets were lost, or may be heard out of turn: every state is possible again."""
+        self.dialogue = ConnectionDialogue.unknown(PIPELINED)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Of no channel anything is known any more: what is heard next is heard late."""
+        self._late = True
+        self._channels.clear()
+        self._open.clear()

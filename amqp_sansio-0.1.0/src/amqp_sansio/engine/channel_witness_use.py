@@ -1,0 +1,260 @@
+"""What the witness of a channel knows of its use: its mode, who asked for which answer, consumers and tags."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.engine.channel_witness_consumers import Consumers
+from amqp_sansio.engine.channel_witness_questions import Question, Questions
+from amqp_sansio.engine.channel_witness_references import References, reference_of
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.ledger.tags import TWICE, UNKNOWN, Deliveries, Tags
+from amqp_sansio.spec.base import Method
+from amqp_sansio.tables.channel import COMMIT, CONFIRM, FLOW, FLOW_OK, MODE, ROLLBACK, SELECT_CONFIRM, SELECT_TX
+from amqp_sansio.tables.channel_words import ANSWERS, REPLIES
+from amqp_sansio.tables.connection import CLIENT, SERVER
+
+_UNEXPECTED: Final = 503
+_PRECONDITION: Final = 406
+_MODES: Final = (SELECT_TX, COMMIT, ROLLBACK, SELECT_CONFIRM)
+_CONSUMES: Final = ("basic.consume", "file.consume", "stream.consume", "message.consume")
+_FLOWS: Final = ("basic.publish", "basic.deliver", "file.stage", "stream.publish", "stream.deliver")
+"""The contents that a side stops: what was asked for by name, and what comes back, it does not."""
+_OTHER: Final = {CLIENT: SERVER, SERVER: CLIENT}
+
+
+class ChannelUse:
+    """What was said on a channel that was legal there.  Each part is made when something is said of it.
+
+    `late`: some of what was said was not heard, and nobody is held to what depends on that.
+    """
+
+    __slots__ = (
+        "_consumers",
+        "_deliveries",
+        "_findings",
+        "_late",
+        "_mode",
+        "_published",
+        "_questions",
+        "_references",
+        "_stopped",
+    )
+
+    def __init__(self, findings: Findings, late: bool) -> None:
+        self._findings: Final = findings
+        self._late = late
+        self._mode = Machine.unknown(MODE) if late else Machine(MODE)
+        self._questions: Final = Questions()
+        self._consumers: Consumers | None = None
+        self._deliveries: Deliveries | None = Deliveries(True) if late else None
+        self._published: Tags | None = None
+        self._references: References | None = None
+        self._stopped: tuple[str, ...] = ()
+        """Who has agreed to send no contents."""
+
+    def lose(self) -> None:
+        """Some of what was said was not heard."""
+        self._late = True
+        self._mode.forget()
+        self._stopped = ()
+        self._questions.forget(CLIENT, SERVER)
+        if self._consumers is not None:
+            self._consumers.lose()
+        if self._published is not None:
+            self._published.doubt = True
+        self.doubt_deliveries()
+
+    def doubt_deliveries(self) -> None:
+        """Not all that was delivered may have been heard."""
+        self._delivered().tags.doubt = True
+
+    def close(self, *silent: str) -> None:
+        """These sides answer nothing any more."""
+        self._questions.forget(*[_OTHER[speaker] for speaker in silent])
+
+    def hear(self, speaker: str, verb: str, method: Method) -> None:
+        """A method that its speaker may say on an open channel."""
+        if verb in ANSWERS:
+            self._answer(speaker, verb, method)
+        if self._stopped and verb in _FLOWS and speaker in self._stopped:
+            text, legal = "it has said that it sends no contents now", ("to wait for channel.flow",)
+            self._findings.divergence("channel.flow-ok", verb, text, legal, _UNEXPECTED, about=verb)
+        self.ask(speaker, verb, method)
+        if verb in _MODES:
+            self._switch(verb)
+        elif verb in _CONSUMES:
+            self._consume(verb, method)
+        elif verb in ("basic.cancel", "file.cancel", "stream.cancel"):
+            self._cancel(speaker, verb, method)
+        elif verb == "message.cancel":
+            self._consuming().drop(verb, _text(method, "destination"))
+        elif verb in ("basic.deliver", "file.deliver", "stream.deliver"):
+            settled = self._consuming().deliver(verb, _text(method, "consumer_tag"))
+            self._deliver_tag(verb, _number(method, "delivery_tag"), settled)
+        elif verb in ("basic.ack", "basic.reject", "basic.nack", "file.ack", "file.reject"):
+            self._settle(speaker, verb, _number(method, "delivery_tag"), _bit(method, "multiple"))
+        elif verb in (FLOW, FLOW_OK):
+            self._flow(speaker, verb, _bit(method, "active"))
+        elif verb == "basic.publish":
+            if self._published is not None and self._mode.states == ("confirming",):
+                self._published.give()
+        elif verb.startswith("message."):
+            self._refer(speaker, verb, method)
+        elif verb.startswith("basic.recover") and not verb.endswith("-ok") and self._deliveries is not None:
+            self._deliveries.recover()
+
+    # Answers.
+
+    def ask(self, speaker: str, verb: str, method: Method | None) -> None:
+        """A method that may want an answer; None where nobody is held to what it says."""
+        if verb not in REPLIES or not _waits(method):
+            return
+        tag = _text(method, "consumer_tag")
+        if self._questions.ask(speaker, verb, _bit(method, "no_ack"), tag, self._findings.limits.replay_commands):
+            self._findings.bounded("replay_commands", "methods that wait for an answer")
+            self._late = True
+            self.doubt_deliveries()
+
+    def _answer(self, speaker: str, verb: str, method: Method) -> None:
+        asked = self._questions.answer(_OTHER[speaker], verb, None if self._late else self._findings)
+        settled = asked is not None and asked.no_ack
+        if verb.endswith((".consume-ok", ".cancel-ok")):
+            tag = _text(method, "consumer_tag")
+            self._same_tag(verb, tag, asked)
+            if verb.endswith(".cancel-ok"):
+                self._consuming().left(verb, tag)
+            elif asked is None or not asked.tag:
+                self._consuming().name(verb, tag, settled)
+        elif verb == "basic.get-ok":
+            self._deliver_tag(verb, _number(method, "delivery_tag"), settled)
+
+    def _same_tag(self, verb: str, tag: str, asked: Question | None) -> None:
+        if asked is not None and asked.tag and asked.tag != tag:
+            said, text = f'{verb} with consumer-tag "{tag[:200]}"', "it answers a method with another consumer-tag"
+            self._findings.breach(f"{verb}.consumer-tag", said, text, (f'consumer-tag "{asked.tag[:200]}"',), _UNEXPECTED)
+
+    # Modes.
+
+    def _switch(self, verb: str) -> None:
+        refusal = self._mode.step(CLIENT, verb)
+        if refusal is not None:
+            if verb in (COMMIT, ROLLBACK):
+                rule, text = "tx.select-required", "the channel is not transacted"
+            else:
+                rule, text = "confirm.with-tx", "a channel is transacted, or its messages are confirmed, not both"
+            self._findings.breach(rule, verb, text, refusal.legal_for(CLIENT), _PRECONDITION)
+        elif verb == SELECT_CONFIRM:
+            self._published = self._published or Tags(self._late)
+        elif self._deliveries is not None and verb == COMMIT:
+            self._deliveries.commit()
+        elif self._deliveries is not None and verb == ROLLBACK:
+            self._deliveries.roll_back()
+
+    # Flow.
+
+    def _flow(self, speaker: str, verb: str, active: bool) -> None:
+        """A side that has agreed to stop says no contents until it is asked, or says, that it goes on."""
+        if not active:
+            if verb == FLOW_OK and not self._questions.waits(_OTHER[speaker], FLOW):
+                self._stopped = (*self._stopped, speaker)
+            return
+        goes_on = speaker if verb == FLOW_OK else _OTHER[speaker]
+        self._stopped = tuple([each for each in self._stopped if each != goes_on])
+
+    # Consumers.
+
+    def _consuming(self) -> Consumers:
+        if self._consumers is None:
+            self._consumers = Consumers(self._findings, self._late)
+        return self._consumers
+
+    def _consume(self, verb: str, method: Method) -> None:
+        tag = _text(method, "consumer_tag") or _text(method, "destination")
+        if not self._consuming().consume(verb, tag, _bit(method, "no_ack"), _waits(method), not self._late):
+            self.doubt_deliveries()
+
+    def _cancel(self, speaker: str, verb: str, method: Method) -> None:
+        tag = _text(method, "consumer_tag")
+        if speaker == SERVER:
+            self._consuming().revoke(verb, tag)
+        elif not self._consuming().cancel(verb, tag, _waits(method)):
+            self.doubt_deliveries()
+
+    # References.
+
+    def _refer(self, speaker: str, verb: str, method: Method) -> None:
+        """0-9: a message that is sent in parts, under a name."""
+        name = reference_of(verb, method)
+        if name is None or self._late:
+            return
+        if self._references is None:
+            self._references = References()
+        self._references.hear(self._findings, speaker, verb, name)
+
+    # Tags.
+
+    def _delivered(self) -> Deliveries:
+        if self._deliveries is None:
+            self._deliveries = Deliveries(False)
+        return self._deliveries
+
+    def _deliver_tag(self, verb: str, tag: int, settled: bool) -> None:
+        deliveries = self._delivered()
+        if not deliveries.deliver(tag, settled):
+            said, text = f"{verb} with delivery-tag {tag}", "tags of a channel go up from 1"
+            self._findings.breach("delivery-tag.order", said, text, (), _UNEXPECTED)
+        self._bound(deliveries.bound(self._findings.limits.ranges))
+
+    def _settle(self, speaker: str, verb: str, tag: int, multiple: bool) -> None:
+        if speaker == SERVER:
+            self._confirm(verb, tag, multiple)
+            return
+        deliveries = self._delivered()
+        wrong = deliveries.settle(tag, multiple, self._mode.states == ("transacted",))
+        if wrong:
+            text = "no delivery has this tag" if wrong == UNKNOWN else "the delivery is settled already"
+            legal = ("the tag of a delivery that is not settled",)
+            self._findings.breach(f"delivery-tag.{wrong}", f"{verb} with delivery-tag {tag}", text, legal, _PRECONDITION)
+        self._bound(deliveries.bound(self._findings.limits.ranges))
+
+    def _confirm(self, verb: str, tag: int, multiple: bool) -> None:
+        if self._mode.step(SERVER, CONFIRM) is not None:
+            text = "the client did not ask for confirms on this channel"
+            self._findings.breach("confirm.select-required", verb, text, (), _UNEXPECTED)
+            return
+        published = self._published = self._published or Tags(self._late)
+        if published.doubt:
+            return
+        found, wrong = published.named(tag, multiple)
+        published.settle(found)
+        if wrong:
+            rule = "confirm.twice" if wrong == TWICE else "confirm.unpublished"
+            text = "the message is confirmed already" if wrong == TWICE else "no message with this number was published"
+            self._findings.breach(rule, f"{verb} with delivery-tag {tag}", text, (), _UNEXPECTED)
+        self._bound(published.bound(self._findings.limits.ranges))
+
+    def _bound(self, reached: bool) -> None:
+        if reached:
+            self._findings.note("limits.ranges", "more ranges of tags than our limit: they are not followed any more")
+
+
+def _number(method: Method | None, name: str) -> int:
+    value: object = getattr(method, name, 0)
+    return value if isinstance(value, int) else 0
+
+
+def _text(method: Method | None, name: str) -> str:
+    value: object = getattr(method, name, "")
+    return value if isinstance(value, str) else ""
+
+
+def _bit(method: Method | None, name: str) -> bool:
+    value: object = getattr(method, name, False)
+    return value is True
+
+
+def _waits(method: Method | None) -> bool:
+    """Whether it does not say that it wants no answer."""
+    return not (_bit(method, "nowait") or _bit(method, "no_wait"))

@@ -1,0 +1,43 @@
+"""In how few methods tags are named: one by one, or "all up to and including"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqp_sansio.kernel.serials import HALF, MODULUS, TOP, MutableRangeSet, RangeSet, serial_add
+
+
+def fewest(tags: RangeSet, outstanding: MutableRangeSet, next_tag: int) -> Iterator[tuple[int, bool]]:
+    """What names `tags`, all of them `outstanding`, and no other: each a tag and whether all before it are meant, too.
+
+    The oldest ones that are outstanding go in one, as far as all of them are named; the others need one each.  `next_tag` is
+    that of the next delivery: serial numbers are ordered by it.
+    """
+    ranges = tags.ranges
+    if not ranges:
+        return
+    begin = serial_add(next_tag, -HALF)
+    first = outstanding.next_from(begin)
+    taken = 0
+    last = None
+    for low, high in ranges:
+        if first != low:
+            break
+        last, taken = high, taken + 1
+        first = outstanding.next_from(serial_add(high, 1))
+    if last is not None:
+        yield last, taken > 1 or ranges[0][0] != last
+    for low, high in ranges[taken:]:
+        yield from _each(low, high)
+
+
+def one_by_one(tags: RangeSet) -> Iterator[tuple[int, bool]]:
+    """The same without "all before it"."""
+    for low, high in tags.ranges:
+        yield from _each(low, high)
+
+
+def _each(low: int, high: int) -> Iterator[tuple[int, bool]]:
+    """All of them are outstanding, so that a limit bounds how many there are."""
+    for tag in range(low, high + 1 if low <= high else high + 1 + MODULUS):
+        yield tag & TOP, False

@@ -1,0 +1,389 @@
+"""A channel, either role: where it stands, what is said on it and by whom it is closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.channels.breaches import code_of, ends_channel
+from amqp_sansio.engine.channels.returns import Returnable
+from amqp_sansio.engine.lifecycle import clip
+from amqp_sansio.errors import (
+    CapabilityMissing,
+    ChannelClosedError,
+    ConnectionClosedError,
+    EncodeError,
+    LimitError,
+    LocalProtocolError,
+)
+from amqp_sansio.events import ChannelClosed, Origin, Violation
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet, serial_add
+from amqp_sansio.ledger.consumer_tags import ConsumerTags
+from amqp_sansio.ledger.pending_replies import Answered, PendingReplies
+from amqp_sansio.ledger.tags import Deliveries, Tags
+from amqp_sansio.spec.base import Method, Struct
+from amqp_sansio.spec.methods import channel as words
+from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, COMMIT, LIFE, MODE, ROLLBACK, WORK
+from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, CAPABILITIES, REPLIES, may_say
+from amqp_sansio.wire.method_frames import CONTENT_BODY, OVERHEAD, frame_content, frame_method, put_frame
+from amqp_sansio.wire.octets import u16
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.channels.endpoint import Channels
+
+MethodId: TypeAlias = int
+"""The id of a method that we say on a channel: from 1 on, of 32 bits, after which comes 0."""
+
+Contents: TypeAlias = "Struct | bytes | None"
+"""The properties of a content, such as `basic.Properties`, or octets as they came (`property_octets`); None for none."""
+
+SUCCESS: Final = 200
+PLAIN, CONFIRMING, TRANSACTED = "plain", "confirming", "transacted"
+_LIVES: Final = frozenset(["channel.open", "channel.open-ok", CLOSE_OK, "channel.resume"])
+_NO_PROPERTIES: Final = b"\0\0"
+
+
+class Asked(NamedTuple):
+    """What is kept of a method that wants an answer.
+
+    `settled`: what comes need not be settled; `named`: it names its consumer; `taken`: the number of the last publish that the
+    other side has taken when it answers, 0 for none.
+    """
+
+    id: MethodId
+    settled: bool
+    named: bool
+    taken: int
+
+
+class BaseChannel:
+    """What both halves have in common.
+
+    Every verb either raises and changes nothing, or has said its method.  ChannelClosedError when the channel is over or
+    closing, ConnectionClosedError when the connection is, EncodeError for values that the wire cannot carry, LimitError where
+    one of our limits stands, CapabilityMissing for an extension that the other side has not.
+    """
+
+    __slots__ = (
+        "_asked", "_body_left", "_cause", "_channels", "_close", "_confirm_base", "_consumers", "_deliveries", "_flow",
+        "_heard", "_heard_ids", "_last_answered", "_last_id", "_life", "_mode", "_owed", "_published", "_returnable",
+        "_told", "number",
+    )  # fmt: skip
+
+    def __init__(self, channels: Channels, number: int) -> None:
+        self.number: Final = number
+        """That of the channel, from 1 on."""
+        self._channels: Final = channels
+        self._life: Final = Machine(LIFE)
+        self._mode: Final = Machine(MODE)
+        self._cause: str | None = None
+        self._close: words.Close | None = None  # ours, until it is answered
+        self._told = False  # ChannelClosed was put behind the events
+        self._asked: Final[PendingReplies[Asked]] = PendingReplies()  # by us
+        self._heard: Final[PendingReplies[Asked]] = PendingReplies()  # by the other side
+        self._last_id = 0
+        self._last_answered = 0
+        self._heard_ids = 0
+        self._body_left = 0  # octets of our content that are still to be said
+        self._consumers: Final = ConsumerTags(False)
+        self._deliveries: Final = Deliveries(False)
+        self._published: Final = Tags(False)
+        self._confirm_base = 0  # the number of the last publish before confirm mode
+        self._returnable: Final = Returnable()
+        self._flow = True
+        self._owed: Final[list[Method]] = []  # what is to be said behind our content under way
+
+    # --- where it stands --------------------------------------------------------------------------------------------------
+
+    @property
+    def role(self) -> Role:
+        """Which side we are."""
+        return self._channels.carrier.role
+
+    @property
+    def state(self) -> str:
+        """One word for where the channel stands."""
+        return self._life.state
+
+    @property
+    def mode(self) -> str:
+        """ "plain", "confirming" or "transacted"."""
+        return self._mode.state
+
+    @property
+    def closed_cause(self) -> str | None:
+        """Why nothing may be said any more; None as long as it may."""
+        return self._channels.carrier._closed_cause if self._cause is None else self._cause
+
+    @property
+    def consumers(self) -> tuple[str, ...]:
+        """The tags of consumers that are not cancelled, as far as they have one."""
+        return tuple([tag for _, tag in self._consumers.tags])
+
+    @property
+    def unsettled(self) -> RangeSet:
+        """The tags of deliveries that the client has to settle."""
+        return self._deliveries.tags.ids.outstanding.freeze()
+
+    @property
+    def in_doubt(self) -> RangeSet:
+        """The numbers of messages that were published and neither confirmed nor known to have been taken."""
+        return self._published.ids.outstanding.freeze()
+
+    @property
+    def body_left(self) -> int:
+        """Octets that `body` still has to say of the content under way; 0 when there is none."""
+        return self._body_left
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.number} {self.state}>"
+
+    # --- saying methods ---------------------------------------------------------------------------------------------------
+
+    def send(
+        self, method: Method, properties: Contents = None, body: bytes | None = None, *, size: int | None = None
+    ) -> MethodId:
+        """Says any method that is legal now; its id is the one by which `MethodAnswered` names it.
+
+        `properties` and `body` are for those that carry a content.  With `size`, the octets of the whole body, what is missing
+        of it follows by `body`, before anything else is said on the channel.
+        """
+        raise NotImplementedError
+
+    def body(self, octets: bytes) -> None:
+        """The next octets of the body that `size` announced.  LocalProtocolError for more than are left of it."""
+        self._must_be_alive("a body")
+        left, data = self._body_left, _octets(octets)
+        if len(data) > left:
+            legal = (f"at most {left} octets",) if left else ("a method",)
+            raise LocalProtocolError(f"a body of {len(data)} octets", self.state, legal, "content.size")
+        most = self._channels.carrier._max_frame_size - OVERHEAD
+        for at in range(0, len(data), most):
+            self._channels.carrier._write(put_frame(CONTENT_BODY, self.number, data[at : at + most]))
+        self._body_left = left - len(data)
+        if not self._body_left and self._owed:
+            for method in self._owed:
+                self._write(self._method_frame(method))
+            self._owed.clear()
+
+    def _say_soon(self, method: Method) -> None:
+        """Says a method of our own accord: nothing may come between the frames of a content."""
+        if self._body_left:
+            self._owed.append(method)
+        else:
+            self._write(self._method_frame(method))
+
+    def reply(
+        self, id: MethodId, method: Method, properties: Contents = None, body: bytes | None = None, *, size: int | None = None
+    ) -> MethodId:
+        """Answers the method that `MethodReceived` gave this id.
+
+        LocalProtocolError when it is no answer to that, or another one is to be answered first.
+        """
+        self._must_be_alive(_method(method).VERB)
+        answered = self._heard.find(method.VERB)
+        if answered is None or answered.kept.id != id:
+            legal = tuple([f"an answer to method {each.id}" for each in self._heard.kept[:8]])
+            raise LocalProtocolError(
+                f"{method.VERB} for method {id}", self.state, legal, "answers come in the order of methods"
+            )
+        return self.send(method, properties, body, size=size)
+
+    def close(self, code: int = SUCCESS, text: str = "", method: str = "") -> None:
+        """Says channel.close; ChannelClosed comes when it was answered, and the number is free then.
+
+        `code` is one of the dialect's reply codes, `text` at most 255 octets, `method` the name of the one at fault.
+        """
+        self._must_be_alive(CLOSE)
+        if self._body_left:
+            raise self._in_content(CLOSE)
+        refusal = None if self._life.can(self.role, CLOSE) else self._life.step(self.role, CLOSE)
+        if refusal is not None:
+            raise LocalProtocolError(CLOSE, self.state, refusal.legal_for(self.role), "channel.close")
+        self._say_close(code, text, method)
+        self._cause = f"closed by us: {code} {text}".rstrip()
+
+    def _say_close(self, code: int, text: str, verb: str) -> None:
+        class_id, method_id = self._channels.codec.numbers_of(verb) or (0, 0)
+        close = words.Close(int(code), text, class_id, method_id)
+        self._write(self._method_frame(close))
+        self._life.step(self.role, CLOSE)
+        self._close = close
+        self._channels.forget_content(self.number)
+
+    # --- what stands before every method ----------------------------------------------------------------------------------
+
+    def _must_be_alive(self, said: str) -> None:
+        if (cause := self._channels.carrier._closed_cause) is not None:
+            raise ConnectionClosedError(said, cause)
+        if self._cause is not None:
+            raise ChannelClosedError(said, self.number, self._cause)
+
+    def _in_content(self, verb: str) -> LocalProtocolError:
+        legal = (f"body of {self._body_left} octets",)
+        return LocalProtocolError(verb, "a content is under way", legal, "content.interrupted")
+
+    def _may_say(self, method: Method) -> Answered[Asked] | None:
+        """Raises unless the method may be said now, whatever it is; the question that it answers."""
+        verb = _method(method).VERB
+        self._must_be_alive(verb)
+        if self._body_left:
+            raise self._in_content(verb)
+        if verb in _LIVES or verb == CLOSE:
+            raise LocalProtocolError(verb, self.state, ("close", "channel of the connection"), "the life of a channel")
+        role = self.role
+        channels = self._channels
+        if not may_say(role, verb, channels.codec.extended):
+            raise LocalProtocolError(verb, f"{role} role", (), f"only the {channels.carrier.peer} says it")
+        if not self._life.can(role, WORK):
+            raise LocalProtocolError(verb, self.state, self._life.table.legal(self._life.states), "channel.not-open")
+        capability = CAPABILITIES.get((role, verb))
+        if capability is not None and not channels.carrier.capable(capability):
+            raise CapabilityMissing(verb, capability)
+        if verb in ANSWERS:
+            answered = self._heard.find(verb)
+            if answered is None or answered.passed:
+                legal = REPLIES.get(self._heard.oldest, ())
+                raise LocalProtocolError(verb, self.state, legal, "an answer to what was asked first")
+            return answered
+        if verb in REPLIES and self._asked.waiting >= channels.carrier.limits.calls and waits(method):
+            raise LimitError("calls", channels.carrier.limits.calls, self._asked.waiting + 1)
+        return None
+
+    # --- octets -----------------------------------------------------------------------------------------------------------
+
+    def _write(self, octets: bytes) -> None:
+        self._channels.carrier._write(octets)
+
+    def _method_frame(self, method: Method) -> bytes:
+        channels = self._channels
+        return frame_method(self.number, channels.codec.methods.encode(method), channels.carrier._max_frame_size)
+
+    def _frames(self, method: Method, properties: Contents, body: bytes | None, size: int | None) -> tuple[bytes, int]:
+        """A method with its content, if it carries one, as octets, and how many octets of its body follow later."""
+        channels = self._channels
+        codec = channels.codec
+        if method.VERB not in codec.methods.contents:
+            if properties is not None or body is not None or size is not None:
+                raise EncodeError(method.VERB, "carries no content")
+            return self._method_frame(method), 0
+        payload = codec.methods.encode(method)
+        data = _NOTHING if body is None else body if type(body) is bytes else _octets(body)
+        octets = len(data) if size is None else size
+        if octets < len(data):
+            raise EncodeError(f"{method.VERB} size", f"at least the {len(data)} octets of the body so far, not {octets}")
+        class_code: int = u16(payload, 0)[0]
+        if properties is None:
+            flags = _NO_PROPERTIES
+        elif isinstance(properties, bytes):
+            codec.check_properties(class_code, properties, channels.carrier.reading)
+            flags = properties
+        else:
+            flags = codec.write_properties(class_code, properties)
+        most = channels.carrier._max_frame_size
+        return b"".join(frame_content(self.number, payload, class_code, flags, data, most, octets)), octets - len(data)
+
+    def _said(self, method: Method, frames: tuple[bytes, int]) -> MethodId:
+        """Writes what was checked; its id."""
+        octets, self._body_left = frames
+        self._write(octets)
+        id = self._last_id = self._last_id + 1 & TOP
+        verb = method.VERB
+        if verb in REPLIES and waits(method) and self._channels.answers(verb):
+            self._asked.ask(verb, self._question(method, id))
+        return id
+
+    def _question(self, method: Method, id: MethodId) -> Asked:
+        verb = method.VERB
+        taken = 0
+        mode = self._mode.states[0]
+        if mode == TRANSACTED and verb in (COMMIT, ROLLBACK):
+            taken = self._published.last
+        elif verb not in ANY_TIME and mode != TRANSACTED:
+            taken = self._published.last if mode == PLAIN else self._confirm_base
+        settled, tag = getattr(method, "no_ack", False), getattr(method, "consumer_tag", "")
+        return Asked(id, settled is True, bool(tag), taken)
+
+    # --- its end ----------------------------------------------------------------------------------------------------------
+
+    def _tell_closed(
+        self, origin: Origin, code: int | None, text: str, verb: str = "", violation: Violation | None = None
+    ) -> None:
+        """Puts ChannelClosed behind the events, once, with what was outstanding."""
+        if self._told:
+            return
+        self._told = True
+        calls = RangeSet.of(*[each.id for each in self._asked.kept])
+        behind = serial_add(self._last_answered, 1)
+        concerned = EMPTY if self._last_answered == self._last_id else RangeSet.span(behind, self._last_id)
+        doubt = EMPTY if self._published.doubt else self.in_doubt
+        self._channels.carrier._emit(
+            ChannelClosed(self.number, origin, code, text, verb, violation, calls, concerned, doubt, self.unsettled)
+        )
+        self._body_left = 0
+
+    def _hear_close(self, close: words.Close) -> None:
+        """The other side closes the channel, which it was free to do: it is answered at once."""
+        verb = self._channels.codec.verb_at(close.class_id, close.method_id)
+        if self._cause is None:
+            self._cause = f"the other side closed the channel ({close.reply_code}): {close.reply_text}".rstrip(": ")
+        self._write(self._method_frame(words.CloseOk()))
+        self._life.step(self.role, CLOSE_OK)
+        self._tell_closed(Origin.PEER, close.reply_code, close.reply_text, verb)
+        self._channels.sweep(self)
+
+    def _hear_close_ok(self) -> None:
+        close = self._close
+        if close is not None:
+            if self._mode.states[0] == PLAIN:  # the server heard our close behind all that was said before it
+                self._published.settle_all()
+            self._last_answered = self._last_id
+            verb = self._channels.codec.verb_at(close.class_id, close.method_id)
+            self._tell_closed(Origin.LOCAL, close.reply_code, close.reply_text, verb)
+        self._channels.sweep(self)
+
+    def _lost(self, origin: Origin, text: str, violation: Violation | None) -> None:
+        """The connection ends, and the channel with it."""
+        if self._cause is None:
+            self._cause = text
+        self._tell_closed(origin, None, text, "", violation)
+
+    # --- what the other side does wrong -----------------------------------------------------------------------------------
+
+    def _blame(self, offset: int, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0) -> None:
+        """The other side broke a rule with what begins at `offset`: the channel ends, or the connection, as the code has it.
+
+        The connection ends also where we cannot close the channel: in the middle of a content of ours, and behind our close.
+        """
+        channels = self._channels
+        code = code_of(rule, code, channels.codes)
+        violation = Violation(channels.carrier.peer, rule, said, legal, code, self.number, offset, text)
+        if self._body_left or not ends_channel(code) or not self._life.can(self.role, CLOSE):
+            channels.carrier._fail(violation)
+            return
+        told, verb = f"{said}: {text}", said.partition(" ")[0]
+        verb = verb if verb in channels.verbs else ""
+        self._say_close(code, clip(told), verb)
+        self._cause = f"{channels.carrier.peer} broke {rule}: {told}"
+        self._tell_closed(Origin.VIOLATION, code, told, verb, violation)
+
+
+_NOTHING: Final = b""
+
+
+def _octets(body: object) -> bytes:
+    if not isinstance(body, (bytes, bytearray, memoryview)):
+        raise EncodeError("body", f"takes octets, not {type(body).__name__}")
+    return bytes(body)
+
+
+def _method(method: object) -> Method:
+    if not isinstance(method, Method):
+        raise EncodeError("method", f"a method of spec.methods, not {type(method).__name__}")
+    return method
+
+
+def waits(method: Method) -> bool:
+    """Whether a method wants its answer: it says nothing of no-wait, or not that."""
+    return not (getattr(method, "no_wait", False) is True or getattr(method, "nowait", False) is True)

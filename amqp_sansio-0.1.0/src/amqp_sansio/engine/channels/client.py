@@ -1,0 +1,320 @@
+"""A channel as its client holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from amqp_sansio.engine.channels.acknowledging import fewest, one_by_one
+from amqp_sansio.engine.channels.base import TRANSACTED, BaseChannel, Contents, MethodId
+from amqp_sansio.engine.channels.saying import CLIENT_SAYS, say, unsettleable
+from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, EncodeError, StaleDelivery
+from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add, serial_lt, whole
+from amqp_sansio.ledger.tags import TWICE, UNKNOWN
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods import access, basic, confirm, exchange, queue, tx
+from amqp_sansio.tables.channel_words import CAPABILITIES
+
+TagSet: TypeAlias = RangeSet | int | Iterable[int]
+"""Tags as a set, as one tag or as any tags."""
+
+
+def as_tags(tags: TagSet) -> RangeSet:
+    """A set of tags, of which it holds the lower 32 bits.  EncodeError for what is none."""
+    if isinstance(tags, RangeSet):
+        return tags
+    try:
+        each = [tags] if isinstance(tags, int) else list(tags)
+        if all(whole(tag, _LARGEST) for tag in each):
+            return RangeSet.of(*[tag & TOP for tag in each])
+    except TypeError:
+        pass
+    raise EncodeError("delivery-tag", "takes a set of tags, one tag or several, numbers of 64 bits")
+
+
+class Channel(BaseChannel):
+    """A channel: get one from a connection.  What is said before ChannelOpened is not queued; it goes out at once.
+
+    A call for a method gives its id, by which `MethodAnswered` names it; with `no_wait` no answer comes.  A call that the
+    server refuses closes the channel: ChannelClosed tells what was outstanding.
+    """
+
+    __slots__ = ()
+
+    @property
+    def flow_stopped(self) -> bool:
+        """Whether the server has paused what we publish (channel.flow)."""
+        return not self._flow
+
+    def send(
+        self, method: Method, properties: Contents = None, body: bytes | None = None, *, size: int | None = None
+    ) -> MethodId:
+        if self._cause is not None and isinstance(method, (basic.Ack, basic.Nack, basic.Reject)):
+            raise StaleDelivery(method.VERB, self.number, self._cause)
+        return say(self, CLIENT_SAYS, method, properties, body, size)
+
+    # --- exchanges and queues ---------------------------------------------------------------------------------------------
+
+    def declare_exchange(
+        self,
+        name: str,
+        type: str = "direct",
+        *,
+        passive: bool = False,
+        durable: bool = False,
+        auto_delete: bool = False,
+        internal: bool = False,
+        arguments: Mapping[str, object] | None = None,
+        no_wait: bool = False,
+        ticket: int = 0,
+    ) -> MethodId:
+        """Creates an exchange, or checks that it is there as said (exchange.declare)."""
+        return self.send(
+            exchange.Declare(name, type, passive, durable, no_wait, arguments or {}, ticket, auto_delete, internal)
+        )
+
+    def delete_exchange(self, name: str, *, if_unused: bool = False, no_wait: bool = False, ticket: int = 0) -> MethodId:
+        """Deletes an exchange (exchange.delete)."""
+        return self.send(exchange.Delete(name, if_unused, no_wait, ticket))
+
+    def bind_exchange(
+        self,
+        destination: str,
+        source: str,
+        routing_key: str = "",
+        *,
+        arguments: Mapping[str, object] | None = None,
+        no_wait: bool = False,
+    ) -> MethodId:
+        """Binds an exchange to another one (exchange.bind; capability exchange_exchange_bindings)."""
+        return self.send(exchange.Bind(destination, source, routing_key, no_wait, arguments or {}, 0))
+
+    def unbind_exchange(
+        self,
+        destination: str,
+        source: str,
+        routing_key: str = "",
+        *,
+        arguments: Mapping[str, object] | None = None,
+        no_wait: bool = False,
+    ) -> MethodId:
+        """Ends such a binding (exchange.unbind; capability exchange_exchange_bindings)."""
+        return self.send(exchange.Unbind(destination, source, routing_key, no_wait, arguments or {}, 0))
+
+    def declare_queue(
+        self,
+        name: str = "",
+        *,
+        passive: bool = False,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        arguments: Mapping[str, object] | None = None,
+        no_wait: bool = False,
+        ticket: int = 0,
+    ) -> MethodId:
+        """Creates a queue, or checks that it is there as said (queue.declare); for "" the server makes a name."""
+        return self.send(queue.Declare(name, passive, durable, exclusive, auto_delete, no_wait, arguments or {}, ticket))
+
+    def bind_queue(
+        self,
+        queue_name: str,
+        exchange_name: str,
+        routing_key: str = "",
+        *,
+        arguments: Mapping[str, object] | None = None,
+        no_wait: bool = False,
+        ticket: int = 0,
+    ) -> MethodId:
+        """Binds a queue to an exchange (queue.bind)."""
+        return self.send(queue.Bind(queue_name, exchange_name, routing_key, no_wait, arguments or {}, ticket))
+
+    def unbind_queue(
+        self,
+        queue_name: str,
+        exchange_name: str,
+        routing_key: str = "",
+        *,
+        arguments: Mapping[str, object] | None = None,
+        ticket: int = 0,
+    ) -> MethodId:
+        """Ends a binding (queue.unbind)."""
+        return self.send(queue.Unbind(queue_name, exchange_name, routing_key, arguments or {}, ticket))
+
+    def purge_queue(self, name: str, *, no_wait: bool = False, ticket: int = 0) -> MethodId:
+        """Removes the messages of a queue that wait for no acknowledgement (queue.purge)."""
+        return self.send(queue.Purge(name, no_wait, ticket))
+
+    def delete_queue(
+        self, name: str, *, if_unused: bool = False, if_empty: bool = False, no_wait: bool = False, ticket: int = 0
+    ) -> MethodId:
+        """Deletes a queue (queue.delete)."""
+        return self.send(queue.Delete(name, if_unused, if_empty, no_wait, ticket))
+
+    def request_access(
+        self,
+        realm: str,
+        *,
+        exclusive: bool = False,
+        passive: bool = False,
+        active: bool = False,
+        write: bool = False,
+        read: bool = False,
+    ) -> MethodId:
+        """Asks for a ticket (access.request), which the older versions have other methods carry."""
+        return self.send(access.Request(realm, exclusive, passive, active, write, read))
+
+    # --- publishing -------------------------------------------------------------------------------------------------------
+
+    def publish(
+        self,
+        exchange: str = "",
+        routing_key: str = "",
+        body: bytes = b"",
+        properties: Contents = None,
+        *,
+        mandatory: bool = False,
+        immediate: bool = False,
+        size: int | None = None,
+        content_type: str | None = None,
+        content_encoding: str | None = None,
+        headers: Mapping[str, object] | None = None,
+        delivery_mode: int | None = None,
+        priority: int | None = None,
+        correlation_id: str | None = None,
+        reply_to: str | None = None,
+        expiration: str | None = None,
+        message_id: str | None = None,
+        timestamp: int | None = None,
+        type: str | None = None,
+        user_id: str | None = None,
+        app_id: str | None = None,
+        ticket: int = 0,
+    ) -> int:
+        """Publishes a message (basic.publish) and gives its number: the first of a channel is 1, in whatever mode.
+
+        `Confirmed`, `Nacked`, `MessageReturned` and `ChannelClosed` name it by this number.  Properties are given one by one or
+        in `properties`: a value, or octets as they came with another message.  `size`: the octets of the whole body, what is
+        missing of which follows by `body`.
+
+        FlowStopped while the server has paused it; LimitError (unconfirmed) when too many wait to be confirmed.
+        """
+        said = (
+            content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to, expiration, message_id,
+            timestamp, type, user_id, app_id,
+        )  # fmt: skip
+        if said != _NOTHING_SAID:
+            if properties is not None:
+                raise EncodeError("basic.publish", "properties are given one by one or in `properties`, not both")
+            properties = basic.Properties(*said)
+        self.send(basic.Publish(exchange, routing_key, mandatory, immediate, ticket), properties, body, size=size)
+        return self._published.last & TOP
+
+    def select_confirm(self, *, no_wait: bool = False) -> MethodId:
+        """Asks for a confirm of each message from now on (confirm.select; capability publisher_confirms)."""
+        return self.send(confirm.Select(no_wait))
+
+    def select_tx(self) -> MethodId:
+        """Makes the channel transacted (tx.select)."""
+        return self.send(tx.Select())
+
+    def commit(self) -> MethodId:
+        """Ends the transaction: what was published and acknowledged in it counts (tx.commit)."""
+        return self.send(tx.Commit())
+
+    def rollback(self) -> MethodId:
+        """Ends the transaction: what was published in it is gone, what was acknowledged is unsettled again (tx.rollback)."""
+        return self.send(tx.Rollback())
+
+    # --- consuming --------------------------------------------------------------------------------------------------------
+
+    def qos(self, prefetch_count: int = 0, *, prefetch_size: int = 0, everywhere: bool = False) -> MethodId:
+        """Limits how many deliveries may wait to be settled (basic.qos); 0: any number.
+
+        `everywhere` is the bit global: all of the connection, or of the channel for RabbitMQ, for which it else is each new
+        consumer.
+        """
+        return self.send(basic.Qos(prefetch_size, prefetch_count, everywhere))
+
+    def consume(
+        self,
+        queue_name: str,
+        consumer_tag: str = "",
+        *,
+        no_local: bool = False,
+        no_ack: bool = False,
+        exclusive: bool = False,
+        arguments: Mapping[str, object] | None = None,
+        no_wait: bool = False,
+        ticket: int = 0,
+    ) -> MethodId:
+        """Starts a consumer (basic.consume); for "" the server makes a tag.  `arguments` are the filter of 0-9."""
+        said = arguments or {}
+        return self.send(basic.Consume(queue_name, consumer_tag, no_local, no_ack, exclusive, no_wait, ticket, said, said))
+
+    def cancel(self, consumer_tag: str, *, no_wait: bool = False) -> MethodId:
+        """Ends a consumer (basic.cancel); what is on its way still comes, until ConsumerCancelled."""
+        return self.send(basic.Cancel(consumer_tag, no_wait))
+
+    def get(self, queue_name: str, *, no_ack: bool = False, ticket: int = 0) -> MethodId:
+        """Asks for one message (basic.get): MessageGot, or MethodAnswered with basic.get-empty."""
+        return self.send(basic.Get(queue_name, no_ack, ticket))
+
+    def ack(self, tags: TagSet) -> None:
+        """Acknowledges deliveries, in as few methods as mean that (basic.ack).
+
+        StaleDelivery on a closed channel; LocalProtocolError for a tag that was never delivered or is settled.
+        """
+        self._settle("basic.ack", tags, basic.Ack)
+
+    def nack(self, tags: TagSet, *, requeue: bool = True) -> None:
+        """Gives deliveries back, in as few methods as mean that: basic.nack, or basic.reject where the server lacks it.
+
+        `requeue`: they are to be delivered again, else the server drops them or takes them for dead letters.  Errors as `ack`.
+        """
+        channels = self._channels
+        if "basic.nack" not in channels.verbs or not channels.carrier.capable(CAPABILITIES["client", "basic.nack"]):
+            self.reject(tags, requeue=requeue)
+            return
+        self._settle("basic.nack", tags, lambda tag, multiple: basic.Nack(tag, multiple, requeue))
+
+    def reject(self, tags: TagSet, *, requeue: bool = True) -> None:
+        """Gives deliveries back one by one (basic.reject).  As `nack`."""
+        self._settle("basic.reject", tags, lambda tag, _: basic.Reject(tag, requeue), singly=True)
+
+    def recover(self, *, requeue: bool = True) -> MethodId:
+        """Has all deliveries that wait to be settled delivered again, under other tags (basic.recover)."""
+        return self.send(basic.Recover(requeue))
+
+    def recover_async(self, *, requeue: bool = True) -> MethodId:
+        """As `recover`, without an answer (basic.recover-async, which the older versions call basic.recover)."""
+        if "basic.recover-async" in self._channels.verbs:
+            return self.send(basic.RecoverAsync(requeue))
+        return self.send(basic.Recover(requeue))
+
+    def _settle(self, verb: str, tags: TagSet, make: Callable[[int, bool], Method], *, singly: bool = False) -> None:
+        """Says of these tags, all of which must be outstanding, what `make` makes of each that is to be named."""
+        ids = as_tags(tags)
+        try:
+            self._must_be_alive(verb)
+        except (ChannelClosedError, ConnectionClosedError) as error:
+            raise StaleDelivery(error.said, self.number, error.cause) from None
+        book = self._deliveries.tags
+        outstanding, next_id = book.ids.outstanding, book.ids.next_id
+        missing = outstanding.missing(ids)
+        if missing:
+            known = serial_lt(missing.last, next_id) and book.tag_of(missing.last) > 0
+            raise unsettleable(self, verb, str(missing), f"delivery-tag.{TWICE if known else UNKNOWN}")
+        named = one_by_one(ids) if singly else fewest(ids, outstanding, next_id)
+        methods = [make(book.tag_of(tag), multiple) for tag, multiple in named]
+        if not methods:
+            return
+        self._may_say(methods[0])
+        octets = b"".join([self._method_frame(method) for method in methods])
+        self._last_id = serial_add(self._last_id, len(methods))
+        self._write(octets)
+        self._deliveries.settle_set(ids, self._mode.states[0] == TRANSACTED)
+
+
+_LARGEST: Final = (1 << 64) - 1
+_NOTHING_SAID: Final = (None,) * 13

@@ -1,0 +1,255 @@
+"""The channels of one connection, by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from amqp_sansio.engine.carrier import Carrier, legal_of, violation_of
+from amqp_sansio.engine.channels.base import BaseChannel
+from amqp_sansio.engine.channels.breaches import code_of, ends_channel, order_of, rule_of_unreadable
+from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.engine.channels.hearing import hear, hear_alike
+from amqp_sansio.engine.channels.server import ServedChannel
+from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
+from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import ChannelRequested, Event, Origin, Violation
+from amqp_sansio.spec.base import Control, Method
+from amqp_sansio.spec.methods import channel as words
+from amqp_sansio.spec.reply_codes import ReplyCode
+from amqp_sansio.tables.channel import OPEN, OPEN_OK, WORK
+from amqp_sansio.tables.channel_words import REPLIES
+from amqp_sansio.tables.connection import CLIENT, SERVER
+from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Cut, Malformed
+from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
+from amqp_sansio.wire.method_codec import MethodCodec
+from amqp_sansio.wire.method_reader import MethodReader
+from amqp_sansio.wire.octets import put_u64
+
+_HIGHEST: Final = 65535
+
+
+class Channels(Endpoints):
+    """Those that are open, or on their way to that or from it.
+
+    `counted`: channel-max is how many there may be; otherwise it is the highest number of one, too.  `blocked_raises`: what is
+    published while the connection is blocked raises.
+    """
+
+    __slots__ = (
+        "_answers", "_counted", "_lowest", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes", "used",
+        "verbs",
+    )  # fmt: skip
+
+    def __init__(self, carrier: Carrier, codec: MethodCodec, counted: bool, blocked_raises: bool = False) -> None:
+        self.carrier: Final = carrier
+        self.codec: Final = codec
+        self.blocked_raises: Final = blocked_raises
+        self.verbs: Final = codec.verbs
+        """The methods that the dialect has."""
+        self.codes: frozenset[int] | None = None
+        """The reply codes of the document, where its letter counts."""
+        self.used: Final[dict[int, BaseChannel]] = {}
+        """By number those whose close is not answered."""
+        self._answers: Final = frozenset([verb for verb, replies in REPLIES.items() if not codec.verbs.isdisjoint(replies)])
+        self._counted: Final = counted
+        self._lowest = 1  # from 1 up to here none is free
+        self._requests: Final[dict[int, ServedChannel]] = {}
+        self._reader: MethodReader | None = None
+
+    def answers(self, verb: str) -> bool:
+        """Whether the dialect has an answer to a method."""
+        return verb in self._answers
+
+    @property
+    def all(self) -> tuple[BaseChannel, ...]:
+        """Those that are open, by number."""
+        return tuple([channel for _, channel in sorted(self.used.items()) if channel._cause is None])
+
+    @property
+    def most(self) -> int:
+        """How many there may be at once."""
+        return min(self.carrier._channel_max, self.carrier.limits.channels)
+
+    # --- a client's -------------------------------------------------------------------------------------------------------
+
+    def open(self, number: int | None = None) -> Channel:
+        """Says channel.open on this number, or on the lowest that is free."""
+        used, most = self.used, self.most
+        if len(used) >= most:
+            raise LimitError("channels", most, len(used) + 1)
+        highest = _HIGHEST if self._counted else self.carrier._channel_max
+        if number is None:
+            number = self._lowest
+            while number in used:
+                number += 1
+            self._lowest = number
+        elif not 1 <= number <= highest:
+            legal = (f"channel 1 to {highest}",)
+            raise LocalProtocolError(f"channel.open on channel {number}", "open", legal, "connection.tune-ok.channel-max")
+        elif number in used:
+            raise LocalProtocolError(f"channel.open on channel {number}", used[number].state, ("another channel",), OPEN)
+        channel = Channel(self, number)
+        frame = channel._method_frame(words.Open("" if self.codec.has_argument(words.Open, "out_of_band") else None))
+        channel._life.step(CLIENT, OPEN)
+        used[number] = channel
+        self.carrier._write(frame)
+        return channel
+
+    # --- a server's -------------------------------------------------------------------------------------------------------
+
+    def accept(self, number: int) -> ServedChannel:
+        """Answers ChannelRequested: the channel is open.  LocalProtocolError when no such request waits."""
+        channel = self._requested(OPEN_OK, number)
+        channel_id = b"" if self.codec.has_argument(words.OpenOk, "channel_id") else None
+        channel._write(channel._method_frame(words.OpenOk(channel_id)))
+        channel._life.step(SERVER, OPEN_OK)
+        del self._requests[number]
+        return channel
+
+    def refuse(self, number: int, code: int = ReplyCode.RESOURCE_ERROR, text: str = "") -> None:
+        """Answers ChannelRequested with channel.close.  LocalProtocolError when no such request waits."""
+        channel = self._requested("channel.close", number)
+        channel._say_close(code, text, OPEN)
+        channel._cause = f"refused: {int(code)} {text}".rstrip()
+        channel._told = True  # nobody holds it
+        del self._requests[number]
+
+    def answer_by_policy(self, accept: bool) -> None:
+        """Answers the requests that the application did not answer."""
+        for number in list(self._requests):
+            if accept:
+                self.accept(number)
+            else:
+                self.refuse(number)
+
+    def _requested(self, said: str, number: int) -> ServedChannel:
+        channel = self._requests.get(number)
+        if channel is None:
+            legal = tuple([f"an answer to channel {each}" for each in list(self._requests)[:8]])
+            raise LocalProtocolError(f"{said} for channel {number}", "open", legal, "no ChannelRequested of that number waits")
+        return channel
+
+    # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------
+
+    def begin(self, reader: Reader) -> None:
+        assert isinstance(reader, MethodReader)
+        self._reader = reader
+        if self.carrier.profile.error_codes == "spec":
+            self.codes = frozenset([int(code) for code in REPLY_CODES[self.codec.version]])
+
+    def hear(self, unit: Assembly) -> None:
+        if unit.kind != COMMAND:
+            if unit.kind == CONTROL:
+                text, said = "methods of class connection are said on channel 0", self.codec.said_in(unit)
+                self._fail(unit.channel, unit.start, "connection.channel", said, text, ("channel 0",), ReplyCode.CHANNEL_ERROR)
+            return  # frames out of band, and traces, which nobody is known to read
+        try:
+            method = self.codec.read(unit.payload, self.carrier.reading)
+        except DecodeError as error:
+            said = self.codec.said_in(unit)
+            rule = rule_of_unreadable(said, error)
+            self._fail(unit.channel, unit.start, rule, said, str(error), legal_of(error), error.code)
+            return
+        assert isinstance(method, Method)  # controls have a kind of their own
+        channel = self.used.get(unit.channel)
+        if channel is not None:
+            hear(channel, method, unit)
+        elif type(method) is words.Open and self.carrier.role == SERVER:
+            self._hear_open(unit)
+        else:
+            rule, text = order_of("not-open", method.VERB if type(method) in _LIVES else WORK)
+            self._fail(unit.channel, unit.start, rule, method.VERB, text, (OPEN,), ReplyCode.CHANNEL_ERROR)
+
+    def _hear_open(self, unit: Assembly) -> None:
+        most, number = self.most, unit.channel
+        if len(self.used) >= most:
+            rule = "connection.tune-ok.channel-max" if most == self.carrier._channel_max else "limits.channels"
+            text, legal = f"{most} channels are open", (f"at most {most} channels",)
+            self._fail(number, unit.start, rule, OPEN, text, legal, ReplyCode.CHANNEL_ERROR)
+            return
+        channel = ServedChannel(self, number)
+        channel._life.step(CLIENT, OPEN)
+        self.used[number] = self._requests[number] = channel
+        self.carrier._emit(ChannelRequested(number))
+        self.carrier._ask()
+
+    def _fail(
+        self, number: int, offset: int, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0
+    ) -> None:
+        """The other side broke a rule on a channel of which nothing is known, or one that ends the connection in any case."""
+        code = code_of(rule, code, self.codes)
+        self.carrier._fail(Violation(self.carrier.peer, rule, said, legal, code, number, offset, text))
+
+    def hear_plain(self, cut: Cut) -> Event | None:
+        known, header, tag, body, start, end = cut
+        channel: BaseChannel = known.account
+        number = channel.number
+        if self.used.get(number) is channel and channel._cause is None and tag is not None:
+            event = hear_alike(channel, known.command, tag, header, body)
+            if event is not None:
+                return event
+        at = 5 + known.payload[4]  # it is heard as any other
+        payload = known.payload[:at] + put_u64(tag or 0) + known.payload[at + 8 :]
+        self.hear(Assembly(number, 0, COMMAND, payload, header, body or None, start, end))
+        return None
+
+    def learn(self, channel: BaseChannel, payload: bytes, method: Method) -> None:
+        """Remembers a delivery: most others to the same consumer differ in their tag and content alone."""
+        if self._reader is not None and not self.carrier.eager_headers:
+            self._reader.learn(channel.number, payload, method, channel)
+
+    def hear_answer(self) -> Answered:
+        return UNHEARD
+
+    def hear_malformed(self, malformed: Malformed) -> None:
+        channel, rule, code = self.used.get(malformed.channel), malformed.rule, malformed.code
+        if channel is None or not ends_channel(code_of(rule, code, self.codes)):
+            self.carrier._fail(violation_of(self.carrier.peer, malformed))
+        elif channel._cause is None:  # else it is closed already
+            channel._blame(malformed.offset, rule, malformed.said or "a frame", malformed.text, malformed.legal, code)
+
+    def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
+        """What was left of contents on channels that are closed, or of one that was refused: it goes nowhere."""
+
+    def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:
+        for _, channel in sorted(self.used.items()):
+            channel._lost(origin, text, violation)
+        self.used.clear()
+        self._requests.clear()
+
+    # --- what channels need of it -----------------------------------------------------------------------------------------
+
+    def forget_content(self, number: int) -> None:
+        """We have closed the channel: what is under way there on the other side goes no further."""
+        if self._reader is not None:
+            self._reader.forget(number)
+
+    def sweep(self, channel: BaseChannel) -> None:
+        """Both sides have answered: the number is free."""
+        if channel._life.states[0] == "closed" and self.used.get(channel.number) is channel:
+            del self.used[channel.number]
+            if self._reader is not None:
+                self._reader.unlearn()
+            self._requests.pop(channel.number, None)
+            self._lowest = min(self._lowest, channel.number)
+
+    # --- nothing is gathered ----------------------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> int:
+        return 0
+
+    def flush(self) -> None:
+        """Everything goes out when it is said."""
+
+    @property
+    def roomless(self) -> int:
+        return 0
+
+    def go_on(self) -> None:
+        """Nobody waits for room."""
+
+
+_LIVES: Final[frozenset[type[Method] | type[Control]]] = frozenset([words.Open, words.OpenOk, words.Close, words.CloseOk])

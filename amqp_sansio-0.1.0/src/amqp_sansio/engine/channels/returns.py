@@ -1,0 +1,55 @@
+"""Which publish a message that comes back may be of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.kernel.serials import MutableRangeSet
+
+MOST: Final = 8191
+"""Pairs of exchange and routing key that are remembered; with more of them at once no return is named any more."""
+
+
+class Returnable:
+    """The numbers of publishes that may come back, by exchange and routing key, as far as they are in doubt."""
+
+    __slots__ = ("_lost", "_numbers")
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, str], MutableRangeSet] = {}
+        self._lost = False
+
+    def publish(self, number: int, exchange: str, key: str, doubt: MutableRangeSet) -> None:
+        """A message is published that comes back when nothing can be done with it; `doubt`: the numbers of all in doubt."""
+        if self._lost:
+            return
+        numbers = self._numbers.get((exchange, key))
+        if numbers is None:
+            if len(self._numbers) >= MOST and not self._prune(doubt):
+                return
+            numbers = self._numbers[exchange, key] = MutableRangeSet()
+        numbers.add(number)
+
+    def returned(self, exchange: str, key: str, doubt: MutableRangeSet) -> int | None:
+        """One comes back: its number where only one can be meant."""
+        numbers = self._numbers.get((exchange, key))
+        if numbers is None:
+            return None
+        found = numbers.common(doubt.freeze())
+        if not found:
+            del self._numbers[exchange, key]
+            return None
+        self._numbers[exchange, key] = MutableRangeSet(found)
+        if len(found) > 1:
+            return None
+        del self._numbers[exchange, key]
+        return found.first
+
+    def _prune(self, doubt: MutableRangeSet) -> bool:
+        """Forgets what is in doubt no more; whether enough room is left by it."""
+        left = doubt.freeze()
+        self._numbers = {pair: numbers for pair, numbers in self._numbers.items() if numbers.common(left)}
+        if len(self._numbers) > MOST // 2:
+            self._numbers.clear()
+            self._lost = True
+        return not self._lost

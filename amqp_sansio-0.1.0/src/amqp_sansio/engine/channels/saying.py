@@ -1,0 +1,219 @@
+"""What is checked before a method is said, and what saying it changes.
+
+Each check looks at one method, raises when it may not be said now, changes nothing, and returns what is to happen once it was
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from amqp_sansio.engine.channels.base import CONFIRMING, TRANSACTED, Asked, BaseChannel, Contents, MethodId, waits
+from amqp_sansio.errors import FlowStopped, LimitError, LocalProtocolError
+from amqp_sansio.kernel.serials import TOP
+from amqp_sansio.ledger.pending_replies import Answered
+from amqp_sansio.ledger.tags import UNKNOWN
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods import basic, channel, confirm, tx
+from amqp_sansio.tables.channel import COMMIT, CONFIRM, SELECT_CONFIRM
+from amqp_sansio.tables.connection import CLIENT, SERVER
+
+Effect: TypeAlias = Callable[[MethodId], object]
+Answer: TypeAlias = "Answered[Asked] | None"
+Check: TypeAlias = Callable[[Any, Any, Answer], Effect | None]  # Any: each row takes its own method, and one of two roles
+
+
+def say(
+    on: BaseChannel,
+    checks: Mapping[type[Method], Check],
+    method: Method,
+    properties: Contents,
+    body: bytes | None,
+    size: int | None,
+) -> MethodId:
+    """Checks a method, writes it and does what follows of it."""
+    answered = on._may_say(method)
+    check = checks.get(type(method))
+    effect = None if check is None else check(on, method, answered)
+    frames = on._frames(method, properties, body, size)
+    if answered is not None:
+        on._heard.answer(method.VERB)
+    id = on._said(method, frames)
+    if effect is not None:
+        effect(id)
+    return id
+
+
+# --- the client's ---------------------------------------------------------------------------------------------------------
+
+
+def _consume(on: BaseChannel, method: basic.Consume, _: Answer) -> Effect:
+    key = "basic", method.consumer_tag
+    if method.consumer_tag and on._consumers.taken(key):
+        legal = (f"basic.cancel {method.consumer_tag!r:.80}", "another tag")
+        raise LocalProtocolError(f"basic.consume {method.consumer_tag!r:.80}", on.state, legal, "basic.consume.consumer-tag")
+    most = on._channels.carrier.limits.subscriptions
+    if len(on._consumers) >= most:
+        raise LimitError("subscriptions", most, len(on._consumers) + 1)
+    return lambda _: on._consumers.consume(key, method.no_ack, waits(method))
+
+
+def _cancel(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
+    return lambda _: on._consumers.cancel(("basic", method.consumer_tag), waits(method))
+
+
+def _settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject, _: Answer) -> Effect:
+    multiple = not isinstance(method, basic.Reject) and method.multiple
+    found, wrong = on._deliveries.tags.named(method.delivery_tag, multiple)
+    if wrong:
+        raise unsettleable(on, method.VERB, str(method.delivery_tag), f"delivery-tag.{wrong}")
+    return lambda _: on._deliveries.settle_set(found, on._mode.states[0] == TRANSACTED)
+
+
+def unsettleable(on: BaseChannel, verb: str, tags: str, rule: str) -> LocalProtocolError:
+    """The error for tags of which no delivery is outstanding."""
+    outstanding = on.unsettled
+    legal = (f"{verb} {outstanding}",) if outstanding else ()
+    state = "never delivered" if rule.endswith(UNKNOWN) else "settled, or not to be settled"
+    return LocalProtocolError(f"{verb} {tags}", state, legal, rule)
+
+
+def _publish(on: BaseChannel, method: basic.Publish, _: Answer) -> Effect:
+    channels, tags = on._channels, on._published
+    if not on._flow:
+        raise FlowStopped("basic.publish", on.number)
+    if channels.blocked_raises and channels.carrier.blocked:
+        raise FlowStopped("basic.publish", None)
+    most = channels.carrier.limits.unconfirmed
+    if tags.count >= most and on._mode.states[0] == CONFIRMING:
+        raise LimitError("unconfirmed", most, tags.count + 1)
+
+    def effect(_: MethodId) -> None:
+        tags.give()
+        if method.mandatory or method.immediate:
+            on._returnable.publish(tags.last & TOP, method.exchange, method.routing_key, tags.ids.outstanding)
+
+    return effect
+
+
+def _recover(on: BaseChannel, method: Method, _: Answer) -> Effect:
+    return lambda _: on._deliveries.recover()
+
+
+def _switch(on: BaseChannel, method: Method, _: Answer) -> Effect:
+    verb = method.VERB
+    if not on._mode.can(CLIENT, verb):
+        legal = on._mode.table.legal(on._mode.states)
+        mine = tuple([each.removeprefix("client:") for each in legal if each.startswith("client:")])
+        rule = "confirm and tx exclude each other" if verb.endswith("select") else "tx.select comes first"
+        raise LocalProtocolError(verb, f"{on.mode} mode", mine, rule)
+
+    def effect(_: MethodId) -> None:
+        if verb == SELECT_CONFIRM and on._mode.states[0] != CONFIRMING:
+            on._confirm_base = on._published.last
+        on._mode.step(CLIENT, verb)
+        ends(on, verb)
+
+    return effect
+
+
+def ends(on: BaseChannel, verb: str) -> None:
+    """The client ends a transaction, if the verb is one that does: what it settled in it stays so, or is outstanding again."""
+    if verb == COMMIT:
+        on._deliveries.commit()
+    elif verb == "tx.rollback":
+        on._deliveries.roll_back()
+
+
+_MODES: Final[dict[type[Method], Check]] = dict.fromkeys((tx.Select, tx.Commit, tx.Rollback, confirm.Select), _switch)
+CLIENT_SAYS: Final[dict[type[Method], Check]] = {
+    basic.Consume: _consume,
+    basic.Cancel: _cancel,
+    **dict.fromkeys((basic.Ack, basic.Nack, basic.Reject), _settle),
+    basic.Publish: _publish,
+    **dict.fromkeys((basic.Recover, basic.RecoverAsync, basic.RecoverSync), _recover),
+    **_MODES,
+}
+"""What is checked of methods of a client."""
+
+
+# --- the server's ---------------------------------------------------------------------------------------------------------
+
+
+def _next_tag(on: BaseChannel, verb: str, tag: int) -> None:
+    if tag <= on._deliveries.tags.last:
+        legal = (f"{verb} {on._deliveries.tags.last + 1}",)
+        raise LocalProtocolError(f"{verb} {tag}", on.state, legal, "delivery-tag.order")
+    most = on._channels.carrier.limits.deliveries
+    if on._deliveries.tags.count >= most:
+        raise LimitError("deliveries", most, on._deliveries.tags.count + 1)
+
+
+def _deliver(on: BaseChannel, method: basic.Deliver, _: Answer) -> Effect:
+    settled = on._consumers.settled(("basic", method.consumer_tag))
+    if settled is None and not on._consumers.unnamed:
+        legal = tuple([f"basic.deliver to {tag!r:.80}" for tag in on.consumers[:8]])
+        raise LocalProtocolError(
+            f"basic.deliver to {method.consumer_tag!r:.80}", "no such consumer", legal, "basic.deliver.consumer-tag"
+        )
+    if not on._flow:
+        raise FlowStopped("basic.deliver", on.number)
+    _next_tag(on, "basic.deliver", method.delivery_tag)
+    return lambda _: on._deliveries.deliver(method.delivery_tag, settled is True)
+
+
+def _got(on: BaseChannel, method: basic.GetOk, answered: Answer) -> Effect:
+    assert answered is not None  # it is an answer
+    _next_tag(on, "basic.get-ok", method.delivery_tag)
+    return lambda _: on._deliveries.deliver(method.delivery_tag, answered.kept.settled)
+
+
+def _confirm(on: BaseChannel, method: basic.Ack | basic.Nack, _: Answer) -> Effect:
+    if not on._mode.can(SERVER, CONFIRM):
+        raise LocalProtocolError(method.VERB, f"{on.mode} mode", (), "confirm.select-required")
+    found, wrong = on._published.named(method.delivery_tag, method.multiple)
+    if wrong:
+        doubt = on.in_doubt
+        rule = "confirm.unpublished" if wrong == UNKNOWN else "confirm.twice"
+        legal = (f"{method.VERB} {doubt}",) if doubt else ()
+        raise LocalProtocolError(f"{method.VERB} {method.delivery_tag}", on.state, legal, rule)
+    return lambda _: on._published.settle(found)
+
+
+def _revoke(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
+    key = "basic", method.consumer_tag
+    if on._consumers.settled(key) is None and not on._consumers.unnamed:
+        legal = tuple([f"basic.cancel {tag!r:.80}" for tag in on.consumers[:8]])
+        raise LocalProtocolError(f"basic.cancel {method.consumer_tag!r:.80}", "no such consumer", legal, "basic.cancel")
+    return lambda _: on._consumers.cancelled(key)
+
+
+def _started(on: BaseChannel, method: basic.ConsumeOk, answered: Answer) -> Effect:
+    assert answered is not None  # it is an answer
+    named, settled = answered.kept.named, answered.kept.settled
+    return lambda _: on._consumers.started(("basic", method.consumer_tag), named, settled)
+
+
+def _left(on: BaseChannel, method: basic.CancelOk, _: Answer) -> Effect:
+    return lambda _: on._consumers.left(("basic", method.consumer_tag))
+
+
+def _flows(on: BaseChannel, method: channel.FlowOk, _: Answer) -> Effect:
+    def effect(_: MethodId) -> None:
+        on._flow = method.active
+
+    return effect
+
+
+SERVER_SAYS: Final[dict[type[Method], Check]] = {
+    basic.Deliver: _deliver,
+    basic.GetOk: _got,
+    basic.Ack: _confirm,
+    basic.Nack: _confirm,
+    basic.Cancel: _revoke,
+    basic.ConsumeOk: _started,
+    basic.CancelOk: _left,
+    channel.FlowOk: _flows,
+}
+"""What is checked of methods of a server."""

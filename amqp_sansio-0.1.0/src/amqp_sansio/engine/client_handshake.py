@@ -1,0 +1,204 @@
+"""The client's side of the handshake: header, authentication, tune, open."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from amqp_sansio.config import ClientConfig, ClientExchange, SaslError
+from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
+from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.endpoints import Endpoints
+from amqp_sansio.engine.sasl import IN_CLEAR, client_mechanisms
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.events import (
+    ConnectionOpened,
+    ConnectionRedirected,
+    LoginRefused,
+    Origin,
+    StartReceived,
+    VersionRefused,
+    Violation,
+)
+from amqp_sansio.protocol import ProtocolHeader, started
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
+from amqp_sansio.spec.values import Map
+from amqp_sansio.tables import connection as words
+from amqp_sansio.wire.assembly import Assembly
+
+
+class ClientHandshake(Connection):
+    """A connection as its client, whatever is spoken on its channels."""
+
+    def __init__(self, config: ClientConfig, endpoints: Endpoints, confidential: bool) -> None:
+        super().__init__("client", config, endpoints)
+        self._settings: Final = config
+        self._barred: Final = frozenset() if confidential or config.insecure_plain else IN_CLEAR
+        # All begin now, so that a missing library is told to the caller and not in the middle of a conversation.
+        self._exchanges: Final[dict[str, ClientExchange]] = {each.name: each.start() for each in client_mechanisms(config)}
+        self._exchange: ClientExchange | None = None
+        self._properties: Final = self._told(config.properties)
+        self._mechanism = ""  # between start-ok and tune
+        self._rounds = 0
+        for name in self._exchanges:
+            self._fits(StartOk(self._properties, name, b"", config.locale))
+        self._fits(self._open_control())
+        self._dialogue.said("client", words.PROTOCOL_HEADER)
+        self._write(self._our_header)
+
+    def _open_control(self) -> Open:
+        settings = self._settings
+        return Open(settings.virtual_host or settings.dialect.virtual_host, settings.capabilities or None, settings.insist)
+
+    def _hear_header(self, header: ProtocolHeader) -> None:
+        if self._handshake.greets and header.octets == self._our_header:
+            self._dialogue.said("server", words.PROTOCOL_HEADER)
+            return
+        if header.amqp:
+            self._emit(VersionRefused(ProtocolHeader(self._our_header).name, header.name))
+        self._refuse_header("connection.start.client-support", header)
+
+    def _negotiate(self, control: Control, assembly: Assembly) -> None:
+        match control:
+            case Start():
+                self._hear_start(control, assembly)
+            case Secure():
+                self._hear_secure(control, assembly)
+            case Tune():
+                self._hear_tune(control, assembly)
+            case OpenOk():
+                self._hear_open_ok(control, assembly)
+            case Redirect():
+                self._hear_redirect(control, assembly)
+            case _:
+                self._never(control)
+
+    def _never(self, control: Control) -> NoReturn:
+        raise AssertionError(f"the table lets a server say {control.VERB}")
+
+    # --- authentication ----------------------------------------------------------------------------------------------------
+
+    def _hear_start(self, start: Start, assembly: Assembly) -> None:
+        version = (start.version_major or 0, start.version_minor or 0)
+        if self._handshake.version not in (None, version):
+            ours, theirs = ProtocolHeader(self._our_header).name, started(*version)
+            self._emit(VersionRefused(ours, theirs))
+            rule, text = "connection.start.client-support", f"this side speaks {ours}, the other one {theirs}"
+            self._drop(assembly, rule, f"{words.START} of {theirs}", (ours,), text)
+            return
+        self._capabilities = Capabilities(capabilities_of(self._properties), capabilities_of(start.server_properties))
+        offered = start.mechanisms or ()
+        self._emit(StartReceived(start.server_properties or Map(), offered, start.locales or ()))
+        common = [name for name in self._exchanges if name in offered]
+        chosen = next((name for name in common if name not in self._barred), None)
+        if chosen is None and common:
+            self._give_up(
+                f"{common[0]} would say the password where others can read it: use TLS (amqps://), or allow it with"
+                " ?insecure_plain=1 in the URL or ClientConfig(insecure_plain=True)"
+            )
+            return
+        if chosen is None:
+            self._give_up(f"no mechanism in common: the server offers {', '.join(offered) or 'none'}")
+            return
+        exchange = self._exchange = self._exchanges[chosen]
+        try:
+            response = exchange.initial()
+            self._say(StartOk(self._properties, chosen, response, self._locale(start.locales or ())))
+            self._mechanism = chosen
+        except Exception as error:
+            self._give_up(f"authentication by {chosen} failed: {_reason(error)}")
+
+    def _locale(self, offered: tuple[str, ...]) -> str:
+        """Ours where the server speaks it, else en_US, which every server has to."""
+        ours = self._settings.locale
+        return ours if ours in offered or not offered else "en_US" if "en_US" in offered else offered[0]
+
+    def _hear_secure(self, secure: Secure, assembly: Assembly) -> None:
+        challenge = secure.challenge or b""
+        self._rounds += 1
+        if self._rounds > self.limits.sasl_rounds:
+            self._over_limit(assembly, "sasl_rounds", self.limits.sasl_rounds, "rounds")
+            return
+        if len(challenge) > self.limits.sasl_octets:
+            self._over_limit(assembly, "sasl_octets", self.limits.sasl_octets, "octets in a challenge")
+            return
+        exchange = self._exchange
+        assert exchange is not None  # start chose it
+        try:
+            self._say(SecureOk(exchange.step(challenge)))
+        except Exception as error:
+            self._give_up(f"authentication failed: {_reason(error)}")
+
+    def _give_up(self, text: str) -> None:
+        """Nobody broke the protocol, but this client cannot go on: it closes the socket."""
+        self._closed_cause = text
+        self._end(Origin.LOCAL, None, text)
+
+    def _end(
+        self, origin: Origin, code: int | None, text: str, violation: Violation | None = None, method: str | None = None
+    ) -> None:
+        """A server may refuse a login without a word: then the end of the octets says it."""
+        mechanism, self._mechanism = self._mechanism, ""
+        if mechanism and self._handshake.silent_refusal and not self._ended:
+            if origin is Origin.EOF:
+                text = f"the server ended the connection instead of an answer to start-ok: it refused the login by {mechanism}"
+                self._emit(LoginRefused(mechanism, None, text))
+            elif origin is Origin.PEER and code == self._codes.login:
+                self._emit(LoginRefused(mechanism, code, text))
+        super()._end(origin, code, text, violation, method)
+
+    # --- tune, open -----------------------------------------------------------------------------------------------------------
+
+    def _hear_tune(self, tune: Tune, assembly: Assembly) -> None:
+        exchange, self._mechanism = self._exchange, ""
+        if exchange is None or not exchange.done:
+            text = "tune before the SASL exchange was complete: who the server is was not proved"
+            self._drop(assembly, "connection.tune", words.TUNE, (words.SECURE, words.CLOSE), text)
+            return
+        tuning = self._handshake.tuning
+        offer = tuning.heard_offer(tune)
+        for broken in tuning.broken_by_offer(offer, self._framing.smallest):
+            said, text = f"{words.TUNE} {broken.field}={broken.said}", f"legal is {broken.legal}"
+            self._blame(assembly, f"connection.tune.{broken.rule}", said, (broken.legal,), text)
+            return
+        self._channel_max = min(self._channel_max, offer.channel_max or self._channel_max)
+        self._max_frame_size = min(self._largest_frame, offer.max_frame_size or self._framing.largest)
+        interval = tuning.interval_agreed(self._settings.heartbeat, offer)
+        # A server that offers no heartbeats must not be answered with any (tune-ok.heartbeat.no-heartbeat-min); 0 is said
+        # where it lies in the range.
+        heartbeat = interval if interval or offer.heartbeat_min == 0 else None
+        self._say(TuneOk(self._channel_max, self._max_frame_size, heartbeat))
+        self._tuned(interval)
+        try:
+            self._say(self._open_control())
+        except EncodeError as error:
+            self._give_up(str(error))
+            return
+        if exchange.security_layer:
+            self._layer_started("outbound", self._written)
+
+    def _hear_open_ok(self, open_ok: OpenOk, assembly: Assembly) -> None:
+        self._opens()
+        self._emit(
+            ConnectionOpened(
+                self._open_control().virtual_host or "", self._channel_max, self._max_frame_size, self._heartbeat.interval,
+                open_ok.known_hosts or (),
+            )
+        )  # fmt: skip
+        if self._exchange is not None and self._exchange.security_layer:
+            self._layer_started("inbound", assembly.end)
+
+    def _hear_redirect(self, redirect: Redirect, assembly: Assembly) -> None:
+        if self._settings.insist:
+            legal, text = (words.OPEN_OK, words.CLOSE), "the client insists: the server may not redirect it"
+            self._drop(assembly, "connection.open.insist.behavior", words.REDIRECT, legal, text)
+            return
+        host = redirect.host or ""
+        self._emit(ConnectionRedirected(host, redirect.known_hosts or ()))
+        self._closed_cause = f"redirected to {host}"
+        self._end(Origin.PEER, None, self._closed_cause)
+
+
+def _reason(error: Exception) -> str:
+    """Why a mechanism failed, without what it may quote: only a SaslError's text is known to hold no secret."""
+    return str(error) if isinstance(error, SaslError) else type(error).__name__

@@ -1,0 +1,218 @@
+"""The conversation about files and streams in one session, in the third person: our client, our server and an observer run it.
+
+The rows stand in `tables.file` and `tables.stream`; what is memory beside them in `consumers`, `staging` and `deliveries`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from amqp_sansio.engine.consumers import Consumers
+from amqp_sansio.engine.deliveries import Deliveries
+from amqp_sansio.engine.objection import Objection, machine_in, refused
+from amqp_sansio.engine.staging import Staging
+from amqp_sansio.kernel.machine import Machine, Table
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec import file, stream
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.tables import file as file_rows
+from amqp_sansio.tables import stream as stream_rows
+from amqp_sansio.tables.connection import CLIENT, SERVER
+from amqp_sansio.tables.session import COMMAND_SPEAKERS
+
+_QOS: Final = (file.Qos, file.QosOk, stream.Qos, stream.QosOk)
+_CONSUMING: Final = (file.ConsumeOk, file.Cancel, stream.ConsumeOk, stream.Cancel, stream.Deliver)
+_STAGING: Final = (file.Open, file.OpenOk, file.Stage)
+
+CONTENT_VERBS: Final = frozenset(verb for verb in COMMAND_SPEAKERS if verb.startswith(("file.", "stream."))) | {
+    file_rows.OPEN,
+    file_rows.OPEN_OK,
+    file_rows.STAGE,
+}
+"""Every command of the two classes."""
+
+_HEADERS: Final = {
+    "file.stage": "file.file-properties",
+    "file.return": "file.file-properties",
+    "stream.publish": "stream.stream-properties",
+    "stream.return": "stream.stream-properties",
+    "stream.deliver": "stream.stream-properties",
+}
+"""Commands whose content must have a header, and what is in it."""
+
+_RETURN_CODES: Final = (311, 312, 313)
+
+Role: TypeAlias = str | None
+
+
+class ContentClass:
+    """What classes file and stream have in common."""
+
+    __slots__ = ("consumers", "publishing", "qos")
+
+    def __init__(self, name: str, role: Role, late: bool, qos: Table, consumer: Table, publishing: Table) -> None:
+        self.qos: Final = Machine.unknown(qos) if late else Machine(qos)
+        self.publishing: Final = Machine.unknown(publishing) if late else Machine(publishing)
+        self.consumers: Final = Consumers(name, consumer, role, late)
+
+    def machine(self, command: Command) -> Machine:
+        """The machine of a word that is about no tag and no file."""
+        return self.qos if isinstance(command, _QOS) else self.publishing
+
+    def forget(self) -> None:
+        """Something was lost."""
+        self.qos.forget()
+        self.publishing.forget()
+        self.consumers.forget()
+
+    def snapshot(self) -> dict[str, object]:
+        """As a plain value."""
+        return {"qos": self.qos.states, "publishing": self.publishing.states, "consumers": self.consumers.snapshot()}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        machine_in(self.qos, snapshot["qos"])
+        machine_in(self.publishing, snapshot["publishing"])
+        self.consumers.restore(snapshot["consumers"])
+
+
+class Contents:
+    """`role` is whose session this is, None for an observer.  `late`: we missed its beginning.
+
+    A client has received what it hears, a server has carried out what it hears; to an observer much may be under way.
+    """
+
+    __slots__ = ("_asked", "_deliveries", "_file", "_limits", "_role", "_staging", "_stream")
+
+    def __init__(self, limits: Limits, role: Role = None, late: bool = False) -> None:
+        self._limits: Final = limits
+        self._role: Final = role
+        rows, packets = file_rows, stream_rows
+        self._file: Final = ContentClass(rows.NAME, role, late, rows.QOS, rows.CONSUMER, rows.PUBLISHING)
+        self._stream: Final = ContentClass(packets.NAME, role, late, packets.QOS, packets.CONSUMER, packets.PUBLISHING)
+        self._staging: Final = {who: Staging(who, limits.staged_files, late) for who in (CLIENT, SERVER)}
+        self._deliveries: Final = Deliveries(role == CLIENT, late)
+        self._asked: tuple[int, int] = (0, 0)
+
+    def check(self, speaker: str, command: Command, header: bool | None, octets: int | None) -> Objection | None:
+        """What is wrong with a command that `speaker` says; changes nothing.
+
+        `header`: whether it has a header, `octets`: of its body; None when that is not known.
+        """
+        verb = command.VERB
+        if header is False and verb in _HEADERS:
+            legal = (f"{verb} with {_HEADERS[verb]}",)
+            return Objection(f"{verb}.header", f"{verb} without header", legal, ErrorCode.COMMAND_INVALID, "it has a header")
+        code = command.reply_code if isinstance(command, file.Return | stream.Return) else None
+        if code is not None and code not in _RETURN_CODES:
+            said, known = f"{verb} with {code}", tuple([str(each) for each in _RETURN_CODES])
+            return Objection(f"{verb}.reply-code", said, known, ErrorCode.ILLEGAL_ARGUMENT, "no such return code")
+        if isinstance(command, file.Consume | stream.Consume):
+            return self._of(command).consumers.check_consume(command, self._limits.subscriptions)
+        if isinstance(command, file.Deliver):
+            return self._check_deliver(speaker, command)
+        if isinstance(command, _CONSUMING):
+            return self._of(command).consumers.check(speaker, verb, command.consumer_tag or "")
+        if isinstance(command, _STAGING):
+            return self._staging[_stager(speaker, command)].check(speaker, command, octets)
+        if isinstance(command, file.Ack | file.Reject):
+            return self._deliveries.check_ack(command)
+        refusal = refused(self._of(command).machine(command), speaker, verb)
+        if refusal is not None:
+            text = "nothing was published" if verb.endswith("return") else "one question at a time, and one answer to each"
+            return Objection(verb, verb, refusal.legal_for(speaker), ErrorCode.ILLEGAL_STATE, text)
+        if isinstance(command, file.Publish):
+            return self._staging[CLIENT].check_use(verb, command.identifier or "")
+        return None
+
+    def _check_deliver(self, speaker: str, command: file.Deliver) -> Objection | None:
+        consumers, tag = self._file.consumers, command.consumer_tag or ""
+        size = self._staging[SERVER].size(command.identifier or "") or 0
+        return (
+            consumers.check(speaker, command.VERB, tag)
+            or self._deliveries.check_deliver(command, consumers.acknowledged(tag), size, self._limits.incomplete_commands)
+            or self._staging[SERVER].check_use(command.VERB, command.identifier or "")
+        )
+
+    def step(self, speaker: str, command: Command, id: int | None) -> None:
+        """`speaker` said a command, to which nothing (sure) was to be objected, as its command `id` (None: unknown)."""
+        verb = command.VERB
+        if isinstance(command, file.Consume | stream.Consume):
+            self._of(command).consumers.consume(command)
+        elif isinstance(command, file.Deliver):
+            tag = command.consumer_tag or ""
+            size = self._staging[SERVER].size(command.identifier or "") or 0
+            self._deliveries.deliver(command.delivery_tag or 0, self._file.consumers.acknowledged(tag), id, size)
+            self._file.consumers.step(speaker, verb, tag, id)
+        elif isinstance(command, _CONSUMING):
+            self._of(command).consumers.step(speaker, verb, command.consumer_tag or "", id)
+        elif isinstance(command, _STAGING):
+            self._staging[_stager(speaker, command)].step(speaker, command)
+        elif isinstance(command, file.Ack | file.Reject):
+            self._deliveries.settle(command, id, self._role == SERVER)
+        else:
+            self._of(command).machine(command).step(speaker, verb)
+            if isinstance(command, file.Qos):
+                self._asked = command.prefetch_size or 0, command.prefetch_count or 0
+            elif isinstance(command, file.QosOk):
+                self._deliveries.open_window(*self._asked)
+
+    def completed(self, speaker: str, ids: RangeSet) -> None:
+        """`speaker` has completed these commands of the other side."""
+        if speaker == SERVER:
+            self._file.consumers.completed(ids)
+            self._stream.consumers.completed(ids)
+            self._deliveries.carried_out(ids)
+        else:
+            self._deliveries.completed(ids)
+
+    def close_window(self) -> None:
+        """Another session asked for quality of service on the whole connection: what holds here is not to be known."""
+        self._deliveries.close_window()
+
+    def forget(self) -> None:
+        """Something was lost, or looks as if it was: from here on everything is possible."""
+        self._file.forget()
+        self._stream.forget()
+        self._deliveries.forget()
+        for staging in self._staging.values():
+            staging.forget()
+
+    def snapshot(self) -> dict[str, object]:
+        """As a plain value."""
+        return {
+            "file": self._file.snapshot(),
+            "stream": self._stream.snapshot(),
+            "staging": {who: staging.snapshot() for who, staging in self._staging.items()},
+            "deliveries": self._deliveries.snapshot(),
+            "asked": self._asked,
+        }
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        self._file.restore(snapshot["file"])
+        self._stream.restore(snapshot["stream"])
+        for who, staging in self._staging.items():
+            staging.restore(snapshot["staging"][who])
+        self._deliveries.restore(snapshot["deliveries"])
+        octets, messages = snapshot["asked"]
+        if type(octets) is not int or type(messages) is not int:
+            raise TypeError("asked")
+        self._asked = octets, messages
+
+    def _of(self, command: Command) -> ContentClass:
+        return self._file if command.VERB.startswith("file.") else self._stream
+
+
+def _stager(speaker: str, command: Command) -> str:
+    """Whose file a word of the staging is about: the receiver sends open-ok."""
+    other = SERVER if speaker == CLIENT else CLIENT
+    return other if isinstance(command, file.OpenOk) else speaker
+
+
+def is_global(command: Command) -> bool:
+    """Whether a command changes what the server may send in advance in other sessions of the connection."""
+    return isinstance(command, file.Qos) and command.global_

@@ -1,0 +1,223 @@
+"""What a session does with the other side's controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from amqp_sansio.engine import feedback, outcomes, replaying
+from amqp_sansio.engine.breach import violate
+from amqp_sansio.engine.content_talk import content_completed
+from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
+from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, TimeoutGranted
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.spec import session as controls
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.tables.session import FLUSH_EXPECTED
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+
+def hear_control(session: Session, control: Control, offset: int) -> None:
+    """A control of class session other than attach, attached, detach and detached."""
+    hear = _CONTROLS.get(type(control))
+    if hear is not None:
+        hear(session, control, offset)
+
+
+def _request_timeout(session: Session, control: controls.RequestTimeout, offset: int) -> None:
+    assert session._channel is not None
+    granted = _lesser(control.timeout, session._max_timeout)
+    session._channel.say(controls.Timeout(granted))
+    session._granted(granted)
+
+
+def _lesser(a: int | None, b: int | None) -> int | None:
+    """The shorter of two lifetimes, of which None is the one without end."""
+    return b if a is None else a if b is None else min(a, b)
+
+
+def _timeout(session: Session, control: controls.Timeout, offset: int) -> None:
+    session._granted(_lesser(control.timeout, session._wanted))
+    session._emit(TimeoutGranted(session.name, control.timeout))
+
+
+def _command_point(session: Session, control: controls.CommandPoint, offset: int) -> None:
+    id = control.command_id or 0
+    if control.command_offset:
+        # We keep no part of a command, so there is nothing that could be continued.
+        violate(
+            session,
+            "session.command-point.nonzero-offset",
+            f"command-point({id}, {control.command_offset})",
+            (f"command-point({id}, 0)",),
+            DetachCode.UNKNOWN_IDS,
+            offset,
+            "nothing is kept of a command that was not received whole",
+        )
+        return
+    session._inbound.point(id)
+    _check_ranges(session, control.VERB, offset)
+
+
+def _check_ranges(session: Session, said: str, offset: int) -> None:
+    most = session.limits.ranges
+    ranges = max(session._inbound.ranges, session._outbound.known.range_count)
+    if ranges > most:
+        violate(
+            session,
+            "limits.ranges",
+            said,
+            (f"at most {most} ranges",),
+            ErrorCode.RESOURCE_LIMIT_EXCEEDED,
+            offset,
+            f"what is kept of it falls into {ranges} ranges",
+        )
+
+
+def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet, offset: int) -> bool:
+    """Whether ids that nobody has sent end the session: they do wherever an observer accuses for them."""
+    if not beyond:
+        return False
+    violate(
+        session,
+        f"{verb}.commands",
+        f"{verb} {ids}",
+        (f"{verb} without {beyond}",),
+        ErrorCode.INVALID_ARGUMENT,
+        offset,
+        f"{beyond} were never sent",
+    )
+    return True
+
+
+def _expected(session: Session, control: controls.Expected, offset: int) -> None:
+    outbound = session._outbound
+    ids = control.commands or EMPTY
+    if not outbound.hear_expected():
+        if session.profile.strict:
+            violate(
+                session,
+                control.VERB,
+                f"session.expected {ids}",
+                ("session.completed", "session.confirmed"),
+                ErrorCode.ILLEGAL_STATE,
+                offset,
+                "expected is only said in answer to a flush",
+            )
+        return
+    if session.state == "resuming":
+        replaying.resume(session, ids, offset)
+
+
+def _confirmed(session: Session, control: controls.Confirmed, offset: int) -> None:
+    ids = control.commands or EMPTY
+    outbound = session._outbound
+    beyond = outbound.beyond(ids)
+    if not session.profile.strict and beyond.ranges == ((outbound.next_id, outbound.next_id),):
+        beyond = EMPTY  # qpidd's set ends one behind the last
+    if _beyond(session, control.VERB, ids, beyond, offset):
+        return
+    news = outbound.confirm(ids)
+    if news:
+        session._emit(CommandsConfirmed(session.name, news))
+
+
+def _completed(session: Session, control: controls.Completed, offset: int) -> None:
+    completed(session, control.commands or EMPTY, control.timely_reply, offset)
+
+
+def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> None:
+    """session.completed: the other side has executed these."""
+    outbound = session._outbound
+    beyond = outbound.beyond(ids)
+    if beyond and _beyond(session, controls.Completed.VERB, ids, beyond, offset):
+        return
+    news = outbound.completed(ids, timely, beyond)
+    if outbound.known.range_count > session.limits.ranges:
+        _check_ranges(session, controls.Completed.VERB, offset)
+        if session._channel is None:
+            return
+    if timely:
+        session._touch()
+    if not news:
+        return
+    if session._replenished:
+        session._replenished.clear()
+    if session._windows:
+        for id in pick(news, session._windows):
+            subscriber, octets, switches = session._windows.pop(id)
+            if switches == subscriber._book.switches:
+                subscriber._book.give_back(1, octets)
+                session._replenished[subscriber] = None
+    if session._withdrawals:
+        session._withdraw(news)
+    if session._contents is not None:
+        content_completed(session, news)
+    session._emit(CommandsCompleted(session.name, news))
+    if session._results.asked:
+        outcomes.completed(session, news)
+
+
+def completed_run(session: Session, low: int, high: int, timely: bool, offset: int) -> CommandsCompleted | None:
+    """`completed` for the ids from `low` to `high`.  Where nothing but that event follows, it is not emitted but returned."""
+    outbound = session._outbound
+    if (
+        session._windows or session._withdrawals or session._results.asked or session._replenished
+        or session._contents is not None or (news := outbound.completed_run(low, high)) is None
+    ):  # fmt: skip
+        completed(session, RangeSet.span(low, high), timely, offset)
+        return None
+    if timely:
+        outbound.known_due = True
+        session._touch()
+    return CommandsCompleted(session.name, news)
+
+
+def _known_completed(session: Session, control: controls.KnownCompleted, offset: int) -> None:
+    ids = control.commands or EMPTY
+    if not _beyond(session, control.VERB, ids, session._inbound.beyond(ids), offset):
+        session._inbound.known_completed(ids)
+
+
+def _flush(session: Session, control: controls.Flush, offset: int) -> None:
+    inbound = session._inbound
+    if control.expected:
+        inbound.stream.step(session.peer, FLUSH_EXPECTED)
+    asked = ASKED_EXPECTED * control.expected | ASKED_CONFIRMED * control.confirmed | ASKED_COMPLETED * control.completed
+    # Said again before our octets are taken, it is answered once more in the end: the answer may be 4000 times as long.
+    inbound.asked |= asked & inbound.answered
+    feedback.answer_flush(session, asked & ~inbound.answered)
+    inbound.answered |= asked
+    session._touch()
+
+
+def _gap(session: Session, control: controls.Gap, offset: int) -> None:
+    assert session._channel is not None
+    ids = control.commands or EMPTY
+    if session._inbound.begun and session._inbound.cursor in ids:
+        session._channel.channels.break_off(session._channel.number)
+    news = session._inbound.gap(ids)
+    _check_ranges(session, control.VERB, offset)
+    if session._channel is not None:
+        if news:
+            session._emit(CommandsSkipped(session.name, news))
+        if session._inbound.due:
+            session._give_back(session._transfers.complete(ids))
+            session._touch()
+
+
+_CONTROLS: Final[dict[type[Control], Callable[[Session, Any, int], None]]] = {  # Any: each row takes its own control
+    controls.RequestTimeout: _request_timeout,
+    controls.Timeout: _timeout,
+    controls.CommandPoint: _command_point,
+    controls.Expected: _expected,
+    controls.Confirmed: _confirmed,
+    controls.Completed: _completed,
+    controls.KnownCompleted: _known_completed,
+    controls.Flush: _flush,
+    controls.Gap: _gap,
+}

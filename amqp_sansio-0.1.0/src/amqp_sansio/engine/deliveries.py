@@ -1,0 +1,223 @@
+"""Deliveries of class file that may be acknowledged: rows of `tables.file`, which tags there are, and the prefetch windows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from amqp_sansio.engine.objection import Objection, some
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import file
+from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.tables import file as rows
+from amqp_sansio.tables.connection import CLIENT
+from amqp_sansio.tables.consumer import COMPLETED
+
+_MOVES: Final = rows.DELIVERY.moves
+_ZERO: Final = "file.deliver.delivery-tag.non-zero"
+_VALID: Final = "file.ack.multiple.validation"
+_LOCAL: Final = "file.reject.delivery-tag.session-local"
+_WINDOW: Final = "file.qos.prefetch-count.prefetch-discretion"
+
+
+Delivery: TypeAlias = tuple[str, int | None, int, int]
+"""Its state, its command's id (None: unknown), octets of the file (0: unknown), which delivery of the session it is."""
+
+
+class Deliveries:
+    """`late`: we missed some deliveries, so that a tag may name one.  `at_once`: hearing them is receiving them.
+
+    `_open` are in order; `_perhaps` were acknowledged, as one of all, when they were perhaps still under way.  `_all`: the last
+    command that acknowledged all, until the server has completed it: what is delivered before is under way for all one knows.
+    """
+
+    __slots__ = ("_all", "_at_once", "_count", "_ids", "_octets", "_open", "_perhaps", "_received", "_window", "late")
+
+    def __init__(self, at_once: bool, late: bool) -> None:
+        self._at_once: Final = at_once
+        self.late = late
+        # In order, and taken from the front: a dict would pass over what is gone again and again.
+        self._open: dict[int, Delivery] = OrderedDict()
+        self._perhaps: dict[int, Delivery] = OrderedDict()
+        self._count = 0
+        self._received: dict[int, None] = {}
+        self._ids: dict[int, int] = {}
+        self._all: int | None = None
+        self._octets = 0
+        self._window: tuple[int, int] | None = None if late else (0, 0)
+
+    def __len__(self) -> int:
+        """Deliveries that wait for an acknowledgement."""
+        return len(self._open)
+
+    def open_window(self, octets: int, messages: int) -> None:
+        """So much may be sent in advance from now on; 0 is without limit."""
+        if self._window is not None:
+            self._window = octets, messages
+
+    def close_window(self) -> None:
+        """What may be sent in advance is not to be known any more."""
+        self._window = None
+
+    def check_deliver(self, command: file.Deliver, acks: bool | None, octets: int, most: int) -> Objection | None:
+        """What is wrong with a delivery to a consumer that acknowledges, or not, or perhaps; `most` may be open."""
+        tag = command.delivery_tag or 0
+        said = f"{command.VERB} with tag {tag}"
+        if not tag:
+            text = "zero stands for all deliveries so far"
+            return Objection(_ZERO, said, ("a tag that is not 0",), ErrorCode.ILLEGAL_ARGUMENT, text)
+        if acks is False:
+            return None
+        if tag in self._open:
+            text, legal = "a delivery with that tag waits for its acknowledgement", ("another tag",)
+            return Objection("file.deliver.delivery-tag", said, legal, ErrorCode.ILLEGAL_STATE, text)
+        if len(self._open) + len(self._perhaps) >= most:
+            code, legal = ErrorCode.RESOURCE_LIMIT_EXCEEDED, (f"at most {most} deliveries under way",)
+            return Objection("limits.incomplete_commands", said, legal, code, f"more than {most} are not settled")
+        if not acks or self._window is None:
+            return None
+        most_octets, messages = self._window
+        if (messages and len(self._open) >= messages) or (most_octets and self._open and self._octets + octets > most_octets):
+            text = f"{len(self._open)} messages of {self._octets} octets wait for acknowledgements"
+            size = f"{most_octets} octets" if most_octets else ""
+            legal = (f"at most {' and '.join(part for part in (f'{messages} messages' if messages else '', size) if part)}",)
+            return Objection(_WINDOW, said, legal, ErrorCode.ILLEGAL_STATE, text)
+        return None
+
+    def check_ack(self, command: file.Ack | file.Reject) -> Objection | None:
+        """What is wrong with an acknowledgement or a rejection."""
+        tag, multiple = command.delivery_tag or 0, isinstance(command, file.Ack) and command.multiple
+        if not tag and multiple:
+            return None
+        if tag in self._open or tag in self._perhaps or (self.late and tag):
+            return None
+        legal = tuple([f"{command.VERB} with tag {known}" for known in some(self._open)])
+        rule = _VALID if isinstance(command, file.Ack) else _LOCAL
+        said = f"{command.VERB} with tag {tag}"
+        text = "no delivery of this session with that tag waits for it"
+        return Objection(rule, said, legal, ErrorCode.INVALID_ARGUMENT, text)
+
+    def deliver(self, tag: int, acks: bool | None, id: int | None, octets: int) -> None:
+        """A delivery was sent."""
+        if acks is False:
+            return
+        before = self._perhaps.pop(tag, None)
+        if before is not None:  # the tag is used anew, so the old one was settled
+            self._drop(tag, before)
+        if acks is None or self._all is not None:
+            state = rows.PERHAPS_RECEIVED if self._at_once else rows.PERHAPS
+            self._perhaps[tag] = (state, id, octets, self._count)
+            if self._at_once:
+                self._received[tag] = None
+        else:
+            state = rows.RECEIVED if self._at_once else rows.DELIVERED
+            self._open[tag] = (state, id, octets, self._count)
+            self._octets += octets
+        self._count += 1
+        if id is not None and not self._at_once:
+            self._ids[id] = tag
+
+    def settle(self, command: file.Ack | file.Reject, id: int | None, heard: bool) -> None:
+        """An acknowledgement or a rejection was sent, as the command `id` (None: unknown); `heard`: the server has it."""
+        tag = command.delivery_tag or 0
+        if not isinstance(command, file.Ack) or not command.multiple:
+            self._settle(tag, command.VERB)
+        elif tag:
+            last = self._open.get(tag) or self._perhaps.get(tag)
+            if last is not None:
+                for each in (*_up_to(self._open, last[3]), *_up_to(self._perhaps, last[3])):
+                    self._settle(each, rows.ACK)
+        else:
+            if id is None and not heard:
+                self.close_window()
+            self._all = None if heard else id
+            for each in [*self._received, *self._open]:
+                self._settle(each, rows.ACK_ALL)
+
+    def completed(self, ids: RangeSet) -> None:
+        """The client has completed these commands of the server: it has received those deliveries."""
+        for id in pick(ids, self._ids) if self._ids else ():
+            tag = self._ids.pop(id)
+            kept = self._open if tag in self._open else self._perhaps
+            delivery = kept[tag]
+            state = _MOVES.get((delivery[0], CLIENT, COMPLETED), delivery[0])
+            kept[tag] = (state, None, delivery[2], delivery[3])
+            if kept is self._perhaps:
+                self._received[tag] = None
+
+    def carried_out(self, ids: RangeSet) -> None:
+        """The server has completed these commands of the client."""
+        if self._all is not None and self._all in ids:
+            self._all = None
+
+    def forget(self) -> None:
+        """Something was lost: any tag may name a delivery."""
+        self.late = True
+        for kept in (self._open, self._perhaps, self._received, self._ids):
+            kept.clear()
+        self._octets = 0
+        self._all = None
+        self._window = None
+
+    def snapshot(self) -> dict[str, object]:
+        """As a plain value."""
+        kept = [(tag, *delivery) for each in (self._open, self._perhaps) for tag, delivery in each.items()]
+        return {"deliveries": tuple(kept), "count": self._count, "window": self._window, "all": self._all}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        self._count = snapshot["count"]
+        for tag, state, id, octets, number in snapshot["deliveries"]:
+            if {type(each) for each in (tag, octets, number, self._count)} != {int} or state not in rows.DELIVERY.states:
+                raise TypeError("delivery")
+            if state in (rows.DELIVERED, rows.RECEIVED):
+                self._open[tag] = (state, id, octets, number)
+                self._octets += octets
+            else:
+                self._perhaps[tag] = (state, id, octets, number)
+                if state == rows.PERHAPS_RECEIVED:
+                    self._received[tag] = None
+            if id is not None and not self._at_once:
+                self._ids[id] = tag
+        self._all = snapshot["all"]
+        RangeSet.of(*self._ids, *(() if self._all is None else (self._all,)))
+        window = snapshot["window"]
+        if window is not None:
+            octets, messages = window
+            if type(octets) is not int or type(messages) is not int:
+                raise TypeError("window")
+        self._window = window
+
+    def _settle(self, tag: int, verb: str) -> None:
+        """Steps one delivery: it ends, or is acknowledged perhaps."""
+        perhaps = tag in self._perhaps
+        delivery = self._perhaps.get(tag) if perhaps else self._open.get(tag)
+        if delivery is None:
+            return
+        state = _MOVES[delivery[0], CLIENT, verb]
+        if perhaps:
+            del self._perhaps[tag]
+        else:
+            del self._open[tag]
+            self._octets -= delivery[2]
+        if state == rows.END:
+            self._drop(tag, delivery)
+        else:
+            self._perhaps[tag] = (state, *delivery[1:])
+
+    def _drop(self, tag: int, delivery: Delivery) -> None:
+        self._received.pop(tag, None)
+        if delivery[1] is not None:
+            self._ids.pop(delivery[1], None)
+
+
+def _up_to(kept: Mapping[int, Delivery], last: int) -> list[int]:
+    """The tags of those that are not behind the delivery of that number."""
+    found: list[int] = []
+    for tag, delivery in kept.items():
+        if delivery[3] > last:
+            break
+        found.append(tag)
+    return found

@@ -1,0 +1,123 @@
+"""What client and server make of the book of a session's transactions: who may say what, and what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from amqp_sansio.engine.objection import Objection
+from amqp_sansio.engine.xid import show
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.ledger.demarcation import Demarcation, key_of
+from amqp_sansio.spec import dtx, tx
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.tables import demarcation as rows
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.standing import Standing
+
+
+# --- a client, before it says something -----------------------------------------------------------------------------------
+
+Effect: TypeAlias = Callable[[int], None]
+
+NAMES_BRANCH: Final = (
+    dtx.Start, dtx.End, dtx.Prepare, dtx.Commit, dtx.Rollback, dtx.Forget, dtx.GetTimeout, dtx.SetTimeout,
+)  # fmt: skip
+"""Commands that are about one branch: without an xid they mean nothing."""
+COMMANDS: Final = (tx.Select, tx.Commit, tx.Rollback, dtx.Select, dtx.Recover, *NAMES_BRANCH)
+"""Those of classes tx and dtx."""
+
+
+def check(session: Standing, command: Command) -> Effect:
+    """Whether our client may say a command of class tx or dtx, by the letter, and its effect.  LocalProtocolError."""
+    if isinstance(command, NAMES_BRANCH) and command.xid is None:
+        raise EncodeError(f"{command.VERB}.xid", "names the branch")
+    demarcation = session._demarcation
+    beside = isinstance(command, tx.Select) and unaccepting(session)
+    verb = demarcation.verb(command, beside)
+    if verb is not None:
+        check_verb(session, verb)
+        if verb == rows.SUSPEND and len(demarcation.suspended) >= session.limits.suspended_branches:
+            raise LimitError("suspended_branches", session.limits.suspended_branches, len(demarcation.suspended) + 1)
+
+    def effect(id: int) -> None:
+        if verb is not None:
+            demarcation.said(verb, command, id)
+        session._results.said(id, command)
+        if isinstance(command, tx.Commit | tx.Rollback):
+            session._transfers.decided(isinstance(command, tx.Commit))
+
+    return effect
+
+
+def check_verb(session: Standing, verb: str) -> None:
+    """LocalProtocolError when our client may not say a verb of the rows now."""
+    cell = session._demarcation.refusal(verb)
+    if cell is not None:
+        raise LocalProtocolError(verb, state_of(session._demarcation), session._demarcation.legal(verb), cell.rule)
+
+
+def unaccepting(session: Standing) -> bool:
+    """Whether the client has a subscription with accept-mode none that is not cancelled."""
+    if session.role == "client":
+        return any(each.accept_mode == 1 and not each.cancelled for each in session._subscriptions.values())
+    return any(each.accept_mode == 1 for each in session._subscribers.values())
+
+
+def state_of(demarcation: Demarcation) -> str:
+    """Where the session stands, for a sentence."""
+    if demarcation.state == rows.NO_TRANSACTIONS:
+        return "no transactions"
+    branch = "" if demarcation.associated is None else f" with xid {show(demarcation.associated)}"
+    return f"{demarcation.state}{branch}"
+
+
+# --- a server, when a client has said something -----------------------------------------------------------------------------
+
+
+def hear(session: Standing, id: int, command: Command) -> Objection | None:
+    """The client of our server said a command of class tx or dtx: None when it is for the broker to judge further."""
+    demarcation = session._demarcation
+    if isinstance(command, NAMES_BRANCH) and command.xid is None:
+        cell = demarcation.refusal(rows.START) if isinstance(command, dtx.Start) else None
+        if cell is not None and cell.state in (rows.NO_TRANSACTIONS, rows.TX) and (code := _code(session, cell)) is not None:
+            return Objection(cell.rule, rows.START, demarcation.legal(), code, f"{rows.START} in state {cell.state}")
+        legal = (f"{command.VERB} with an xid",)
+        return Objection(f"{command.VERB}.xid", command.VERB, legal, int(ErrorCode.ILLEGAL_ARGUMENT), "it names no branch")
+    verb = demarcation.verb(command, isinstance(command, tx.Select) and unaccepting(session))
+    if verb is None:
+        return None
+    most = session.limits.suspended_branches
+    if verb == rows.SUSPEND and len(demarcation.suspended) >= most:
+        legal = (f"at most {most} suspended branches",)
+        text = f"more than {most} branches are suspended on one session"
+        return Objection("limits.suspended_branches", verb, legal, int(ErrorCode.RESOURCE_LIMIT_EXCEEDED), text)
+    cell = demarcation.refusal(verb)
+    code = None if cell is None or _handed_on(demarcation, cell, command) else _code(session, cell)
+    if cell is not None and code is not None:
+        words = demarcation.words(verb, command)
+        return Objection(cell.rule, words, demarcation.legal(verb), code, f"{words} in state {state_of(demarcation)}")
+    demarcation.said(verb, command, id, cell)
+    return None
+
+
+def hear_subscribe(session: Standing) -> Objection | None:
+    """The client of our server subscribes with accept-mode none."""
+    cell = session._demarcation.refusal(rows.SUBSCRIBE_NONE)
+    code = None if cell is None else _code(session, cell)
+    if cell is None or code is None:
+        return None
+    text = "the session is transactional"
+    return Objection(cell.rule, rows.SUBSCRIBE_NONE, ("message.subscribe with accept-mode explicit",), code, text)
+
+
+def _handed_on(demarcation: Demarcation, cell: rows.Forbidden, command: Command) -> bool:
+    """Whether it is for the coordinator to refuse: which code is right depends on the branch, not on the session."""
+    again = isinstance(command, dtx.Start) and key_of(command.xid) == demarcation.associated
+    return again or (cell.state, cell.verb) in rows.HANDED_ON
+
+
+def _code(session: Standing, cell: rows.Forbidden) -> int | None:
+    return cell.spec if session.profile.error_codes == "spec" else cell.qpid

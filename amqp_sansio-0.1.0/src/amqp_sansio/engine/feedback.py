@@ -1,0 +1,81 @@
+"""What a session tells the other side about its commands: expected, confirmed, completed, and known-completed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, TIMELY_RANGES
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.message import Accept
+from amqp_sansio.spec.session import Completed, Confirmed, Expected, KnownCompleted
+from amqp_sansio.tables.session import EXPECTED
+from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.one_range import OneRange
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.standing import Standing
+
+
+def tell(session: Standing) -> None:
+    """Says what was gathered since the last time, on an attached session."""
+    inbound, outbound = session._inbound, session._outbound
+    if inbound.asked:
+        answer_flush(session, inbound.asked)
+    inbound.asked = inbound.answered = 0
+    if inbound.due:
+        inbound.due = False
+        _completed(session, inbound.wants_timely())
+    if outbound.known_due:
+        assert session._channel is not None
+        for part in parts(session, outbound.take_known()):
+            session._channel.say(KnownCompleted(part))
+
+
+def answer_flush(session: Standing, asked: int) -> None:
+    """Says what a flush of the other side asks for: see `Inbound.asked`."""
+    channel, inbound = session._channel, session._inbound
+    assert channel is not None
+    if asked & ASKED_EXPECTED:
+        # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
+        # everything after it, so that we get some commands again which we then discard.
+        channel.say(Expected(parts(session, inbound.expected(new=session._attachments <= 1))[0]))
+        inbound.stream.step(session.role, EXPECTED)
+    if asked & ASKED_CONFIRMED:  # with us, all that is complete is confirmed
+        for part in parts(session, inbound.confirmed.freeze() | inbound.untold_completed()):
+            channel.say(Confirmed(part))
+        if inbound.known.range_count > TIMELY_RANGES:
+            inbound.due = True  # told once, it is not said all over again to who asks again
+    if asked & ASKED_COMPLETED:
+        inbound.due = False
+        _completed(session, timely=bool(inbound.known))
+
+
+def _completed(session: Standing, timely: bool) -> None:
+    """Says the completions that the other side does not know of, the empty set too."""
+    assert session._channel is not None
+    for part in parts(session, session._inbound.tell_completed()):
+        session._channel.say(Completed(part, timely))
+    if session._unreported:
+        for book in session._unreported:
+            book.reported()
+        session._unreported.clear()
+
+
+def parts(session: Standing, ids: RangeSet) -> list[RangeSet]:
+    """A set cut so that each part fits into one control."""
+    ranges = ids.ranges
+    if len(ranges) <= 1:
+        return [ids]
+    room = (session._carrier._max_frame_size - 18) // 8
+    if len(ranges) <= room:
+        return [ids]
+    return [RangeSet(ranges[at : at + room]) for at in range(0, len(ranges), room)]
+
+
+@cache
+def replies_of(layout: Layout) -> OneRange:
+    """What cuts the answers to messages: session.completed and message.accept."""
+    ids = RangeSet.of(0)
+    completed, timely = layout.encode_control(Completed(ids)), layout.encode_control(Completed(ids, True))
+    return OneRange(completed, timely, layout.encode_command(Accept(ids), False), layout.encode_command(Accept(ids), True))

@@ -1,0 +1,429 @@
+"""What a session does with the other side's commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from amqp_sansio.engine import demarcation, outcomes
+from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
+from amqp_sansio.engine.content_talk import hear_content
+from amqp_sansio.engine.contents import CONTENT_VERBS
+from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
+from amqp_sansio.engine.inbound import DUPLICATE
+from amqp_sansio.engine.objection import Objection
+from amqp_sansio.engine.replaying import holds
+from amqp_sansio.engine.results import Owed, exception_of
+from amqp_sansio.engine.subscription import Subscriber, Subscription
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
+from amqp_sansio.kernel.build import COMPILED
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
+from amqp_sansio.ledger.transfers import EXPLICIT, NONE, Delivery
+from amqp_sansio.spec import execution, message
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.tables import transfer as rows
+from amqp_sansio.tables.endpoint import EXCEPTION
+from amqp_sansio.tables.session import COMMAND_SPEAKERS
+from amqp_sansio.wire.octets import blank
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+_NOT_ACQUIRED: Final = rows.NOT_ACQUIRED
+_ACQUIRED: Final = rows.ACQUIRED
+RESULT_RULE: Final = "execution.result.value"
+"""A result is of the type that its command has."""
+_new: Final = tuple.__new__  # what a NamedTuple does, for a third of the time
+
+
+def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
+    """A command arrived, as octets."""
+    carrier, layout = session._carrier, session._layout
+    if session._state == "resuming" and not holds(session, payload, header, body, offset):
+        return
+    what = "command"
+    try:
+        command, sync = layout.decode_command(payload, 0, len(payload), carrier.reading)
+        if header:
+            what = "header"
+            layout.walk_headers(header, 0, len(header), carrier.limits)
+            if carrier.eager_headers and not isinstance(command, message.Transfer):
+                layout.decode_headers(header, 0, len(header), carrier.reading)
+    except DecodeError as error:
+        codes = codes_of(payload)
+        id = _take(session, layout.verb_of("command", *codes), offset)
+        if id >= 0:
+            undecodable(session, id, what, codes, error, offset)
+        return
+    if isinstance(command, message.Transfer):
+        subscription = session._subscriptions.get(command.destination or "")
+        if header is not None and session._channel is not None and (subscription is not None or session.delivers):
+            channel = session._channel
+            channel.channels.learn(channel.number, payload, command, sync, (session, subscription))
+        event = hear_transfer(session, command, header or b"", body or b"", sync, offset, subscription, body == b"")
+        if event is not None:
+            session._emit_command(event)
+        return
+    id = _take(session, command.VERB, offset)
+    if id >= 0:
+        _hear_command(session, id, command, header or b"", body or b"", sync, offset, codes_of(payload))
+
+
+def _take(session: Session, said: str, offset: int) -> int:
+    """The id of a command that arrived; negative when it does not count, and then all that follows from it is done."""
+    inbound = session._inbound
+    if not inbound.pointed:
+        unpointed(session, said, offset)
+        return DUPLICATE
+    id = inbound.take()
+    if id < 0:
+        if inbound.due:
+            session._touch()
+    elif session.state == "refused":
+        inbound.outstanding.add(id)
+        return DUPLICATE
+    return id
+
+
+def hear_transfer(
+    session: Session,
+    transfer: message.Transfer,
+    header: bytes,
+    body: bytes,
+    sync: bool,
+    offset: int,
+    subscription: Subscription | None,
+    empty_body: bool = False,
+) -> TransferReceived | None:
+    """A message, its header walked: its event, which is not emitted here.  `empty_body`: a body segment of 0 octets came.
+    `subscription` is that of ours which it is for.
+
+    None when it broke a rule, was received before or does not count any more: what follows from that is done.
+    """
+    inbound = session._inbound
+    id = inbound.cursor
+    if id == inbound.next_id and inbound.pointed and session._speaks:  # nearly always: `_take` without the calls
+        inbound.cursor = inbound.next_id = (id + 1) & 0xFFFFFFFF
+    elif (id := _take(session, transfer.VERB, offset)) < 0:
+        return None
+    accept_mode = transfer.accept_mode
+    if COMPILED:
+        event = TransferReceived(session.name, id, transfer, header, body, sync, empty_body)
+    else:
+        made: Any = blank(TransferReceived)  # slot by slot: half the cost of its constructor
+        made.session = session.name
+        made.id = id
+        made.transfer = transfer
+        made.header = header
+        made.body = body
+        made.sync = sync
+        made.empty_body = empty_body
+        made._memo = None
+        event = made
+    if session._minds_headers and header:
+        event.read_as(session._carrier.reading)
+        try:
+            if session._carrier.eager_headers:
+                _ = event.headers
+        except DecodeError as error:
+            undecodable(session, id, "header", (4, 1), error, offset)
+            return None
+    if accept_mode == NONE and session.completes_on_hand_out:
+        if subscription is None:
+            if not session.delivers:
+                _to_nobody(session, id, transfer, offset)
+                return None
+        elif subscription._book.limited and not _spend(session, subscription, id, header, body, offset):
+            return None
+        highs = inbound.known.highs
+        if highs and id and highs[-1] == id - 1:  # `add` without the call
+            highs[-1] = id
+        else:
+            inbound.known.add(id)
+        if inbound.counting:
+            inbound.untold.add(id)
+        if inbound.sync_count:
+            inbound.settle_syncs()
+        if not inbound.due:
+            inbound.due = True
+            session._touch()
+        return event
+    acquire_mode = transfer.acquire_mode
+    if (accept_mode and accept_mode != NONE) or (acquire_mode and acquire_mode != 1):
+        inbound.outstanding.add(id)
+        field = "message.accept-mode" if accept_mode and accept_mode != NONE else "message.acquire-mode"
+        text = "no such mode"
+        said = f"message.transfer({accept_mode}, {acquire_mode})"
+        violate(session, field, said, ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, offset, text, id, (4, 1))
+        return None
+    inbound.outstanding.add(id)
+    octets = len(header) + len(body) if session.counts_headers else len(body)
+    charge = octets if session.charges_headers else len(body)
+    if subscription is None:
+        if not session.delivers:
+            _to_nobody(session, id, transfer, offset)
+            return None
+    elif (unit := subscription._book.spend(octets, charge)) is not None:
+        _beyond_credit(session, subscription, id, unit, charge, offset)
+        return None
+    # `Profile.publish_is_explicit`, without the call; a delivery without a mode is explicit.
+    explicit = accept_mode == EXPLICIT if accept_mode is not None else session.profile.strict or not session.delivers
+    if explicit or subscription is not None:
+        # What is published is not anybody else's: the mode means something from a queue to its reader only.
+        state = _NOT_ACQUIRED if acquire_mode and not session.delivers else _ACQUIRED
+        deliveries = session._transfers.deliveries
+        deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False, charge))
+        if len(deliveries) > session.limits.incomplete_commands:
+            _too_many(session, id, transfer.VERB, (4, 1), offset)
+            return None
+    if session.profile.completion == "on_hand_out":
+        session._complete_now(RangeSet.of(id))
+    return event
+
+
+def _spend(session: Session, subscription: Subscription, id: int, header: bytes, body: bytes, offset: int) -> bool:
+    """Counts a message that is complete as soon as it is handed out; False when it broke the credit."""
+    octets = len(header) + len(body) if session.counts_headers else len(body)
+    charge = octets if session.charges_headers else len(body)
+    unit = subscription._book.spend(octets, charge)
+    if unit is not None:
+        session._inbound.outstanding.add(id)
+        _beyond_credit(session, subscription, id, unit, charge, offset)
+        return False
+    subscription._complete(1, octets, charge)
+    return True
+
+
+def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: int, charge: int, offset: int) -> None:
+    book = subscription._book
+    left = (book.most_octets if unit == OCTET else book.most_messages) or 0
+    text = f"beyond the credit of its destination in unit {UNITS[unit]}"
+    said = f"message.transfer of {charge} octets to destination {subscription.destination[:80]!r}"
+    legal = (f"message.transfer of at most {left} octets",) if unit == OCTET and left else ()
+    violate(session, CREDIT_RULE, said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text, id, (4, 1))
+
+
+def _to_nobody(session: Session, id: int, transfer: message.Transfer, offset: int) -> None:
+    session._inbound.outstanding.add(id)
+    said = f"message.transfer to destination {(transfer.destination or '')[:80]!r}"
+    legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session._subscriptions)[:8]])
+    text = "we have no subscription with that destination"
+    violate(session, DESTINATION_RULE, said, legal, ErrorCode.NOT_FOUND, offset, text, id, (4, 1))
+
+
+def _hear_command(
+    session: Session,
+    id: int,
+    command: Command,
+    header: bytes,
+    body: bytes,
+    sync: bool,
+    offset: int,
+    codes: tuple[int, int],
+) -> None:
+    inbound = session._inbound
+    if isinstance(command, execution.Result):
+        _done(session, id)
+        _hear_result(session, command, offset)
+        return
+    if isinstance(command, execution.Exception_):
+        _done(session, id)
+        _hear_exception(session, command)
+        return
+    if isinstance(command, execution.Sync):
+        inbound.add_sync(id)
+        if inbound.sync_count > session.limits.incomplete_commands:
+            _too_many(session, id, command.VERB, codes, offset)
+            return
+        session._touch()
+        session._emit_command(CommandReceived(session.name, id, command, sync))
+        return
+    inbound.outstanding.add(id)
+    if COMMAND_SPEAKERS.get(command.VERB) == session.role:
+        text = f"only the {session.role} says {command.VERB}"
+        violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)
+        return
+    session._results.owed[id] = Owed(codes[0], codes[1], command.RESULT)
+    if len(session._results.owed) > session.limits.incomplete_commands:
+        _too_many(session, id, command.VERB, codes, offset)
+        return
+    note = _NOTES.get(type(command))
+    throttled = session._producer.available if session._producer is not None else INFINITE
+    if note is not None or command.VERB in CONTENT_VERBS:
+        wrong = note(session, id, command) if note is not None else hear_content(session, id, command, header, body)
+        if wrong is not None:
+            violate(session, wrong.rule, wrong.said, wrong.legal, wrong.code, offset, wrong.text, id, codes)
+            return
+    event = CommandReceived(session.name, id, command, sync, header, body)
+    if header and session._minds_headers:
+        event.read_as(session._carrier.reading)
+    session._emit_command(event)
+    available = session._producer.available if session._producer is not None else INFINITE
+    if available != throttled:
+        session._emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
+    if session.completes_on_hand_out and not command.RESULT:
+        session._complete_now(RangeSet.of(id))
+
+
+def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offset: int) -> None:
+    most = session.limits.incomplete_commands
+    legal = (f"at most {most} commands under way",)
+    text = f"more than {most} commands are neither settled nor complete"
+    violate(session, "limits.incomplete_commands", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text, id, codes)
+
+
+def _done(session: Session, id: int) -> None:
+    """A command of class execution is complete on receipt."""
+    session._inbound.add_completed(id)
+    session._inbound.due = True
+    session._inbound.settle_syncs()
+    session._touch()
+
+
+def _hear_result(session: Session, command: execution.Result, offset: int) -> None:
+    id = command.command_id
+    asked = None if id is None else session._results.received(id)
+    if id is None or asked is None:
+        if session.profile.strict:
+            text = "no command waits for this result"
+            legal = tuple(
+                [f"execution.result for {waiting}" for waiting, each in session._results.asked.items() if each.RESULT][:8]
+            )
+            violate(session, command.VERB, f"execution.result for {id}", legal, ErrorCode.INVALID_ARGUMENT, offset, text)
+        return
+    value = command.value
+    if value is not None and value.NAME != asked.RESULT:
+        said, text = f"execution.result {value.NAME} for {id}", f"the result of {asked.VERB} is another"
+        legal = (f"execution.result {asked.RESULT} for {id}",)
+        violate(session, RESULT_RULE, said, legal, ErrorCode.INVALID_ARGUMENT, offset, text)
+        return
+    del session._results.asked[id]
+    if isinstance(asked, message.Acquire):
+        acquired = value.transfers if isinstance(value, message.Acquired) else None
+        session._transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
+    session._emit_command(ResultReceived(session.name, id, command.value))
+    meant = outcomes.result(session, id, asked, command.value)
+    if meant is not None:
+        session._emit_command(meant)
+
+
+def _hear_exception(session: Session, command: execution.Exception_) -> None:
+    id, class_code, command_code, field_index = exception_of(command)
+    error_code = command.error_code or 0
+    description = command.description or ""
+    session._emit_command(
+        ExceptionReceived(
+            session.name, error_code, id, class_code, command_code, field_index, description, command.error_info
+        )
+    )  # fmt: skip
+    if id is not None:
+        session._results.refused = id, error_code
+    session._flush_pending()
+    session._step(session.peer, EXCEPTION)
+    session._timeout = 0
+    session._cause = f"the other side refused it with {error_code}: {description}".rstrip(": ")
+
+
+# What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.
+
+
+_UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
+_NOT_FOUND: Final = "message.cancel.destination.subscription-not-found"
+
+
+def _no_such(what: str, said: str, value: int) -> Objection:
+    """A number that the domain does not have."""
+    text = f"no such {what.partition('.')[2]}"
+    return Objection(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text)
+
+
+def _note_subscribe(session: Session, id: int, command: message.Subscribe) -> Objection | None:
+    destination = command.destination or ""
+    if command.accept_mode == NONE and (wrong := demarcation.hear_subscribe(session)) is not None:
+        return wrong
+    if destination in session._subscribers:
+        said, text = f"{command.VERB} {destination!r}", "subscribed already"
+        return Objection(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
+    if len(session._subscribers) >= session.limits.subscriptions:
+        most = session.limits.subscriptions
+        text = f"more than {most} subscriptions"
+        legal = (f"at most {most} subscriptions",)
+        return Objection("limits.subscriptions", command.VERB, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)
+    accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
+    if accept_mode > 1:
+        return _no_such("message.accept-mode", command.VERB, accept_mode)
+    if acquire_mode > 1:
+        return _no_such("message.acquire-mode", command.VERB, acquire_mode)
+    session._subscribers[destination] = Subscriber(command.queue or "", destination, accept_mode, acquire_mode)
+    return None
+
+
+def _note_cancel(session: Session, id: int, command: message.Cancel) -> Objection | None:
+    destination = command.destination or ""
+    if session._subscribers.pop(destination, None) is None:
+        said, legal = (
+            f"{command.VERB} {destination!r}",
+            tuple([f"{command.VERB} {name!r}" for name in list(session._subscribers)[:8]]),
+        )
+        return Objection(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
+    return None
+
+
+def _note_credit(
+    session: Session, id: int, command: message.Flush | message.Stop | message.Flow | message.SetFlowMode
+) -> Objection | None:
+    """Without a subscription, an empty destination means all that we publish."""
+    subscriber, of_all = session._subscribers.get(command.destination or ""), not command.destination
+    if isinstance(command, message.Flow):
+        unit, value = command.unit or 0, INFINITE if command.value is None else command.value
+        if unit not in (MESSAGE, OCTET):
+            return _no_such("message.credit-unit", command.VERB, unit)
+        if subscriber is not None:
+            subscriber._book.grant(unit, value)
+        elif of_all and unit == MESSAGE and session._producer is not None:
+            session._producer.grant(value)
+    elif isinstance(command, message.SetFlowMode):
+        mode = command.flow_mode or 0
+        if mode not in (CREDIT_MODE, WINDOW_MODE):
+            return _no_such("message.flow-mode", command.VERB, mode)
+        if subscriber is not None and session.profile.strict and not subscriber._book.ends_empty:
+            text = "the mode changes only while there is no credit"
+            said, legal = f"{command.VERB} {subscriber.destination[:80]!r}", ("message.stop", "message.flush")
+            return Objection("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
+        if subscriber is not None:
+            subscriber._book.set_mode(mode)
+    elif isinstance(command, message.Stop):
+        if subscriber is not None:
+            subscriber._book.stop()
+        elif of_all:
+            session._producer = Credit()
+    elif subscriber is not None:
+        subscriber._book.begin_flush(id)
+        session._subscriber_flushes[id] = subscriber
+    return None
+
+
+def _note_settled(
+    session: Session, id: int, command: message.Accept | message.Reject | message.Release | message.Acquire
+) -> Objection | None:
+    """Transfers that we never sent are left out, as real-traffic.md says; the letter names only those that were."""
+    if not session.profile.strict:
+        return None
+    ids = command.transfers or EMPTY
+    beyond = session._outbound.beyond(ids)
+    if not beyond:
+        return None
+    said, legal = f"{command.VERB} {ids}", (f"{command.VERB} without {beyond}",)
+    return Objection(f"{command.VERB}.transfers", said, legal, ErrorCode.INVALID_ARGUMENT, f"{beyond} were never sent")
+
+
+_NOTES: Final[dict[type[Command], Callable[[Session, int, Any], Objection | None]]] = {  # Any: each row takes its own command
+    message.Subscribe: _note_subscribe,
+    message.Cancel: _note_cancel,
+    **dict.fromkeys((message.Flush, message.Stop, message.Flow, message.SetFlowMode), _note_credit),
+    **dict.fromkeys((message.Accept, message.Reject, message.Release, message.Acquire), _note_settled),
+    **dict.fromkeys(demarcation.COMMANDS, demarcation.hear),
+}

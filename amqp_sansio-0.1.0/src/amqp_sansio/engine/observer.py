@@ -1,0 +1,398 @@
+"""The third person: hears both speakers of a conversation, is neither, and reports their words and who broke the protocol."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeVar
+
+from amqp_sansio.dialects import DIALECTS, Dialect
+from amqp_sansio.engine import wording
+from amqp_sansio.engine.carrier import violation_of
+from amqp_sansio.engine.checker import Checker
+from amqp_sansio.engine.ear import GUESSING, Ear, Heard
+from amqp_sansio.engine.observed import Observed, Speaker
+from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in
+from amqp_sansio.engine.quick import Answered, Transfers
+from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.errors import DecodeError, LocalProtocolError
+from amqp_sansio.events import HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
+from amqp_sansio.wire.assembly import COMMAND, Assembly, Malformed
+from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.repeated_headers import Headers, Sift
+
+__all__ = ["Observed", "Observer", "Speaker"]
+
+T = TypeVar("T")
+
+_SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
+
+
+class Observer:
+    """Feed it the octets of both sides, in their order, and take events until there is none.
+
+    `dialect`: None recognises a conversation by its protocol header, as one of `dialects`; one that begins otherwise is opaque.
+    With a dialect given, or with `middle`, it may also begin in the middle; what is not known then is None in events and held
+    against nobody.  Where nobody knows the framing, that of `dialects` is taken in which three frames in a row are found first,
+    and a note says so.  A header that we do not know, and octets in which nothing is found, are taken for the first of them.
+
+    It goes on after a violation.  With `frames` it reports every frame, too.  `strict` reports every departure from the letter;
+    otherwise what deployed peers do everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets,
+    buffered_octets, header_octets and empty_frames of what is under way; channels and sessions followed; ranges of completed
+    ids; replay_commands as the number of transfers in a window and of results awaited, per session; subscriptions.
+
+    What is fed is stored; everything else happens in `next_event`.
+    """
+
+    def __init__(
+        self, dialect: Dialect[Codec] | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS,
+        frames: bool = False, *, dialects: Sequence[Dialect[Codec]] = DIALECTS, middle: bool = False,
+    ) -> None:  # fmt: skip
+        self._dialects: Final = tuple(dialects) if dialect is None else (dialect,)
+        framings = tuple(dict.fromkeys([each.framing for each in self._dialects]))
+        plugged, alone = self._dialects[0], len(framings) == 1
+        self._dialect: Dialect[Codec] | None = plugged if middle and alone else dialect
+        self.strict: Final = strict
+        self.limits: Final = limits
+        self._reading: Final = Reading.of(limits, canonical=strict)
+        self._inbox: deque[tuple[Speaker, bytes | int | None, bool]] = deque()
+        self._events: Final[deque[Observed]] = deque()
+        self._ears: Final[dict[Speaker, Ear]] = {}
+        self._plugged = plugged
+        self._checker: Checker = plugged.checker(strict, limits, self._ears, self._events)
+        if middle:
+            self._checker.consider(_kin(plugged, self._dialects))
+        known, others = middle or dialect is not None, () if alone else framings
+        for who in _SPEAKERS:
+            ear = self._ears[who] = Ear(limits, plugged.framing, self._checker.carries, known, others)
+            ear.trace = frames
+        self._at: Speaker | None = None
+        self._late: set[str] = set()
+        """Speakers whose stream starts in its middle, or of whom something was lost."""
+        self._resuming: set[str] = set()
+        """Those whose first frame since had to be found: it reports their next frames later than they sent them."""
+        self._heard_before: dict[str, int] = {}
+        """How many octets of a speaker there were before the last ones came."""
+        self._eof = False
+        self._client_header: ProtocolHeader | None = None
+
+    @property
+    def dialect(self) -> Dialect[Codec] | None:
+        """The dialect given, or recognised by now."""
+        return self._dialect
+
+    def receive_data(self, speaker: Speaker, data: bytes) -> None:
+        """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
+        self._store(speaker, data if type(data) is bytes else memoryview(data).tobytes(), False)
+
+    def receive_gap(self, speaker: Speaker, octets: int) -> None:
+        """So many octets of `speaker` are missing here: nobody is accused of what depends on them."""
+        if octets < 0:
+            raise ValueError(f"{octets} octets cannot be lost")
+        self._store(speaker, octets, False)
+
+    def receive_eof(self, speaker: Speaker) -> None:
+        """`speaker` says nothing more: it ended its half of the connection."""
+        self._store(speaker, None, True)
+
+    def finish(self) -> None:
+        """The recording ends here, the connection perhaps not: as `receive_eof` for both, without a word about it."""
+        self._store("C", None, False)
+        self._store("S", None, False)
+
+    def _store(self, speaker: Speaker, what: bytes | int | None, eof: bool) -> None:
+        if speaker not in self._ears:
+            raise ValueError(f"a speaker is C or S, not {speaker!r}")
+        self._inbox.append((speaker, what, eof))
+
+    @property
+    def stored(self) -> int:
+        """Octets received and not yet looked at."""
+        return sum([len(what) for _, what, _ in self._inbox if isinstance(what, bytes)])
+
+    def unfinished(self, speaker: Speaker) -> int | None:
+        """The offset at which the earliest thing that `speaker` has under way ends so far; None when nothing is under way.
+
+        Once `next_event` has given None, everything told of this speaker later ends there or behind.
+        """
+        return self._ears[speaker].unfinished
+
+    def unread(self, speaker: Speaker) -> int:
+        """Octets of `speaker` that belong to nothing that could be read: see `OpaqueSeen`."""
+        return self._ears[speaker].unread
+
+    def frames(self, speaker: Speaker) -> int:
+        """Frames of `speaker` that were cut so far."""
+        reader = self._ears[speaker].reader
+        return 0 if reader is None else reader.frames
+
+    def next_event(self) -> Observed | None:
+        """The next event; None when it needs more octets first."""
+        while not self._events:
+            speaker = self._at
+            if speaker is not None:
+                ear = self._ears[speaker]
+                cut = ear.cut()
+                if cut is not None:
+                    observed = self._checker.hear_plain(speaker, cut)
+                    if observed is not None:
+                        return observed
+                    known, header, size, octets, start, end = cut
+                    body = None if size is None else octets
+                    self._hear(
+                        speaker, Heard(start, end, Assembly(known.channel, 1, COMMAND, known.payload, header, body, start, end))
+                    )
+                    continue
+                heard = ear.next()
+                if ear.trace:
+                    self._frames(speaker, ear)
+                if heard is not None:
+                    self._hear(speaker, heard)
+                    continue
+                if ear.opaque and not ear.told:  # the first such octet is there; what depends on it accuses nobody
+                    ear.told = True
+                    self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen(ear.reason))
+                    self._lose(speaker)
+                if ear.ended and not self._awaits(ear):
+                    self._close(speaker)
+                self._at = None
+            elif self._inbox:
+                self._take(*self._inbox.popleft())
+            else:
+                return None
+        return self._events.popleft()
+
+    def next_alike(self, headers: Headers[T], head: int = 0) -> Transfers[T] | Answered | None:
+        """The next transfers, many at once, where they are like others before them, or what answers them.
+
+        None: ask `next_event`, which tells them one by one.  `headers` (see `read_headers`) reads headers; of each body `head`
+        octets are wanted.
+        """
+        if self._at is None and self._inbox and not self._events:
+            self._take(*self._inbox.popleft())
+        speaker = self._at
+        if speaker is None or self._events:
+            return None
+        heard = self._checker.next_alike(speaker, headers, head)
+        if heard is None and self._ears[speaker].rests:
+            self._at = None
+        return heard
+
+    def _family(self) -> str:
+        """The family of what is plugged in."""
+        return self._checker.FAMILY
+
+    def _reads(self, header: bytes) -> bool:
+        """Whether it is a protocol header of what is plugged in."""
+        return header in self._plugged.spellings
+
+    def _books(self, channel: int) -> ChannelWitness | None:
+        """What is kept of the session on a channel, behind what was handed out last, for those who ask anew each time."""
+        return self._checker.books(channel)
+
+    def read_headers(self, sift: Sift[T]) -> Headers[T]:
+        """What `next_alike` reads headers with."""
+        return Headers(self._reading, sift)
+
+    def events(self) -> Iterator[Observed]:
+        """What `next_event` gives, until there is nothing more."""
+        while (event := self.next_event()) is not None:
+            yield event
+
+    # What was fed.
+
+    def _take(self, speaker: Speaker, what: bytes | int | None, eof: bool) -> None:
+        ear = self._ears[speaker]
+        if ear.ended and what != b"":
+            return
+        self._at = speaker
+        self._heard_before[speaker] = ear.received
+        if isinstance(what, bytes):
+            ear.receive(what)
+        elif what is None:
+            ear.finish()
+            self._eof = eof
+        else:
+            at = ear.received
+            ear.lost(what)
+            self._lose(speaker)
+            self._say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
+
+    def _awaits(self, ear: Ear) -> bool:
+        """Whether one that has ended waits for the other to tell what is spoken; when both have, it is the first dialect."""
+        if ear.state != GUESSING:
+            return False
+        if self._ears["C"].ended and self._ears["S"].ended:
+            self._plug(self._plugged, False)
+        return True
+
+    def _close(self, speaker: Speaker) -> None:
+        """All that `speaker` said has been handed out."""
+        ear = self._ears[speaker]
+        end = ear.received
+        if ear.frameless:
+            if ear.heard:
+                self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen("no frame was found"))
+        elif ear.rest:
+            text = f"the last {ear.rest} octets belong to a frame that did not come whole"
+            self._say(speaker, end - ear.rest, end, Note("stream.cut", text))
+        if self._eof and self._dialect is not None:
+            self._checker.findings.speaker = speaker
+            self._checker.ended(speaker)
+            self._checker.flush(speaker, end, end)
+
+    def _say(self, speaker: Speaker, start: int, end: int, event: Observation) -> None:
+        self._events.append(Observed(speaker, start, end, event))
+
+    def _frames(self, speaker: Speaker, ear: Ear) -> None:
+        """Tells the frames that were cut."""
+        trace = None if ear.reader is None else ear.reader.trace
+        if trace:
+            for cut in trace:
+                self._say(speaker, cut[0], cut[0] + cut[1], self._checker.frame(cut))
+            trace.clear()
+
+    # What was heard.
+
+    def _hear(self, speaker: Speaker, heard: Heard) -> None:
+        start, end, thing = heard
+        ear = self._ears[speaker]
+        if ear.late and speaker not in self._late:
+            self._lose(speaker)
+        checker = self._checker
+        checker.shake(speaker in self._resuming or self._ears["C"].searching or self._ears["S"].searching)
+        findings = checker.findings
+        findings.speaker = speaker
+        findings.offset = start
+        if isinstance(thing, ProtocolHeader):
+            self._header(speaker, ear, thing)
+        elif isinstance(thing, Malformed):
+            if not checker.excuses(speaker, thing):
+                self._say(speaker, start, end, violation_of(speaker, thing))
+        elif isinstance(thing, Assembly):
+            checker.hear(speaker, thing)
+        else:
+            dialect = next(each for each in self._dialects if each.framing is thing)
+            kin = _kin(dialect, self._dialects)
+            names = " or ".join([dialect.name, *[each.name for each in kin if each.framing is not dialect.framing]])
+            text = f"heard from the middle: three frames in a row are those of {names}"
+            self._say(speaker, start, end, Note("framing", text))
+            self._plug(dialect)
+            self._checker.consider(kin)
+        self._checker.flush(speaker, start, end)
+        if speaker in self._resuming and not ear.searching:
+            if end > self._heard_before.get(speaker, 0):
+                self._resuming.discard(speaker)
+            self._checker.unsettle()  # the other side may have answered already
+
+    def _lose(self, speaker: Speaker) -> None:
+        self._late.add(speaker)
+        self._resuming.add(speaker)
+        self._checker.lost(speaker)
+
+    def _plug(self, dialect: Dialect[Codec], known: bool = True) -> None:
+        """What is spoken is known now, or taken for known."""
+        if known:
+            self._dialect = dialect
+        checker = self._checker
+        if dialect is not self._plugged:
+            self._plugged = dialect
+            checker = self._checker = dialect.checker(self.strict, self.limits, self._ears, self._events)
+            for who in sorted(self._late):
+                checker.lost("C" if who == "C" else "S")
+        for who, ear in self._ears.items():
+            if ear.plug(dialect.framing, checker.carries, who == "C" or dialect.handshake.greets):
+                self._inbox.appendleft((who, b"", False))
+
+    def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
+        end = len(header.octets)
+        client, dialect = self._client_header, self._dialect
+        if dialect is None:
+            dialect = next((each for each in self._dialects if header.octets in each.spellings), self._plugged)
+        if (unread := wording.why_unread(header, None if speaker == "C" else client, dialect)) is not None:
+            ear.be_opaque(unread, 0)
+            return
+        known = header.octets in dialect.spellings
+        self._say(speaker, 0, end, HeaderSeen(header.octets, header.version or (dialect.name if known else None)))
+        if known and self._dialect is None:
+            self._plug(dialect)
+        findings = self._checker.findings
+        findings.channel = None
+        findings.speaker = speaker
+        who = "client" if speaker == "C" else "server"
+        rule = "connection.protocol-header"
+        if known:
+            ear.read_frames()
+            if speaker == "C" or client is None or client.octets in dialect.spellings or client.version is None:
+                self._checker.header(speaker, True)
+            else:
+                self._checker.header(speaker, False)
+                findings.note(rule, mismatch(header.octets, client))
+        elif end < SIZE:
+            findings.note(rule, f"the {who} ends within its protocol header, after {end} octets")
+            ear.be_opaque("within a protocol header", end)
+        elif not header.amqp:
+            said = f"{header.name}: {header.octets.hex(' ')}"
+            text = f"the {who} does not begin with the name of the protocol"
+            if speaker == "C" or client is None or client.amqp:  # else it answers in the client's own protocol
+                findings.breach("connection.start.protocol-name", said, text, (dialect.header.hex(" "),))
+            ear.be_opaque(f"not AMQP ({header.name})", end)
+        else:
+            findings.note(rule, f"the {who} speaks {header.name} ({header.octets.hex(' ')})")
+            if header.version is not None:
+                ear.be_opaque(f"{header.name} is not read here", end)
+            else:  # qpidd serves some of them all the same
+                ear.doubt = f"behind the header of {header.name}"
+                ear.read_frames()
+            self._checker.header(speaker, speaker == "C")
+        if speaker == "C":
+            self._client_header = header
+
+    # Plain values.
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Where it stands, as plain values (None, bool, int, float, str, bytes and tuples of them) that `restore` takes.
+
+        LocalProtocolError as long as there are events to be taken.
+        """
+        if self._events or self._inbox or self._at is not None:
+            raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
+        for ear in self._ears.values():
+            ear.forget()
+        name, late = None if self._dialect is None else self._dialect.name, (self._late, self._resuming)
+        state = name, self.strict, late, self._eof, self._client_header, self._ears, self._checker.state(), self.limits
+        plugged = self._plugged.name if name is None else None
+        return dump((VERSION, plugged, *state), self._checker, self._dialects)
+
+    @classmethod
+    def restore(
+        cls, snapshot: tuple[object, ...], dialect: Dialect[Codec] | None = None, dialects: Sequence[Dialect[Codec]] = DIALECTS
+    ) -> Observer:
+        """An observer that goes on where `snapshot` was taken; `dialect` is needed when it was one that is not in `dialects`.
+
+        DecodeError when it is not a snapshot of an observer, or one of a version that this library does not read.
+        """
+        plugged, name = names_in(snapshot)
+        dialects = sorted(dialects, key=lambda each: each.name != plugged)
+        dialect = dialect or next((each for each in dialects if each.name == name), None)
+        if name is not None and dialect is None:
+            raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
+        made = cls(dialect, dialects=dialects)
+        _, strict, late, eof, client_header, ears, state, limits = load_state(
+            snapshot, made._checker, made._dialects, lambda class_code, code: made._checker.carries(class_code, code)
+        )
+        made = cls(dialect, strict, limits, dialects=dialects)
+        made._checker.consider(_kin(made._plugged, dialects))
+        made._checker.resume(state)
+        made._ears.update(ears)
+        made._eof, made._client_header = eof, client_header
+        made._late, made._resuming = late
+        return made
+
+
+def _kin(dialect: Dialect[Codec], dialects: Sequence[Dialect[Codec]]) -> list[Dialect[Codec]]:
+    """Others in which the same frames may be."""
+    return [each for each in dialects if each is not dialect and type(each.framing) is type(dialect.framing)]

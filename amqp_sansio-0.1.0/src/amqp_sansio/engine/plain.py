@@ -1,0 +1,166 @@
+"""Objects as plain values and back: for snapshots that can be stored, sent and compared.
+
+Only classes that are named to it are written or made; nothing else can come out of a snapshot, even a forged one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.kernel.machine import Table
+from amqp_sansio.kernel.picking import ById
+
+Plain = tuple[object, ...]
+
+_ATOMS: Final = (type(None), bool, int, float, str, bytes)
+
+
+def _names(kind: type) -> list[str]:
+    """The attributes of a class that says which ones it has; a compiled class says it in a word of its own."""
+    compiled: Sequence[str] | None = kind.__dict__.get("__mypyc_attrs__")
+    if compiled is not None:  # that of a generic class also lists `__dict__`, which its objects do not have
+        return [name for name in compiled if name != "__dict__"]
+    return [name for base in reversed(kind.__mro__) for name in base.__dict__.get("__slots__", ()) if name != "__weakref__"]
+
+
+class Dumper:
+    """Writes objects of `classes`, and tables of `tables` by their name.  What is callable is left out: see `Loader`.
+
+    What is `given` is written by its name only: the loader passes it again.
+    """
+
+    def __init__(self, classes: Mapping[str, type], given: Mapping[str, object] = MappingProxyType({})) -> None:
+        self._classes: Final = {kind: name for name, kind in classes.items()}
+        self._given: Final = {id(value): name for name, value in given.items()}
+        self._indices: dict[int, int] = {}
+        self._records: list[Plain] = []
+        self._kept: list[object] = []
+
+    def dump(self, root: object) -> Plain:
+        """The root and every object below it, each once."""
+        written = self._value(root)
+        return (written, tuple(self._records))
+
+    def _value(self, value: object) -> object:
+        if isinstance(value, _ATOMS) and type(value) in _ATOMS:
+            return value
+        if type(value) is tuple:
+            return ("tuple", *[self._value(item) for item in value])
+        if isinstance(value, list | deque):
+            return ("list" if isinstance(value, list) else "deque", *[self._value(item) for item in value])
+        if isinstance(value, set | frozenset):
+            return ("set", *sorted([self._value(item) for item in value], key=repr))
+        if isinstance(value, bytearray):
+            return ("bytearray", bytes(value))
+        if isinstance(value, dict):
+            items = [(self._value(key), self._value(item)) for key, item in value.items()]
+            return ("by id" if isinstance(value, ById) else "dict", *items)
+        if isinstance(value, Table):
+            return ("table", value.name)
+        if id(value) in self._given:
+            return ("given", self._given[id(value)])
+        name = self._classes.get(type(value))
+        if name is not None and isinstance(value, tuple):
+            return ("named", name, *[self._value(item) for item in value])
+        if name is None:
+            if callable(value):
+                return ("callable",)
+            raise TypeError(f"{type(value).__name__} is not a part of a snapshot")
+        index = self._indices.get(id(value))
+        if index is None:
+            index = self._indices[id(value)] = len(self._records)
+            self._records.append(())
+            self._kept.append(value)
+            fields = [(field, self._value(getattr(value, field))) for field in self._fields(value)]
+            self._records[index] = (name, *fields)
+        return ("object", index)
+
+    @staticmethod
+    def _fields(value: object) -> list[str]:
+        return _names(type(value)) or list(vars(value))
+
+
+class Loader:
+    """Makes the objects again.  Every callable becomes `callable_`.  DecodeError for what no Dumper has written."""
+
+    def __init__(
+        self,
+        classes: Mapping[str, type],
+        tables: Mapping[str, Table],
+        callable_: Callable[..., object] | None,
+        given: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
+        self._given: Final = given
+        self._classes: Final = classes
+        self._tables: Final = tables
+        self._callable: Final = callable_
+        self._records: Plain = ()
+        self._made: dict[int, object] = {}
+
+    def load(self, plain: Plain) -> object:
+        """The root."""
+        try:
+            root, records = plain
+            if not isinstance(records, tuple):
+                raise TypeError("records")
+            self._records = records
+            return self._value(root)
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
+            raise DecodeError("snapshot", 0, f"not a snapshot of this library: {error!r}") from error
+
+    def _value(self, value: object) -> object:
+        if not isinstance(value, tuple):
+            if type(value) not in _ATOMS:
+                raise TypeError(type(value).__name__)
+            return value
+        kind, *items = value
+        if kind == "object":
+            return self._object(items[0])
+        if kind == "table":
+            return self._tables[items[0]]
+        if kind == "callable":
+            return self._callable
+        if kind == "given":
+            return self._given[items[0]]
+        if kind in ("dict", "by id"):
+            by_key: dict[Any, object] = {} if kind == "dict" else ById()
+            for key, item in items:
+                by_key[self._value(key)] = self._value(item)
+            return by_key
+        made = [self._value(item) for item in items]
+        if kind == "tuple":
+            return tuple(made)
+        if kind == "named" and isinstance(made[0], str) and issubclass(self._classes[made[0]], tuple):
+            return tuple.__new__(self._classes[made[0]], made[1:])
+        if kind == "list":
+            return made
+        if kind == "deque":
+            return deque(made)
+        if kind == "set":
+            return set(made)
+        if kind == "bytearray" and isinstance(made[0], bytes):
+            return bytearray(made[0])
+        raise ValueError(f"kind {kind!r}")
+
+    def _object(self, index: object) -> object:
+        if not isinstance(index, int):
+            raise TypeError("index")
+        if index in self._made:
+            return self._made[index]
+        record = self._records[index]
+        if not isinstance(record, tuple):
+            raise TypeError("record")
+        name, *fields = record
+        kind = self._classes[name]
+        made: object = kind.__new__(kind)  # type: ignore[call-overload]  # object.__new__ is refused by compiled classes
+        self._made[index] = made
+        allowed = set(_names(kind))
+        for field, item in fields:
+            if allowed and field not in allowed:
+                raise KeyError(field)
+            object.__setattr__(made, field, self._value(item))
+        return made

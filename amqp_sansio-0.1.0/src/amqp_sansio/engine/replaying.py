@@ -1,0 +1,161 @@
+"""What a session says again that was attached anew: as much at a time as its connection has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.engine.breach import codes_of, violate
+from amqp_sansio.engine.transmit import say_exception
+from amqp_sansio.events import Origin
+from amqp_sansio.kernel.serials import TOP, MutableRangeSet, Range, RangeSet, serial_lt
+from amqp_sansio.spec import execution
+from amqp_sansio.spec import session as controls
+from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.wire.segments import frame_command
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.outbound import Outbound
+    from amqp_sansio.engine.session import Session
+    from amqp_sansio.engine.standing import Standing
+
+
+class Replaying:
+    """Goes through the ids that the other side expects: first those that never come, then those of the commands to say again.
+
+    Each costs the same whatever else is kept, and what is kept no more is passed over.
+    """
+
+    __slots__ = ("_gaps", "_ids")
+
+    def __init__(self, kept: MutableRangeSet, wanted: RangeSet) -> None:
+        spans: list[Range] = []
+        for low, high in wanted.ranges:
+            spans += [(low, high)] if low <= high else [(low, TOP), (0, high)]
+        self._gaps: Final = _gaps(kept, spans)
+        self._ids: Final = _ids(kept, spans)
+
+    def gap(self, most: int) -> RangeSet:
+        """The next ids that are expected and not kept, in at most so many ranges; none when all were named."""
+        return RangeSet(islice(self._gaps, most))
+
+    def next(self) -> int | None:
+        """The next id to say again; None when there is no other."""
+        return next(self._ids, None)
+
+
+def _gaps(kept: MutableRangeSet, spans: list[Range]) -> Iterator[Range]:
+    """The ranges of the spans that are not kept."""
+    for start, stop in spans:
+        while start <= stop:
+            low, high = kept.first_within(start, stop) or (stop + 1, stop)
+            if start < low:
+                yield start, low - 1
+            start = high + 1
+
+
+def _ids(kept: MutableRangeSet, spans: list[Range]) -> Iterator[int]:
+    """The ids of the spans that are kept, one by one."""
+    for start, stop in spans:
+        while start <= stop and (first := kept.first_within(start, stop)) is not None:
+            yield first[0]
+            start = first[0] + 1
+
+
+def resume(session: Session, ids: RangeSet, offset: int) -> None:
+    """The other side has told what it expects: begins to say again what it has not got."""
+    outbound = session._outbound
+    if not ids and not session.has_state:
+        session._timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
+        session._resumed(False)
+        return
+    if not ids:
+        _give_up(session, Origin.PEER, f"the {session.peer} has no state of this session: it is lost")
+        return
+    if serial_lt(outbound.next_id, ids.last):
+        violate(
+            session,
+            "session.expected.include-next-command",
+            f"session.expected {ids}",
+            (f"session.expected {RangeSet.of(outbound.next_id)}",),
+            ErrorCode.INVALID_ARGUMENT,
+            offset,
+            f"the next command was never sent: {outbound.next_id}",
+        )
+        return
+    wanted = outbound.wanted(ids)
+    missing = outbound.missing(wanted)
+    if missing:
+        text = f"the {session.peer} expects commands {missing}, which the {session.role} did not keep"
+        _give_up(session, Origin.LOCAL, text)
+        return
+    session._replaying = Replaying(outbound.kept.ids, outbound.ever(wanted))
+    go_on(session)
+
+
+def go_on(session: Session) -> None:
+    """Says again as much as there is room for; when that is all, the session is attached."""
+    replaying, channel, outbound = session._replaying, session._channel, session._outbound
+    assert replaying is not None
+    assert channel is not None
+    carrier = channel.carrier
+    size = carrier._max_frame_size
+    while carrier._has_room:
+        gap = replaying.gap((size - 18) // 8)
+        if gap:
+            channel.say(controls.Gap(gap))
+            continue
+        id = replaying.next()
+        if id is None:
+            _done(session)
+            return
+        if not _fits(session, outbound, id, size - 12):
+            _give_up(session, Origin.LOCAL, f"command {id} does not fit into the frames of this connection")
+            return
+        if outbound.position != id:
+            channel.say(controls.CommandPoint(id, 0))
+            outbound.point(id)
+        payload, header, body = outbound.kept[id]
+        for frame in frame_command(channel.number, payload, header, body, size, session.delivers):
+            carrier._write(frame)
+        outbound.position = (id + 1) & TOP
+    channel.channels.wait_for_room(session)
+
+
+def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> bool:
+    """A command came before the session is attached: whether it can wait until then, as far as its octets go."""
+    session._held_octets += len(payload) + len(header or b"") + len(body or b"")
+    most = session.limits.early_octets
+    if session._held_octets <= most:
+        return True
+    said = session._layout.verb_of("command", *codes_of(payload))
+    text = f"{session._held_octets} octets of commands came before all that was in doubt was said again"
+    legal = ("session.expected", f"at most {most} octets of commands before")
+    violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text)
+    return False
+
+
+def _fits(session: Standing, outbound: Outbound, id: int, room: int) -> bool:
+    """Whether a command goes into frames with so much room each: only deliveries may have their headers cut."""
+    payload, header, _ = outbound.kept[id]
+    return len(payload) <= room and (len(header or b"") <= room or session.delivers)
+
+
+def _done(session: Session) -> None:
+    session._replaying = None
+    session._resumed()
+    session._inbound.due = bool(session._inbound.known)
+    if session._inbound.due:
+        session._touch()
+
+
+def _give_up(session: Session, origin: Origin, text: str) -> None:
+    """The session cannot be resumed and is over.  A client hears why: session.detach has neither code nor text."""
+    if session.role == "server":
+        description = f"session cannot be resumed: {text}"
+        say_exception(session, execution.Exception_(ErrorCode.ILLEGAL_STATE, description=description))
+    else:
+        assert session._channel is not None
+        session._channel.say(controls.Detach(session.name))
+    session._leave(origin, None, text, ended=True)

@@ -1,0 +1,63 @@
+"""AMQPLAIN: a name and a password as they are, in a field table without its size (RabbitMQ's and Qpid's, in 0-8 to 0-9-1)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from amqp_sansio.config import Accepted, Challenge, ClientExchange, Deferred, Rejected, ServerExchange
+from amqp_sansio.engine.sasl.plain import Check, OneMessage, judged
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.wire.layouts.profiles import PROFILES
+from amqp_sansio.wire.octets import put_u32
+
+NAME: Final = "AMQPLAIN"
+_TABLES: Final = PROFILES["rabbitmq"]
+_SIZE: Final = 4
+
+
+class _Server(ServerExchange):
+    def __init__(self, verify: Check, slow: bool, known: Check | None) -> None:
+        self._verify: Final = verify
+        self._slow: Final = slow
+        self._known: Final = known
+
+    def step(self, response: bytes | None) -> Challenge | Accepted | Rejected | Deferred:
+        if not response:
+            return Rejected("an AMQPLAIN response has a login and a password")
+        try:
+            table, _ = _TABLES.read(put_u32(len(response)) + response, 0, len(response) + _SIZE)
+        except AmqpError:  # its text may quote what was said
+            return Rejected("an AMQPLAIN response is a field table without its size")
+        username, password = table.get("LOGIN"), table.get("PASSWORD")
+        if not isinstance(username, str) or not isinstance(password, str):
+            return Rejected("an AMQPLAIN response has a login and a password, texts in UTF-8")
+        return judged(self._verify, self._slow, self._known, username, password)
+
+
+@attrs.frozen
+class AmqPlain:
+    """The client's half."""
+
+    username: str = attrs.field()
+    password: str = attrs.field(repr=False)
+    name: str = attrs.field(default=NAME, init=False)
+
+    def start(self) -> ClientExchange:
+        """A new exchange."""
+        return OneMessage(NAME, _TABLES.write({"LOGIN": self.username, "PASSWORD": self.password})[_SIZE:])
+
+
+@attrs.frozen
+class AmqPlainServer:
+    """The server's half, with the `verify`, `slow` and `known` of `PlainServer`."""
+
+    verify: Check
+    slow: bool = False
+    known: Check | None = None
+    name: str = attrs.field(default=NAME, init=False)
+
+    def start(self) -> ServerExchange:
+        """A new exchange."""
+        return _Server(self.verify, self.slow, self.known)

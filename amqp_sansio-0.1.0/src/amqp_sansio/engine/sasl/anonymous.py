@@ -1,0 +1,54 @@
+"""ANONYMOUS (RFC 4505): nobody in particular, with an optional trace."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from amqp_sansio.config import Accepted, ClientExchange, Rejected, ServerExchange
+
+NAME: Final = "ANONYMOUS"
+
+
+class _Client(ClientExchange):
+    def __init__(self, trace: bytes) -> None:
+        self._trace: Final = trace
+
+    @property
+    def done(self) -> bool:
+        return True
+
+    def initial(self) -> bytes | None:
+        return self._trace
+
+    def step(self, challenge: bytes) -> bytes:
+        return b""  # some servers ask again although there is nothing to say
+
+
+class _Server(ServerExchange):
+    def step(self, response: bytes | None) -> Accepted | Rejected:
+        return Accepted("")
+
+
+@attrs.frozen
+class Anonymous:
+    """The client's half.  `trace` may tell the server's log who this is; nobody verifies it."""
+
+    trace: str = ""
+    name: str = attrs.field(default=NAME, init=False)
+
+    def start(self) -> ClientExchange:
+        """A new exchange."""
+        return _Client(self.trace.encode())
+
+
+@attrs.frozen
+class AnonymousServer:
+    """The server's half: everybody is let in as ""."""
+
+    name: str = attrs.field(default=NAME, init=False)
+
+    def start(self) -> ServerExchange:
+        """A new exchange."""
+        return _Server()

@@ -1,0 +1,50 @@
+"""EXTERNAL (RFC 4422 appendix A): something outside has proved the identity, such as a TLS certificate."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, ServerExchange
+from amqp_sansio.engine.sasl.plain import OneMessage
+
+NAME: Final = "EXTERNAL"
+
+
+class _Server(ServerExchange):
+    def __init__(self, identity: str | None) -> None:
+        self._identity: Final = identity
+
+    def step(self, response: bytes | None) -> Challenge | Accepted | Rejected:
+        if response is None:
+            return Challenge(b"")
+        if self._identity is None:
+            return Rejected("nothing was proved outside")
+        if response not in (b"", self._identity.encode()):
+            return Rejected("nobody may act for somebody else")
+        return Accepted(self._identity)
+
+
+@attrs.frozen
+class External:
+    """The client's half.  `authorize` is whom to act as; "" is the proved identity."""
+
+    authorize: str = ""
+    name: str = attrs.field(default=NAME, init=False)
+
+    def start(self) -> ClientExchange:
+        """A new exchange."""
+        return OneMessage(NAME, self.authorize.encode())
+
+
+@attrs.frozen
+class ExternalServer:
+    """The server's half.  `identity` is who the transport proved the client to be (None: nobody), known to the embedder."""
+
+    identity: str | None
+    name: str = attrs.field(default=NAME, init=False)
+
+    def start(self) -> ServerExchange:
+        """A new exchange."""
+        return _Server(self.identity)

@@ -1,0 +1,200 @@
+"""SCRAM-SHA-1 (RFC 5802) and SCRAM-SHA-256 (RFC 7677), by the library `scramp` (extra [scram]).
+
+A nonce is drawn inside scramp, from the operating system, unless the caller gives one: the only randomness there is.  The
+server's final message travels as one more challenge and is answered with nothing, since 0-10 has no outcome to carry it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Final, Literal, Protocol, TypeAlias
+
+import attrs
+
+from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
+from amqp_sansio.limits import USERNAME_OCTETS
+
+_SALT: Final = 16
+"""Octets of a made-up salt."""
+
+ScramName: TypeAlias = Literal["SCRAM-SHA-1", "SCRAM-SHA-256"]
+ScramSecret: TypeAlias = tuple[bytes, bytes, bytes, int]
+"""Salt, stored key, server key and iteration count, as `scram_secret` makes them."""
+
+
+class _ScrampClient(Protocol):
+    def get_client_first(self) -> str: ...
+    def set_server_first(self, message: str) -> None: ...
+    def get_client_final(self) -> str: ...
+    def set_server_final(self, message: str) -> None: ...
+
+
+class _ScrampServer(Protocol):
+    def set_client_first(self, message: str) -> None: ...
+    def get_server_first(self) -> str: ...
+    def set_client_final(self, message: str) -> None: ...
+    def get_server_final(self) -> str: ...
+
+
+def _scramp() -> ModuleType:
+    try:
+        return import_module("scramp")
+    except ImportError as error:
+        raise ImportError("SCRAM needs the extra [scram]: pip install 'amqp-sansio[scram]'") from error
+
+
+def scram_secret(password: str, mechanism: ScramName = "SCRAM-SHA-256", *, salt: bytes, iterations: int = 4096) -> ScramSecret:
+    """What a server keeps instead of a password.  `salt` is at least 12 octets, different for each user."""
+    made = _scramp().ScramMechanism(mechanism).make_auth_info(password, iteration_count=iterations, salt=salt)
+    octets, stored_key, server_key, count = made
+    return octets, stored_key, server_key, count
+
+
+def made_up_secret(key: bytes, username: str, mechanism: ScramName, iterations: int) -> ScramSecret:
+    """What stands for the secret of a user who does not exist: the same for the same key and name, and no password is right.
+
+    A client that asks for the salt of a name cannot tell it from that of a user.
+    """
+
+    def derived(purpose: bytes) -> bytes:
+        return hmac.digest(key, purpose + b"\0" + username.encode("utf-8", "surrogatepass"), digest)
+
+    digest = "sha1" if mechanism == "SCRAM-SHA-1" else "sha256"
+    return derived(b"salt")[:_SALT], derived(b"stored key"), derived(b"server key"), iterations
+
+
+class _Client(ClientExchange):
+    def __init__(self, scramp: ModuleType, client: _ScrampClient, max_iterations: int) -> None:
+        self._max_iterations: Final = max_iterations
+        self._error: Final[type[Exception]] = scramp.ScramException
+        self._client: Final = client
+        self._round = 0
+
+    @property
+    def done(self) -> bool:
+        return self._round == 2
+
+    def initial(self) -> bytes | None:
+        return self._client.get_client_first().encode()
+
+    def step(self, challenge: bytes) -> bytes:
+        try:
+            text = challenge.decode()
+            if self._round == 0:
+                self._check_iterations(text)
+                self._client.set_server_first(text)
+                answer = self._client.get_client_final().encode()
+            elif self._round == 1:
+                self._client.set_server_final(text)
+                answer = b""
+            else:
+                raise SaslError("SCRAM has two challenges")
+        except (self._error, UnicodeDecodeError):
+            # Not the library's own text: it may quote what was said.
+            raise SaslError("the server's SCRAM message is not valid, or it does not know the password") from None
+        self._round += 1
+        return answer
+
+    def _check_iterations(self, server_first: str) -> None:
+        """Each iteration costs us about a microsecond: the server may not ask for as many as it likes."""
+        count = server_first.rpartition(",i=")[2].partition(",")[0]
+        if len(count) > 9 or (count.isdecimal() and int(count) > self._max_iterations):
+            raise SaslError(f"the server asks for more than {self._max_iterations} iterations")
+
+
+class _Server(ServerExchange):
+    def __init__(
+        self, scramp: ModuleType, mechanism: ScramName, secret: Callable[[str], ScramSecret], nonce: str | None
+    ) -> None:
+        self._error: Final[type[Exception]] = scramp.ScramException
+        self._secret: Final = secret
+        self._username = ""
+        self._round = 0
+        self._server: Final[_ScrampServer] = scramp.ScramMechanism(mechanism).make_server(self._look_up, s_nonce=nonce)
+
+    def _look_up(self, username: str) -> ScramSecret:
+        if len(username.encode("utf-8", "surrogatepass")) > USERNAME_OCTETS:
+            raise SaslError(f"a name of more than {USERNAME_OCTETS} octets")
+        self._username = username
+        return self._secret(username)
+
+    def step(self, response: bytes | None) -> Challenge | Accepted | Rejected:
+        if response is None:
+            return Challenge(b"") if self._round == 0 else Rejected("a SCRAM response is missing")
+        try:
+            text = response.decode()
+            if self._round == 0:
+                self._server.set_client_first(text)
+                verdict: Challenge | Accepted = Challenge(self._server.get_server_first().encode())
+            elif self._round == 1:
+                self._server.set_client_final(text)
+                verdict = Challenge(self._server.get_server_final().encode())
+            elif response:
+                return Rejected("the answer to the server's final SCRAM message is empty")
+            else:
+                verdict = Accepted(self._username)
+        except (self._error, UnicodeDecodeError):
+            return Rejected("wrong name or password, or a SCRAM message that is not valid")
+        self._round += 1
+        return verdict
+
+
+@attrs.frozen
+class Scram:
+    """The client's half.
+
+    `nonce()` gives printable ASCII without commas that was never used before; None: scramp draws it.  `max_iterations` is the
+    most that the server may ask for, of about a microsecond each.
+    """
+
+    username: str = attrs.field()
+    password: str = attrs.field(repr=False)
+    name: ScramName = "SCRAM-SHA-256"
+    nonce: Callable[[], str] | None = None
+    max_iterations: int = 1_000_000
+
+    def start(self) -> ClientExchange:
+        """A new exchange.  Raises ImportError, naming the extra, when scramp is missing; SaslError for a name it refuses."""
+        scramp = _scramp()
+        nonce = None if self.nonce is None else self.nonce()
+        try:
+            return _Client(
+                scramp, scramp.ScramClient([self.name], self.username, self.password, c_nonce=nonce), self.max_iterations
+            )
+        except scramp.ScramException:
+            raise SaslError("the name, the password or the nonce cannot be said in SCRAM") from None
+
+
+@attrs.frozen
+class ScramServer:
+    """The server's half.
+
+    `secret(username)` is what `scram_secret` made of the password, None for an unknown user; names have at most
+    `limits.USERNAME_OCTETS`.  `nonce` as for `Scram`.
+
+    An unknown user gets a made-up salt, always the same for a name, and the `iterations` of the others: nobody learns who
+    exists.  It is made with `key`, which nobody else knows; with b"" one is drawn for this object, and the
+    salts are others after a restart.
+    """
+
+    secret: Callable[[str], ScramSecret | None]
+    name: ScramName = "SCRAM-SHA-256"
+    nonce: Callable[[], str] | None = None
+    key: bytes = attrs.field(default=b"", repr=False)
+    iterations: int = 4096
+    _drawn: list[bytes] = attrs.field(factory=list, init=False, repr=False, eq=False)
+
+    def start(self) -> ServerExchange:
+        """A new exchange.  Raises ImportError, naming the extra, when scramp is missing."""
+        return _Server(_scramp(), self.name, self._secret_of, None if self.nonce is None else self.nonce())
+
+    def _secret_of(self, username: str) -> ScramSecret:
+        secret = self.secret(username)
+        if secret is None:
+            if not self.key and not self._drawn:
+                self._drawn.append(_scramp().ScramMechanism(self.name).make_auth_info("a new salt")[0])
+            secret = made_up_secret(self.key or self._drawn[0], username, self.name, self.iterations)
+        return secret

@@ -1,0 +1,119 @@
+"""Files that one side stages at the other: rows of `tables.file`, and which files and sizes they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from amqp_sansio.engine.objection import Objection, machine_in, refused, some
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.spec import file
+from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.tables.file import OPEN, OPEN_OK, STAGE, STAGING
+
+_SIZE: Final = "file.open.content-size.content-size"
+_OFFSET: Final = "file.open-ok.staged-size.behavior"
+_WAITS: Final = {
+    OPEN: "another file is being staged, and the answers do not say which file they are about",
+    OPEN_OK: "no file.open waits for this answer",
+    STAGE: "no file.open-ok has said where to begin",
+}
+
+
+class Staging:
+    """What `sender` stages.  `most` identifiers are remembered; when there were more, nobody is held to having staged one."""
+
+    __slots__ = ("_forgot", "_machine", "_most", "_offset", "_sender", "_size", "_sizes")
+
+    def __init__(self, sender: str, most: int, late: bool) -> None:
+        self._sender: Final = sender
+        self._most: Final = most
+        table = STAGING[sender]
+        self._machine = Machine.unknown(table) if late else Machine(table)
+        self._size: int | None = None
+        self._offset: int | None = None
+        self._sizes: dict[str, int | None] = {}
+        self._forgot = late
+
+    @property
+    def state(self) -> str:
+        """Where the staging stands."""
+        return self._machine.state
+
+    def size(self, identifier: str) -> int | None:
+        """Octets of a file that was opened; None when that is not known."""
+        return self._sizes.get(identifier)
+
+    def check(self, speaker: str, command: file.Open | file.OpenOk | file.Stage, octets: int | None) -> Objection | None:
+        """What is wrong with a word of the staging; `octets` of content, None when that is not known."""
+        verb = command.VERB
+        refusal = refused(self._machine, speaker, verb)
+        if refusal is not None:
+            return Objection(verb, verb, refusal.legal_for(speaker), ErrorCode.ILLEGAL_STATE, _WAITS[verb])
+        if isinstance(command, file.OpenOk):
+            have, size = command.staged_size, self._size
+            if have is not None and size is not None and have > size:
+                said, legal, text = f"{verb} with {have}", (f"{verb} with 0 to {size}",), f"the file has {size} octets"
+                return Objection(_OFFSET, said, legal, ErrorCode.INVALID_ARGUMENT, text)
+        elif isinstance(command, file.Stage) and octets is not None and self._size is not None and self._offset is not None:
+            rest = self._size - self._offset
+            if octets != rest:
+                text = f"{self._size} octets were announced, of which {self._offset} were staged before"
+                rule = _OFFSET if self._offset else _SIZE
+                said, legal = f"{verb} with {octets} octets", (f"{verb} with {rest} octets",)
+                return Objection(rule, said, legal, ErrorCode.INVALID_ARGUMENT, text)
+        return None
+
+    def check_use(self, verb: str, identifier: str) -> Objection | None:
+        """What speaks against naming a file in publish or deliver: it was not opened within our hearing.
+
+        A staging area may outlive sessions, so that nobody can be sure.
+        """
+        if self._forgot or (identifier in self._sizes and self._machine.can(self._sender, verb)):
+            return None
+        legal = (*[f"{verb} of {name}" for name in some(self._sizes)], OPEN)
+        text = "no such file was staged in this session"
+        return Objection(f"{verb}.identifier", f"{verb} of {identifier!r:.80}", legal, ErrorCode.ILLEGAL_STATE, text, False)
+
+    def step(self, speaker: str, command: file.Open | file.OpenOk | file.Stage) -> None:
+        """A word of the staging was sent."""
+        self._machine.step(speaker, command.VERB)
+        if isinstance(command, file.Open):
+            self._size, self._offset = command.content_size, None
+            identifier = command.identifier or ""
+            self._sizes.pop(identifier, None)
+            if len(self._sizes) >= self._most:
+                self._forgot = True
+                del self._sizes[next(iter(self._sizes))]
+            self._sizes[identifier] = command.content_size
+        elif isinstance(command, file.OpenOk):
+            self._offset = command.staged_size or 0
+        else:
+            self._size = self._offset = None
+
+    def forget(self) -> None:
+        """Something was lost."""
+        self._machine.forget()
+        self._size = self._offset = None
+        self._sizes.clear()
+        self._forgot = True
+
+    def snapshot(self) -> dict[str, object]:
+        """As a plain value."""
+        return {
+            "states": self._machine.states,
+            "size": self._size,
+            "offset": self._offset,
+            "files": tuple(self._sizes.items()),
+            "forgot": self._forgot,
+        }
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        machine_in(self._machine, snapshot["states"])
+        numbers = snapshot["size"], snapshot["offset"], *[size for _, size in snapshot["files"]]
+        if [number for number in numbers if number is not None and type(number) is not int]:
+            raise TypeError("size")
+        self._size, self._offset = numbers[:2]
+        self._sizes.update(snapshot["files"])
+        self._forgot = bool(snapshot["forgot"])

@@ -1,0 +1,325 @@
+"""Where a session stands: what it remembers of both halves, and what the engine asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+
+from amqp_sansio.config import DEFAULT_PROFILE, Profile
+from amqp_sansio.engine import feedback
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.contents import Contents
+from amqp_sansio.engine.inbound import Inbound
+from amqp_sansio.engine.outbound import Outbound
+from amqp_sansio.engine.results import Results
+from amqp_sansio.engine.subscription import Subscriber, Subscription
+from amqp_sansio.errors import ConnectionClosedError, EncodeError, SessionDetachedError
+from amqp_sansio.events import Event
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import TOP, RangeSet, serial_lt, whole
+from amqp_sansio.ledger.credit import Credit, CreditBook
+from amqp_sansio.ledger.demarcation import Demarcation
+from amqp_sansio.ledger.transfers import Completed, Transfers
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.tables.endpoint import COMMAND, ENDPOINT
+from amqp_sansio.wire.layouts.layout import Layout
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.carrier import Carrier
+    from amqp_sansio.engine.channel import Channel
+    from amqp_sansio.engine.replaying import Replaying
+
+State: TypeAlias = Literal["detached", "attaching", "resuming", "attached", "refused", "detaching", "ended"]
+"""Where a session stands: the states of `tables.endpoint`, which says what each means."""
+
+
+def name_of(name: object) -> bytes:
+    """The name of a session, which callers may have given anything for: octets, or text, which is UTF-8.  EncodeError."""
+    try:
+        octets = name.encode() if isinstance(name, str) else memoryview(name).tobytes()  # type: ignore[arg-type]  # or TypeError
+    except (TypeError, ValueError):
+        raise EncodeError("session.name", f"takes octets or text, not {type(name).__name__} {name!r:.40}") from None
+    if len(octets) > 0xFFFF:
+        raise EncodeError("session.name", f"at most 65535 octets, not {len(octets)}")
+    return octets
+
+
+def check_seconds(seconds: object) -> None:
+    """EncodeError for what is no lifetime of a detached session."""
+    if seconds is not None and not whole(seconds):
+        raise EncodeError("session.timeout", f"takes 0 to {TOP} seconds, or None for ever, not {seconds!r:.40}")
+
+
+class Standing:
+    """What is under `Session`: its memory, without the verbs.
+
+    The rest of the engine reads and steps it; a caller has no business here but to look.
+    """
+
+    def __init__(
+        self,
+        name: bytes,
+        role: Role,
+        *,
+        timeout: int | None = 0,
+        max_timeout: int | None = 0,
+        profile: Profile = DEFAULT_PROFILE,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        """`timeout`: how long the session is to live while detached; a client asks the server for as much when it is not 0.
+        `max_timeout`: the most that we grant when the other side asks.  Seconds; None for ever, 0 not at all."""
+        name = name_of(name)
+        for seconds in (timeout, max_timeout):
+            check_seconds(seconds)
+        self.name: Final = name
+        self.role: Final[Role] = role
+        self.peer: Final[Role] = "server" if role == "client" else "client"
+        self.profile: Final = profile
+        self.limits: Final = limits
+        self._timeout = timeout
+        self._wanted = timeout
+        """How long we want it to live while detached: what the other side grants may be less."""
+        self._max_timeout = timeout if role == "client" and max_timeout == 0 else max_timeout
+        self._endpoint: Final = Machine(ENDPOINT[role])
+        self._state: State = "detached"
+        """The state of `_endpoint`; this and the next two are set by its steps alone."""
+        self._hears = False
+        """Whether what the other side says on the channel counts."""
+        self._speaks = False
+        """Whether the session, as far as it is concerned, may send commands."""
+        self._cause = "not attached yet"
+        self._channel: Channel | None = None
+        self._attachments = 0
+        """How often attach was sent or accepted."""
+        self._established = False
+        """Whether it was ever attached: then the other side may have state of it."""
+        self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role)
+        self._inbound: Final = Inbound(self.peer)
+        self._results: Final = Results()
+        self._transfers: Final[Transfers[Subscription]] = Transfers()
+        self._demarcation = Demarcation()
+        """What the client says of transactions, whichever side we are."""
+        self._subscriptions: Final[dict[str, Subscription]] = {}
+        self._subscribers: Final[dict[str, Subscriber]] = {}
+        self._withdrawals: Final[dict[int, Subscription]] = {}
+        """Our message.stop, flush and cancel that the other side has not completed yet: whose credit they take back."""
+        self._completed_withdrawals: Final[list[int]] = []
+        """Those that it has completed, while messages from before may still come."""
+        self._resumed_at: int | None = None
+        """The id of our first command since the session was resumed, until the other side has completed one from there on."""
+        self._unreported: Final[dict[CreditBook, None]] = {}
+        """Books with completions that we have not reported to the other side."""
+        self._subscriber_flushes: Final[dict[int, Subscriber]] = {}
+        self._windows: Final[dict[int, tuple[Subscriber, int, int]]] = {}
+        """Deliveries in window mode that are not completed: whose, their octets, and `Flow.switches` at that time."""
+        self._replenished: Final[dict[Subscriber, None]] = {}
+        """Whose window the last completions gave something back to."""
+        self._producer: Credit | None = None
+        """What the other side lets us publish, in messages; None as long as it never throttled us."""
+        self._throttle: Credit | None = None
+        """What we let the other side publish; None as long as we never throttled it."""
+        self._contents: Contents | None = None
+        """Files and streams; None as long as nobody spoke of them."""
+        self._timeout_known = False
+        self._held: list[Event] = []
+        """Events of commands that came while the session was resuming."""
+        self._held_octets = 0
+        """Of those commands."""
+        self._replaying: Replaying | None = None
+        """What is left to say again before the session is attached."""
+        self._touched = False
+        self._detached_at: float | None = None
+        self._command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
+        self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
+            profile.completion == "default" and role == "client"
+        )
+        self._minds_headers = False
+        """Whether the connection that carries it now reads header structs on receipt, or otherwise than by default."""
+        self.counts_headers: Final = profile.octets != "body"
+        self.charges_headers: Final = profile.strict and self.counts_headers
+        """Whether a server is held to its credit in octets of headers too, which Broker-J does not count."""
+        self.delivers: Final = role == "server"
+
+    @property
+    def in_doubt(self) -> RangeSet:
+        """Our commands that were sent and of which the other side has not said that they are complete."""
+        return self._outbound.outstanding.freeze()
+
+    @property
+    def resumable(self) -> bool:
+        """Whether it may be attached again after a loss of its transport."""
+        return self.state != "ended" and self._timeout != 0
+
+    @property
+    def has_state(self) -> bool:
+        """Whether anything was ever said in either half."""
+        return self._outbound.begun or self._inbound.begun
+
+    @property
+    def _carrier(self) -> Carrier:
+        """The connection underneath; only while there is a channel."""
+        assert self._channel is not None
+        return self._channel.carrier
+
+    @property
+    def _layout(self) -> Layout:
+        """Encodes methods; only while there is a channel."""
+        assert self._channel is not None
+        return self._channel.layout
+
+    @property
+    def state(self) -> State:
+        """Where the session stands: see `State`."""
+        return self._state
+
+    @property
+    def timeout(self) -> int | None:
+        """Seconds that it lives while detached (None: for ever): what we want until somebody grants something else."""
+        return self._timeout
+
+    @property
+    def cause(self) -> str:
+        """Why it cannot send now; "" when it can."""
+        return self._cause
+
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]:
+        """What we subscribed to, by destination."""
+        return MappingProxyType(self._subscriptions)
+
+    @property
+    def subscribers(self) -> Mapping[str, Subscriber]:
+        """Who at the other side subscribed to us, by destination."""
+        return MappingProxyType(self._subscribers)
+
+    def _may(self, verb: str) -> bool:
+        """Whether we may say this word of `tables.endpoint` now."""
+        return self._endpoint.can(self.role, verb)
+
+    def _step(self, speaker: str, verb: str) -> None:
+        """`speaker` says a word of `tables.endpoint`, which is legal now."""
+        endpoint = self._endpoint
+        refusal = endpoint.step(speaker, verb)
+        assert refusal is None, refusal
+        self._state = cast(State, endpoint.state)
+        self._hears = endpoint.can(self.peer, COMMAND)
+        self._speaks = endpoint.can(self.role, COMMAND)
+
+    def check_speak(self, said: str) -> None:
+        """SessionDetachedError or ConnectionClosedError unless it may send commands now."""
+        if not self._speaks:
+            raise SessionDetachedError(said, self.name, self._cause)
+        self.check_open(said)
+
+    def _flush_pending(self) -> None:
+        """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
+        self._touched = False
+        if self._state in ("attached", "resuming") and self._channel is not None:
+            feedback.tell(self)
+
+    def _touch(self) -> None:
+        """There is something to write before the next octets are taken."""
+        if not self._touched and self._channel is not None:
+            self._touched = True
+            self._channel.channels.touch(self)
+
+    def _withdraw(self, completed: RangeSet) -> None:
+        """The other side has completed these commands of ours: what stop, flush and cancel among them take back is gone.
+
+        A server that resumes the session tells what it has completed before it sends the messages again that were lost on the
+        way.  Only what it completes of later commands comes behind those.
+        """
+        for id in pick(completed, self._withdrawals):
+            self._withdrawals[id]._book.end_flush(id)
+            self._completed_withdrawals.append(id)
+        if self._resumed_at is not None and serial_lt(completed.last, self._resumed_at):
+            return
+        self._resumed_at = None
+        for id in self._completed_withdrawals:
+            self._withdrawn(id)
+        self._completed_withdrawals.clear()
+
+    def _withdrawn(self, id: int) -> None:
+        subscription = self._withdrawals.pop(id)
+        subscription._book.carried_out(id)
+        current = self._subscriptions.get(subscription.destination)
+        if current is not subscription:
+            if current is not None:
+                current._book.carried_out(id)
+        elif subscription._cancel_id == id:
+            del self._subscriptions[subscription.destination]
+            if self._channel is not None:
+                self._channel.channels.unlearn()
+
+    def _complete_now(self, ids: RangeSet) -> None:
+        """Completes incomplete commands of the other side, and what hangs on them."""
+        self._inbound.complete(ids)
+        self._results.completed(ids)
+        self._give_back(self._transfers.complete(ids))
+        for id in pick(ids, self._subscriber_flushes):
+            self._subscriber_flushes.pop(id)._book.end_flush(id)
+        self._touch()
+
+    def _give_back(self, given: Completed[Subscription]) -> None:
+        """Deliveries are completed: windows move."""
+        for subscription, sums in given.items():
+            subscription._complete(*sums)
+
+    def _complete_one(self, id: int) -> None:
+        """Completes one incomplete command of the other side, whose result was sent if it has one: `complete` unchecked."""
+        inbound = self._inbound
+        if id in self._transfers.deliveries or id in self._subscriber_flushes or inbound.skipped:
+            self._complete_now(RangeSet.of(id))
+            return
+        self._results.owed.pop(id, None)
+        inbound.outstanding.discard_id(id)
+        if inbound.confirmed.lows:
+            inbound.confirmed.discard_id(id)
+        inbound.add_completed(id)
+        if inbound.sync_count:
+            inbound.settle_syncs()
+        inbound.due = True
+        self._touch()
+
+    def codes_of(self, id: int | None) -> tuple[int | None, int | None]:
+        """Class code and code of a command of the other side that is under way."""
+        if id is None:
+            return None, None
+        owed = self._results.owed.get(id)
+        if owed is not None:
+            return owed.class_code, owed.code
+        if id in self._inbound.outstanding:
+            return 4, 1
+        return None, None
+
+    def _emit(self, event: Event) -> None:
+        """Hands an event to the connection."""
+        self._carrier._emit(event)
+
+    def _emit_command(self, event: Event) -> None:
+        """Hands on what a command of the other side became: behind SessionAttached, for nothing can be answered before."""
+        if self.state == "resuming":
+            self._held.append(event)
+        else:
+            self._carrier._emit(event)
+
+    def _emit_held(self) -> None:
+        """The commands that came while the session was resuming, in order."""
+        held, self._held, self._held_octets = self._held, [], 0
+        for event in held:
+            self._carrier._emit(event)
+
+    def check_open(self, said: str) -> None:
+        """ConnectionClosedError while the connection closes."""
+        assert self._channel is not None
+        cause = self._channel.carrier._closed_cause
+        if cause is not None:
+            raise ConnectionClosedError(said, cause)
+
+    @property
+    def legal(self) -> tuple[str, ...]:
+        """What a caller may say now."""
+        prefix = f"{self.role}:"
+        return tuple([word.removeprefix(prefix) for word in self._endpoint.legal if word.startswith(prefix)])

@@ -1,0 +1,407 @@
+"""Two-phase commit over several brokers: which broker to ask what next, and the outcome.  No I/O, and no connection.
+
+`take` hands out what is to be done: an `Ask` for a participant, or once a `Decide`, which is to be made durable.  The answers
+come back through `hear` (events of the participant's session), `answered`, `recovered` and `durable`.  No commit is handed out
+before `durable` was called.  Where no decision was stored the transaction counts as rolled back (presumed abort), so that
+nothing but the decision to commit has to be stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, Final, Literal, TypeAlias
+
+from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
+from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, TransactionOutcome
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.ledger.demarcation import key_in, key_of
+from amqp_sansio.spec import dtx
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import ErrorCode, XaStatus
+from amqp_sansio.tables import two_phase as rows
+
+Course: TypeAlias = Literal["voting", "alone", "deciding", "committing", "rolling back"]
+
+VERSION: Final = 1
+"""Of the shape of a snapshot."""
+
+
+class Decision(Value):
+    """The decision to commit these branches: participant and xid each.  What must be durable before any is committed."""
+
+    __slots__ = ("branches",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("branches",)
+    __match_args__ = ("branches",)
+
+    def __init__(self, branches: tuple[tuple[str, dtx.Xid], ...]) -> None:
+        self.branches: Final = branches
+
+    @property
+    def plain(self) -> tuple[tuple[str, int, bytes, bytes], ...]:
+        """As a plain value: participant, format, global id and branch id of each.  See `of`."""
+        return tuple([(name, *key_of(xid)) for name, xid in self.branches])
+
+    @classmethod
+    def of(cls, plain: Iterable[Iterable[object]]) -> Decision:
+        """The decision of a plain value.  DecodeError for what `plain` has not made."""
+        try:
+            return cls(tuple([(_text(name), _xid((form, g, b))) for name, form, g, b in plain]))
+        except (TypeError, ValueError) as why:
+            raise DecodeError("decision", 0, f"not a decision: {why}") from None
+
+
+class Ask(Value):
+    """Send `command` to `participant`, on a session that it may cost: a refusal ends the session."""
+
+    __slots__ = ("command", "participant")
+    FIELDS: ClassVar[tuple[str, ...]] = ("participant", "command")
+    __match_args__ = ("participant", "command")
+
+    def __init__(self, participant: str, command: Command) -> None:
+        self.participant: Final = participant
+        self.command: Final = command
+
+
+class Decide(Value):
+    """`decision` is to be made durable; then `TwoPhase.durable` is to be called."""
+
+    __slots__ = ("decision",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("decision",)
+    __match_args__ = ("decision",)
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision: Final = decision
+
+
+Action: TypeAlias = Ask | Decide
+
+_WORDS: Final = {
+    XaStatus.XA_OK: rows.OK,
+    XaStatus.XA_RDONLY: rows.RDONLY,
+    XaStatus.XA_RBROLLBACK: rows.RBROLLBACK,
+    XaStatus.XA_RBTIMEOUT: rows.RBTIMEOUT,
+}
+_HEURISTIC: Final = (XaStatus.XA_HEURHAZ, XaStatus.XA_HEURCOM, XaStatus.XA_HEURRB, XaStatus.XA_HEURMIX)
+
+# What to ask of a branch in a state; where that depends on the course of the whole, by both.
+_DUE: Final[dict[str, str]] = {
+    rows.DOOMED: rows.ROLLBACK,
+    rows.COMMIT_IN_DOUBT: rows.COMMIT,
+    rows.ALONE_IN_DOUBT: rows.COMMIT_ONE_PHASE,
+    rows.DECIDED: rows.RECOVER,
+    rows.HEURISTIC: rows.FORGET,
+}
+_DUE_IN: Final[dict[tuple[str, str], str]] = {
+    (rows.ENDED, "voting"): rows.PREPARE,
+    (rows.ENDED, "alone"): rows.COMMIT_ONE_PHASE,
+    (rows.ENDED, "rolling back"): rows.ROLLBACK,
+    (rows.PREPARED, "committing"): rows.COMMIT,
+    (rows.PREPARED, "rolling back"): rows.ROLLBACK,
+}
+_COMMANDS: Final[dict[str, Callable[[dtx.Xid], Command]]] = {
+    rows.PREPARE: dtx.Prepare,
+    rows.COMMIT: dtx.Commit,
+    rows.COMMIT_ONE_PHASE: lambda xid: dtx.Commit(xid, True),
+    rows.ROLLBACK: dtx.Rollback,
+    rows.FORGET: dtx.Forget,
+    rows.RECOVER: lambda _: dtx.Recover(),
+}
+
+
+class TwoPhase:
+    """One transaction and its branches, one for each participant, whose work has ended (dtx.end) on every session.
+
+    * `outcome`: None until it is decided; what is not finished then will be.
+    * `finished`: nothing is left to be done.
+    * `heuristics`: participants that decided by themselves, or lost what they had promised, and the status that says how.
+      Only then may participants have ended differently.
+
+    A single participant is committed in one phase, without a decision; participants that only read take no part in the second.
+    What gets lost is asked again: `take` hands it out at once, and when it is carried out is up to the caller.
+    """
+
+    __slots__ = ("_branches", "_course", "_decided", "_machines", "heuristics")
+
+    def __init__(self, branches: Mapping[str, dtx.Xid]) -> None:
+        """`branches`: the xid of each participant, which is any name.  EncodeError for none, or for what is no xid."""
+        if not branches:
+            raise EncodeError("two-phase commit", "takes at least one branch")
+        for name, xid in branches.items():
+            _check_branch(name, xid)
+        self._branches: Final = dict(branches)
+        self._machines: Final = {name: Machine(rows.TWO_PHASE) for name in branches}
+        self._course: Course = "alone" if len(branches) == 1 else "voting"
+        self._decided = False
+        """Whether the decision was handed out and its durability is awaited."""
+        self.heuristics: Final[dict[str, XaStatus]] = {}
+
+    # What is to be done.
+
+    def take(self) -> tuple[Action, ...]:
+        """What is to be done now; each is handed out once, and again when it got lost."""
+        found: list[Action] = []
+        for name, machine in self._machines.items():
+            verb = _DUE.get(machine.state) or _DUE_IN.get((machine.state, self._course))
+            if verb is not None:
+                machine.step(rows.MANAGER, verb)
+                found.append(Ask(name, _COMMANDS[verb](self._branches[name])))
+        if self._course == "deciding" and not self._decided:
+            self._decided = True
+            found.append(Decide(Decision(self._prepared())))
+        return tuple(found)
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Participants whose answer is awaited."""
+        return tuple([name for name, machine in self._machines.items() if machine.state in rows.AWAITED])
+
+    # What came of it.
+
+    def hear(self, participant: str, event: Event) -> bool:
+        """An event of a session with a participant: whether it was the answer that was awaited."""
+        if not self._awaits(participant):
+            return False
+        machine = self._machines[participant]
+        if isinstance(event, BranchAnswered) and machine.state != rows.LISTING:
+            if key_of(event.xid) != key_of(self._branches[participant]) or event.verb not in _ASKED_IN[machine.state]:
+                return False
+            self.answered(participant, event.status, event.refused)
+            return True
+        if isinstance(event, BranchesRecovered) and machine.state == rows.LISTING:
+            self.recovered(participant, event.xids)
+            return True
+        return False
+
+    def answered(self, participant: str, status: int | None, refused: int | None = None) -> None:
+        """A participant answered what it was asked: with a status; or `refused` it with an error code; or neither, it is lost.
+
+        LocalProtocolError when it was not asked.
+        """
+        machine = self._expect(participant, "an answer")
+        listing = machine.state == rows.LISTING
+        if status in _HEURISTIC and not listing:
+            self.heuristics[participant] = XaStatus(status)
+            word = rows.HEUR
+        elif status in _WORDS and not listing:
+            word = _WORDS[XaStatus(status)]
+        elif refused is None:
+            word = rows.LOST
+        else:
+            word = rows.NO_SUCH if refused == ErrorCode.NOT_FOUND and not listing else rows.REFUSED
+        self._note_broken_promise(participant, machine.state, word, status)
+        machine.step(rows.PARTICIPANT, word)
+        self._advance()
+
+    def lost(self, participant: str) -> None:
+        """The answer of a participant will not come: its session ended.  LocalProtocolError when none was awaited."""
+        self.answered(participant, None)
+
+    def recovered(self, participant: str, xids: Iterable[dtx.Xid] | None) -> None:
+        """A participant listed its branches in doubt (dtx.recover); None: the list is lost.
+
+        LocalProtocolError when it was not asked for.
+        """
+        machine = self._expect(participant, "a list")
+        if machine.state != rows.LISTING:
+            raise LocalProtocolError(f"a list of {participant!r}", machine.state, ("answered", "lost"))
+        if xids is None:
+            word = rows.LOST
+        else:
+            own = key_of(self._branches[participant])
+            word = rows.LISTED if any(key_of(xid) == own for xid in xids) else rows.NOT_LISTED
+        machine.step(rows.PARTICIPANT, word)
+        self._advance()
+
+    def durable(self) -> None:
+        """The decision that was handed out is durable: what is prepared is committed from now on."""
+        if self._course != "deciding" or not self._decided:
+            raise LocalProtocolError("durable", self._course, (), "no decision was handed out")
+        self._course = "committing"
+
+    def abort(self) -> None:
+        """Rolls all back.  LocalProtocolError once it is decided, or a single participant was asked to commit."""
+        alone = self._course == "alone" and all(machine.state == rows.ENDED for machine in self._machines.values())
+        if self._course != "voting" and not alone:
+            raise LocalProtocolError("abort", self._course, (), "only before anything is decided")
+        self._course = "rolling back"
+
+    @property
+    def outcome(self) -> TransactionOutcome | None:
+        """COMMITTED or ROLLED_BACK once decided; UNKNOWN when a single participant's answer was lost for good."""
+        if self._course == "committing":
+            return TransactionOutcome.COMMITTED
+        if self._course == "rolling back":
+            return TransactionOutcome.ROLLED_BACK
+        if self._course != "alone":
+            return None
+        ((name, machine),) = self._machines.items()
+        if name in self.heuristics:
+            known = {XaStatus.XA_HEURCOM: TransactionOutcome.COMMITTED, XaStatus.XA_HEURRB: TransactionOutcome.ROLLED_BACK}
+            return known.get(self.heuristics[name], TransactionOutcome.UNKNOWN)
+        return {
+            rows.COMMITTED: TransactionOutcome.COMMITTED,
+            rows.READ_ONLY: TransactionOutcome.COMMITTED,
+            rows.ROLLED_BACK: TransactionOutcome.ROLLED_BACK,
+            rows.UNKNOWN: TransactionOutcome.UNKNOWN,
+        }.get(machine.state)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be done; a stored decision may be forgotten then."""
+        return self._course != "deciding" and all(machine.finished for machine in self._machines.values())
+
+    @property
+    def states(self) -> dict[str, str]:
+        """Where each participant stands, in the words of `tables.two_phase`."""
+        return {name: machine.state for name, machine in self._machines.items()}
+
+    # --- after a crash ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def recover(cls, decision: Decision) -> TwoPhase:
+        """Goes on from a stored decision: asks each participant what it has in doubt, and commits what it lists."""
+        made = cls(dict(decision.branches))
+        made._course = "committing"
+        for name in made._machines:
+            made._machines[name] = Machine(rows.TWO_PHASE, (rows.DECIDED,))
+        return made
+
+    @classmethod
+    def abandon(cls, branches: Mapping[str, dtx.Xid]) -> TwoPhase:
+        """Rolls back branches for which no decision was stored: see `presumed_aborts`."""
+        made = cls(branches)
+        made._course = "rolling back"
+        return made
+
+    def snapshot(self) -> tuple[object, ...]:
+        """All of it as a plain value.
+
+        It is worth as much as it is new: when a decision was stored after it was taken, that counts, through `recover`.
+        """
+        statuses = {name: int(status) for name, status in self.heuristics.items()}
+        branches = [
+            (name, key_of(xid), self._machines[name].state, statuses.get(name)) for name, xid in self._branches.items()
+        ]  # fmt: skip
+        return VERSION, self._course, tuple(branches)
+
+    @classmethod
+    def restore(cls, snapshot: tuple[object, ...]) -> TwoPhase:
+        """The same again; a decision that is not known to be durable is handed out anew.
+
+        Answers that were awaited are awaited still: say `lost` where the session is gone.  DecodeError for no snapshot.
+        """
+        try:
+            return cls._restore(*snapshot)
+        except (TypeError, ValueError, EncodeError) as why:
+            raise DecodeError("snapshot", 0, f"not a snapshot of a two-phase commit: {why}") from None
+
+    @classmethod
+    def _restore(cls, version: object, course: object, branches: object) -> TwoPhase:
+        if version != VERSION:
+            raise ValueError(f"version {version!r}")
+        if course not in ("voting", "alone", "deciding", "committing", "rolling back") or not isinstance(branches, tuple):
+            raise ValueError(f"course {course!r}")
+        made = cls({_text(name): _xid(key) for name, key, _, _ in branches})
+        made._course = course
+        for name, _, state, status in branches:
+            if state not in rows.TWO_PHASE.states:
+                raise ValueError(f"state {state!r}")
+            made._machines[name] = Machine(rows.TWO_PHASE, (state,))
+            if status is not None:
+                made.heuristics[name] = XaStatus(status)
+        return made
+
+    # --- within -------------------------------------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        if self._course == "alone" and any(machine.state == rows.DOOMED for machine in self._machines.values()):
+            self._course = "rolling back"
+        if self._course != "voting":
+            return
+        states = {machine.state for machine in self._machines.values()}
+        if not states <= {rows.ENDED, rows.PREPARING, rows.PREPARED, rows.READ_ONLY}:
+            self._course = "rolling back"
+        elif states == {rows.READ_ONLY}:
+            self._course = "committing"
+        elif states <= {rows.PREPARED, rows.READ_ONLY}:
+            self._course = "deciding"
+
+    def _prepared(self) -> tuple[tuple[str, dtx.Xid], ...]:
+        machines = self._machines
+        return tuple([(name, xid) for name, xid in self._branches.items() if machines[name].state == rows.PREPARED])
+
+    def _note_broken_promise(self, participant: str, state: str, word: str, status: int | None) -> None:
+        """A branch that was prepared is rolled back, or gone, although nobody has told it to: as good as a heuristic."""
+        if state in (rows.COMMITTING, rows.COMMITTING_AGAIN) and word in (rows.RBROLLBACK, rows.RBTIMEOUT):
+            self.heuristics[participant] = XaStatus.XA_HEURRB
+        elif state == rows.COMMITTING and word == rows.NO_SUCH:
+            self.heuristics[participant] = XaStatus.XA_HEURHAZ
+
+    def _awaits(self, participant: str) -> bool:
+        machine = self._machines.get(participant)
+        return machine is not None and machine.state in rows.AWAITED
+
+    def _expect(self, participant: str, what: str) -> Machine:
+        if not self._awaits(participant):
+            state = self._machines[participant].state if participant in self._machines else "no such participant"
+            legal = tuple([f"{what} of {name!r}" for name in self.awaited][:8])
+            raise LocalProtocolError(f"{what} of {participant!r}", state, legal)
+        return self._machines[participant]
+
+    def __repr__(self) -> str:
+        return f"<TwoPhase {self._course}: {self.states}>"
+
+
+_ASKED_IN: Final[dict[str, tuple[str, ...]]] = {
+    rows.PREPARING: ("dtx.prepare",),
+    rows.COMMITTING: ("dtx.commit",),
+    rows.COMMITTING_AGAIN: ("dtx.commit",),
+    rows.ALONE: ("dtx.commit",),
+    rows.ALONE_AGAIN: ("dtx.commit",),
+    rows.ROLLING_BACK: ("dtx.rollback",),
+    rows.FORGETTING: ("dtx.forget",),
+}
+
+
+def presumed_aborts(
+    in_doubt: Mapping[str, Iterable[dtx.Xid]], decisions: Iterable[Decision], ours: Callable[[dtx.Xid], bool]
+) -> list[TwoPhase]:
+    """What is left to roll back after a crash: one TwoPhase for each transaction without a stored decision.
+
+    `in_doubt`: what each participant lists (dtx.recover), taken while no transaction of ours is being prepared.  `ours`:
+    whether we made an xid; those of other transaction managers are left alone.  Branches of one transaction share format and
+    global id.
+    """
+    kept = {key_of(xid)[:2] for decision in decisions for _, xid in decision.branches}
+    found: dict[tuple[int, bytes], list[tuple[str, dtx.Xid]]] = {}
+    for name, xids in in_doubt.items():
+        for xid in xids:
+            if ours(xid) and key_of(xid)[:2] not in kept:
+                found.setdefault(key_of(xid)[:2], []).append((name, xid))
+    made: list[TwoPhase] = []
+    for listed in found.values():
+        while listed:  # a participant may list several branches of one transaction
+            first: dict[str, dtx.Xid] = {}
+            rest = [(name, xid) for name, xid in listed if first.setdefault(name, xid) is not xid]
+            made.append(TwoPhase.abandon(first))
+            listed = rest
+    return made
+
+
+def _check_branch(name: object, xid: object) -> None:
+    if not isinstance(name, str) or not isinstance(xid, dtx.Xid):
+        raise EncodeError("two-phase commit", f"takes names and xids, not {name!r:.40}: {type(xid).__name__}")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} is no name")
+    return value
+
+
+def _xid(key: object) -> dtx.Xid:
+    return dtx.Xid(*key_in(key))
+
+
+__all__ = ["Action", "Ask", "Decide", "Decision", "TwoPhase", "presumed_aborts"]

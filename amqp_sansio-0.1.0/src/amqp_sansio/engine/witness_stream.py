@@ -1,0 +1,309 @@
+"""One sender's commands in one session, and what the receiver says about them: ids, completion, results."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.kernel.machine import Machine, Refusal
+from amqp_sansio.kernel.serials import (
+    EMPTY,
+    MutableRangeSet,
+    RangeSet,
+    serial_add,
+    serial_diff,
+    serial_le,
+    serial_lt,
+)
+from amqp_sansio.ledger.ids import Ids, bound
+from amqp_sansio.ledger.settling import Settling
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.message import Acquired, Transfer
+from amqp_sansio.spec.session import CommandPoint, Confirmed, Expected, Gap, KnownCompleted
+from amqp_sansio.tables.session import (
+    CLIENT,
+    COMMAND,
+    COMMAND_POINT,
+    COMPLETED,
+    CONFIRMED,
+    EXPECTED,
+    GAP,
+    KNOWN_COMPLETED,
+    RULE_UNPOINTED,
+    STREAM,
+)
+from amqp_sansio.tables.transfer import ACQUIRE, RECIPIENT
+
+_COMPLETED: Final = "ranges of completed commands"
+_TRANSFERS: Final = "ranges of transfers"
+
+
+class StreamWitness:
+    """`late`: we missed the beginning of the stream, so ids are unknown until a command-point comes."""
+
+    __slots__ = (
+        "_doubt", "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_sender", "ids", "transfers",
+    )  # fmt: skip
+
+    def __init__(self, findings: Findings, sender: str, receiver: str, late: bool) -> None:
+        self._findings: Final = findings
+        self._sender: Final = sender
+        self._receiver: Final = receiver
+        self._late = late
+        self._machine = Machine.unknown(STREAM[sender]) if late else Machine(STREAM[sender])
+        self.ids: Ids | None = None
+        """The book of its ids; None while they are unknown."""
+        self._doubt = late
+        """Whether some of what the receiver has reported may not be known."""
+        self._floor = 0
+        """The first known id: words about those before it cannot be judged."""
+        self._known: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
+        self.transfers: Settling | None = Settling() if findings.strict and not late else None
+        """Where its transfers stand; None where nobody asks: what the rows refuse is against the letter alone, so that an
+        observer that is not strict would pay for it and say nothing else."""
+
+    # The sender's words.
+
+    def command(self, command: Command | None, verb: str) -> int | None:
+        """The sender says a command: its id, None while unknown."""
+        refusal = self._machine.step(self._sender, COMMAND)
+        if refusal is not None:
+            text = "a command before the first command-point of this attachment"
+            legal = (COMMAND_POINT,)
+            self._findings.breach(RULE_UNPOINTED, verb, text, legal, 409)
+            return None
+        id = self.taken()
+        if self.ids is not None and id is not None and command is not None and command.RESULT:
+            gone = self.ids.wait(id, command.RESULT, self._findings.limits.replay_commands)
+            if gone is not None:
+                self._floor = serial_add(gone, 1)
+        return id
+
+    def sent(self, id: int | None, transfer: Transfer, count: int = 1) -> None:
+        """The sender has said so many transfers that are alike, the first as command `id`."""
+        if self.transfers is not None and id is not None:
+            # What is published is not anybody else's: the mode means something from a queue to its reader only.
+            acquired = self._sender == CLIENT or not transfer.acquire_mode
+            self.transfers.sent(id, id + count - 1, int(bool(transfer.accept_mode)), acquired)
+            self._bound(self.transfers)
+
+    def acquired(self, id: int | None, value: Struct | None) -> None:
+        """The sender answers the receiver's command `id`, perhaps an acquire of its transfers."""
+        if self.transfers is not None and id is not None and isinstance(value, Acquired):
+            self.transfers.acquired(id, value.transfers or EMPTY)
+
+    @property
+    def next(self) -> int | None:
+        """The id of the next command; None while unknown."""
+        return None if self.ids is None else self.ids.next_id
+
+    @property
+    def quiet(self) -> bool:
+        """Whether a command without result changes nothing but the ids."""
+        return self.ids is not None and self._machine.stays(self._sender, COMMAND)
+
+    def taken(self) -> int | None:
+        """The next id is given away."""
+        return None if self.ids is None else self.ids.take()
+
+    def command_point(self, control: CommandPoint) -> None:
+        """The sender says which id comes next."""
+        self._machine.step(self._sender, COMMAND_POINT)
+        id = control.command_id or 0
+        if control.command_offset:
+            text = f"the stream goes on in the middle of command {id}, at octet {control.command_offset}"
+            self._findings.note("session.command-point.nonzero-offset", text)
+        book = self.ids
+        if book is None:
+            book = self.ids = Ids(id)
+            self._floor = id
+        elif id != book.next_id:
+            way = "forward" if serial_lt(book.next_id, id) else "back"
+            text = f"the stream jumps {way} from command {book.next_id} to {id}"
+            self._findings.note("session.command-point", text)
+            if serial_lt(id, self._floor):
+                self._floor = id
+            book.awaited.clear()
+            if self.transfers is not None:
+                self.transfers.lose()
+        book.next_id = serial_add(id, 1) if control.command_offset else id  # its rest takes no other id
+
+    def gap(self, control: Gap) -> None:
+        """The sender will never send these ids."""
+        self._machine.step(self._sender, GAP)
+        ids = control.commands
+        if ids:
+            self._findings.note("session.gap", f"the commands {_show(ids)} will never come")
+            book = self.ids
+            if book is not None:
+                book.skip(ids)
+                self._hold(book)
+                if serial_le(book.next_id, ids.last):
+                    book.next_id = serial_add(ids.last, 1)
+
+    def known_completed(self, control: KnownCompleted) -> None:
+        """The sender has heard that these are complete."""
+        self._machine.step(self._sender, KNOWN_COMPLETED)
+        ids, book = control.commands, self.ids
+        if not ids or book is None or self._doubt or self._beyond(ids, "session.known-completed", 0):
+            return
+        unheard = book.outstanding.common(ids)
+        if unheard:
+            rule = "session.known-completed.commands.known-completed-implies-known-confirmed"
+            text = f"the commands {_show(unheard)} were never reported as complete"
+            self._findings.divergence(rule, "session.known-completed", text)
+        if self._known is not None:
+            self._known.update(ids)
+            if bound(self._known, book.next_id, self._findings.limits.ranges):
+                self._findings.bounded("ranges", _COMPLETED)
+
+    # The receiver's words.
+
+    def completed(self, ids: RangeSet | None) -> RangeSet:
+        """These are complete: those of them that were not reported before."""
+        self._machine.step(self._receiver, COMPLETED)
+        book = self.ids
+        if not ids or book is None:
+            return EMPTY
+        if not self._findings.strict and len(ids.ranges) == 1:
+            low, high = ids.ranges[0]
+            news = book.complete_run(low, high)
+            if news is not None:
+                return news
+        news = book.complete(ids)
+        self._hold(book)
+        if self._beyond(ids, "session.completed", 0):
+            return EMPTY
+        self.heard(COMPLETED, news)
+        if self._known is not None:
+            again = ids - self._known.missing(ids)
+            if again:
+                rule = "session.completed.commands.exclude-known-complete"
+                text = f"the commands {_show(again)} were known to be complete"
+                self._findings.letter(rule, "session.completed", text)
+        return news
+
+    def confirmed(self, control: Confirmed) -> None:
+        """The receiver will complete these for certain."""
+        self._machine.step(self._receiver, CONFIRMED)
+        ids = control.commands
+        if not ids:
+            return
+        if self.next is not None and ids.last == self.next:  # qpidd's set ends one behind the last
+            text = f"command {self.next} has not been sent yet"
+            self._findings.letter("session.confirmed.commands", "session.confirmed", text)
+        else:
+            self._beyond(ids, "session.confirmed", 1)
+
+    def expected(self, control: Expected) -> None:
+        """The receiver says what it lacks after an attach."""
+        refusal = self._machine.step(self._receiver, EXPECTED)
+        if refusal is not None:
+            text = "nobody asked with session.flush for the expected commands"
+            self._findings.divergence("session.expected", "session.expected", text, refusal.legal_for(self._receiver))
+        if control.commands:
+            self._beyond(control.commands, "session.expected", 1)
+
+    def result(self, id: int | None, value: Struct | None) -> None:
+        """The receiver answers a command with execution.result."""
+        said = f"execution.result of command {id}"
+        if id is None:
+            self._findings.letter("execution.result.command-id", "execution.result", "a result of no command", ("command-id",))
+            return
+        book = self.ids
+        wanted = None if book is None else book.awaited.pop(id, None)
+        if wanted is not None:
+            if value is not None and wanted != value.NAME:
+                text, legal = f"the result is of type {value.NAME}", (f"execution.result {wanted} of command {id}",)
+                self._findings.breach("execution.result.value", said, text, legal)
+        elif book is None or self._late:
+            return
+        elif not serial_lt(id, book.next_id):
+            text = f"command {id} has not been sent; the next one is {book.next_id}"
+            self._findings.breach("execution.result.command-id", said, text, _awaited(book))
+        elif serial_le(self._floor, id):
+            text = f"command {id} has no result, or has had it"
+            self._findings.breach("execution.result", said, text, _awaited(book))
+
+    def settled(self, verb: str, ids: RangeSet | None, final: bool, id: int | None = None) -> None:
+        """The receiver accepts, rejects, releases or, with its command `id`, acquires transfers; `final`: it has them."""
+        if not ids:
+            return
+        refused = self.heard(verb, ids, id)
+        if self.next is not None and not serial_lt(ids.last, self.next):
+            text = f"the transfers {_show(ids)} were not all sent; the next id is {self.next}"
+            self._findings.divergence(f"{verb}.transfers", verb, text, about=str(ids.last))
+        elif final and refused:
+            rule, text = f"{verb}.acquisition", f"the transfers {_show(refused)} are settled already, or not acquired"
+            self._findings.letter(rule, verb, text, about=str(refused.first))
+
+    def heard(self, verb: str, ids: RangeSet, id: int | None = None) -> RangeSet:
+        """The receiver says a word about transfers, perhaps as its command `id`: those of which the rows do not let it."""
+        book = self.transfers
+        if book is None:
+            return EMPTY
+        refused = EMPTY
+        if verb == ACQUIRE and id is not None:
+            book.acquire(id, ids)
+        else:
+            refused = book.said(RECIPIENT, verb, ids)
+        self._bound(book)
+        return refused
+
+    def _hold(self, book: Ids) -> None:
+        if book.bound(self._findings.limits.ranges):
+            self._doubt = True
+            self._findings.bounded("ranges", _COMPLETED)
+
+    def _bound(self, book: Settling) -> None:
+        if book.bound(self.next or 0, self._findings.limits.ranges):
+            self._findings.bounded("ranges", _TRANSFERS)
+
+    def rolled_back(self) -> None:
+        """The receiver rolled back a local transaction: what it accepted in it is to be settled anew, and nobody kept which."""
+        if self.transfers is not None:
+            self.transfers.lose()
+
+    def flush(self, word: str) -> Refusal | None:
+        """The sender asks for sets."""
+        return self._machine.step(self._sender, word)
+
+    def unsettle(self) -> None:
+        """The next word may be out of turn."""
+        self._machine.forget()
+
+    def lost(self) -> None:
+        """Something was lost: ids are unknown until the next command-point."""
+        self._late = True
+        self._machine.forget()
+        self.ids = None
+        self._doubt = True
+        self._known = None
+        self.transfers = None
+
+    def feedback_lost(self) -> None:
+        """Something that the receiver said was lost: what it has reported and settled is unknown."""
+        self._machine.forget()
+        self._doubt = True
+        self._known = None
+        self.transfers = None
+
+    def _beyond(self, ids: RangeSet, verb: str, allowed: int) -> bool:
+        """Tells, as a breach, ids that have not been sent (`allowed`: so many behind the last may be named)."""
+        if self.next is None or serial_diff(ids.last, self.next) < allowed:
+            return False
+        code = 542
+        last = serial_add(self.next, -1)
+        legal = (f"ids up to {last}",) if self.next != self._floor else ("no ids: no command was sent",)
+        self._findings.breach(f"{verb}.commands", f"{verb} {_show(ids)}", "commands that have not been sent", legal, code)
+        return True
+
+
+def _awaited(book: Ids) -> tuple[str, ...]:
+    return tuple([f"execution.result of command {id}" for id in list(book.awaited)[:10]])
+
+
+def _show(ids: RangeSet) -> str:
+    ranges = ids.ranges
+    shown = ", ".join([str(low) if low == high else f"{low}-{high}" for low, high in ranges[:5]])
+    return shown if len(ranges) <= 5 else f"{shown} and {len(ranges) - 5} more ranges"

@@ -1,0 +1,322 @@
+"""What may happen on channels of the older dialects."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar, cast
+
+from amqp_sansio.errors import DecodeError, HeaderError
+from amqp_sansio.events.violation import Origin, Violation
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.base import Method, Struct
+from amqp_sansio.wire.method_frames import HEADER_HEAD
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+
+if TYPE_CHECKING:  # the words of a family are imported when a dialect of it is used
+    from amqp_sansio.spec.methods import basic
+    from amqp_sansio.wire.method_codec import MethodCodec
+
+M = TypeVar("M", bound=Method)
+
+
+class ChannelRequested(Value):
+    """The client asks for a channel (server role; channel.open).
+
+    Answer with `accept` or `refuse` before the next `next_event`, else the config's policy answers.
+    """
+
+    __slots__ = ("channel",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel",)
+    __match_args__ = ("channel",)
+
+    def __init__(self, channel: int) -> None:
+        self.channel: Final = channel
+
+
+class ChannelOpened(Value):
+    """The server has opened the channel (client role; channel.open-ok).  What was said on it before need not be said again."""
+
+    __slots__ = ("channel",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel",)
+    __match_args__ = ("channel",)
+
+    def __init__(self, channel: int) -> None:
+        self.channel: Final = channel
+
+
+class ChannelClosed(Value):
+    """The channel is over, and tells once what was outstanding on it.
+
+    `code`, `text` and `method` are those of channel.close, whoever said it (`method` is the name of the method at fault, "" for
+    none); `violation` is there when `origin` is VIOLATION.  `calls` are the ids of our methods that wait for an answer;
+    `concerned` those of all methods that we said behind the last one that was answered, any of which the close may be about;
+    `in_doubt` the numbers of what was published and neither confirmed nor known to have been taken; `unsettled` the tags of
+    deliveries that the client has not settled: the server delivers them again, to somebody.
+    """
+
+    __slots__ = ("calls", "channel", "code", "concerned", "in_doubt", "method", "origin", "text", "unsettled", "violation")
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "channel", "origin", "code", "text", "method", "violation", "calls", "concerned", "in_doubt", "unsettled",
+    )  # fmt: skip
+    __match_args__ = (
+        "channel", "origin", "code", "text", "method", "violation", "calls", "concerned", "in_doubt", "unsettled",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        channel: int,
+        origin: Origin,
+        code: int | None = None,
+        text: str = "",
+        method: str = "",
+        violation: Violation | None = None,
+        calls: RangeSet = EMPTY,
+        concerned: RangeSet = EMPTY,
+        in_doubt: RangeSet = EMPTY,
+        unsettled: RangeSet = EMPTY,
+    ) -> None:
+        self.channel: Final = channel
+        self.origin: Final = origin
+        self.code: Final = code
+        self.text: Final = text
+        self.method: Final = method
+        self.violation: Final = violation
+        self.calls: Final = calls
+        self.concerned: Final = concerned
+        self.in_doubt: Final = in_doubt
+        self.unsettled: Final = unsettled
+
+
+class MethodAnswered(Value):
+    """The other side answers our method `id` with `method`, such as queue.declare-ok."""
+
+    __slots__ = ("channel", "id", "method")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "id", "method")
+    __match_args__ = ("channel", "id", "method")
+
+    def __init__(self, channel: int, id: int, method: Method) -> None:
+        self.channel: Final = channel
+        self.id: Final = id
+        self.method: Final = method
+
+
+class MethodReceived(Value):
+    """The other side says a method that is told by no other event.
+
+    `id` is there when it wants an answer: `reply(id, ...)`.  A method that carries no-wait is never answered.
+    """
+
+    __slots__ = ("channel", "id", "method")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "id", "method")
+    __match_args__ = ("channel", "id", "method")
+
+    def __init__(self, channel: int, id: int | None, method: Method) -> None:
+        self.channel: Final = channel
+        self.id: Final = id
+        self.method: Final = method
+
+
+class Content(Value, Generic[M]):
+    """A method with a content: the base of what carries messages.
+
+    `header` is the payload of the content header, `body` the message.  Properties are decoded when asked for, as the dialect of
+    the connection writes them and with its limits; a copy, by pickle or by hand, does not know the connection: it takes the
+    letters of field tables that RabbitMQ uses, and the default limits.
+    """
+
+    __slots__ = ("_memo", "body", "channel", "header", "method")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "method", "header", "body")
+
+    def __init__(self, channel: int, method: M, header: bytes = b"", body: bytes = b"") -> None:
+        self.channel: Final = channel
+        self.method: Final = method
+        self.header: Final = header
+        self.body: Final = body
+        self._memo: Value | tuple[MethodCodec, Reading] | None = None  # the properties, once read; before, how to read them
+
+    def read_as(self, codec: MethodCodec, reading: Reading) -> None:
+        """For the engine: how the properties are read when somebody asks."""
+        self._memo = codec, reading
+
+    @property
+    def property_octets(self) -> bytes:
+        """The properties as they came, flags first: `publish` and `deliver` take them as they are."""
+        return self.header[HEADER_HEAD - 2 :]
+
+    def read_properties(self) -> Value:
+        """The properties, of the class of the method.  HeaderError for what cannot be read."""
+        memo = self._memo
+        if isinstance(memo, Value):
+            return memo
+        codec, reading = memo if memo is not None else (_deployed(), DEFAULT_READING)
+        try:
+            properties = codec.read_properties(self.header, reading) if len(self.header) >= 2 else None
+        except DecodeError as error:
+            raise HeaderError(error.what, error.octet, error.rule, error.code) from None
+        if properties is None:
+            raise HeaderError("header", 0, "is that of no class with contents", 502)
+        self._memo = properties
+        return properties
+
+    def _basic(self) -> basic.Properties:
+        properties = self.read_properties()
+        if not isinstance(properties, Struct) or properties.NAME != "basic.properties":
+            raise HeaderError("header", 0, f"is of class basic, not of that with {type(properties).__name__}", 502)
+        return cast("basic.Properties", properties)
+
+
+def _deployed() -> MethodCodec:
+    codec: MethodCodec = import_module("amqp_sansio.wire.layouts.v0_9_1").CODEC
+    return codec
+
+
+class MessageDelivered(Content["basic.Deliver"]):
+    """A message for a consumer (client role; basic.deliver).  `method` says for whom, from where, and whether again."""
+
+    __slots__ = ()
+    __match_args__ = ("channel", "method", "header", "body")
+
+    @property
+    def tag(self) -> int:
+        """By which it is settled: the delivery-tag, of which sets hold the lower 32 bits."""
+        return self.method.delivery_tag & TOP
+
+    @property
+    def properties(self) -> basic.Properties:
+        """Raises `HeaderError` for what cannot be read."""
+        return self._basic()
+
+
+class MessageGot(Content["basic.GetOk"]):
+    """The message that our basic.get `id` asked for (basic.get-ok); for none comes MethodAnswered with basic.get-empty."""
+
+    __slots__ = ("id",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "id", "method", "header", "body")
+    __match_args__ = ("channel", "id", "method", "header", "body")
+
+    def __init__(self, channel: int, id: int, method: basic.GetOk, header: bytes = b"", body: bytes = b"") -> None:
+        super().__init__(channel, method, header, body)
+        self.id: Final = id
+
+    @property
+    def tag(self) -> int:
+        """By which it is settled: the delivery-tag, of which sets hold the lower 32 bits."""
+        return self.method.delivery_tag & TOP
+
+    @property
+    def properties(self) -> basic.Properties:
+        """Raises `HeaderError` for what cannot be read."""
+        return self._basic()
+
+
+class MessageReturned(Content["basic.Return"]):
+    """A message of ours comes back (client role; basic.return): nothing could be done with it.
+
+    `number` is that of its publish where it can be told: one mandatory or immediate message with its exchange and routing key
+    is in doubt.  Where there are more, or more than 8191 pairs of exchange and key, it is None.
+    """
+
+    __slots__ = ("number",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "number", "method", "header", "body")
+    __match_args__ = ("channel", "number", "method", "header", "body")
+
+    def __init__(self, channel: int, number: int | None, method: basic.Return, header: bytes = b"", body: bytes = b"") -> None:
+        super().__init__(channel, method, header, body)
+        self.number: Final = number
+
+    @property
+    def properties(self) -> basic.Properties:
+        """Raises `HeaderError` for what cannot be read."""
+        return self._basic()
+
+
+class ContentReceived(Content[Method]):
+    """The other side says a method with a content that is told by no other event, as a client does with basic.publish.
+
+    `number`: a published message of a channel in confirm mode, to be confirmed by it; else None.
+    """
+
+    __slots__ = ("number",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "number", "method", "header", "body")
+    __match_args__ = ("channel", "number", "method", "header", "body")
+
+    def __init__(self, channel: int, number: int | None, method: Method, header: bytes = b"", body: bytes = b"") -> None:
+        super().__init__(channel, method, header, body)
+        self.number: Final = number
+
+    @property
+    def properties(self) -> basic.Properties:
+        """Those of a content of class basic.  Raises `HeaderError` for what cannot be read; see `read_properties`."""
+        return self._basic()
+
+
+class Confirmed(Value):
+    """The server has taken over these messages of ours, by the numbers of their publishes (basic.ack); each comes once."""
+
+    __slots__ = ("channel", "ids")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "ids")
+    __match_args__ = ("channel", "ids")
+
+    def __init__(self, channel: int, ids: RangeSet) -> None:
+        self.channel: Final = channel
+        self.ids: Final = ids
+
+
+class Nacked(Value):
+    """The server has not taken over these messages of ours, by the numbers of their publishes (basic.nack)."""
+
+    __slots__ = ("channel", "ids")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "ids")
+    __match_args__ = ("channel", "ids")
+
+    def __init__(self, channel: int, ids: RangeSet) -> None:
+        self.channel: Final = channel
+        self.ids: Final = ids
+
+
+class DeliveriesSettled(Value):
+    """The client has settled these deliveries (server role).
+
+    `verb` is basic.ack, basic.nack, basic.reject, or that of a recover, which gives back all that is outstanding; `requeue`
+    tells that they are to be delivered again.  What the client settles on a transacted channel counts when it commits; what it
+    rolls back is settled anew, and told anew.
+    """
+
+    __slots__ = ("channel", "ids", "requeue", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "ids", "verb", "requeue")
+    __match_args__ = ("channel", "ids", "verb", "requeue")
+
+    def __init__(self, channel: int, ids: RangeSet, verb: str, requeue: bool = False) -> None:
+        self.channel: Final = channel
+        self.ids: Final = ids
+        self.verb: Final = verb
+        self.requeue: Final = requeue
+
+
+class ConsumerCancelled(Value):
+    """A consumer has ended (client role): nothing more comes for it.
+
+    `origin` is PEER when the server cancelled it, because its queue is gone, say; LOCAL when it answers our cancel.
+    """
+
+    __slots__ = ("channel", "consumer_tag", "origin")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "consumer_tag", "origin")
+    __match_args__ = ("channel", "consumer_tag", "origin")
+
+    def __init__(self, channel: int, consumer_tag: str, origin: Origin) -> None:
+        self.channel: Final = channel
+        self.consumer_tag: Final = consumer_tag
+        self.origin: Final = origin
+
+
+class FlowChanged(Value):
+    """The server pauses what we publish, or lets it go on (client role; channel.flow, which was answered)."""
+
+    __slots__ = ("active", "channel")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "active")
+    __match_args__ = ("channel", "active")
+
+    def __init__(self, channel: int, active: bool) -> None:
+        self.channel: Final = channel
+        self.active: Final = active

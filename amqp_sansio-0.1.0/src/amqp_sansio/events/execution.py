@@ -1,0 +1,190 @@
+"""What may happen to commands: theirs that arrive, ours that are answered."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.file import FileProperties
+from amqp_sansio.spec.stream import StreamProperties
+from amqp_sansio.spec.values import Map
+from amqp_sansio.wire.headers import decode_headers
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+
+
+class CommandReceived(Value):
+    """A command other than message.transfer, execution.result and execution.exception arrived.
+
+    `id` is its id in the other side's half of the session; `sync` asks for its completion promptly.  `header` and `body`
+    are the octets of its content (file and stream classes), empty when there is none.  The structs of the header were walked
+    on receipt, and are decoded when asked for, as those of `TransferReceived` are.
+    """
+
+    __slots__ = ("_memo", "body", "command", "header", "id", "session", "sync")
+    FIELDS: ClassVar[tuple[str, ...]] = ("session", "id", "command", "sync", "header", "body")
+    __match_args__ = ("session", "id", "command", "sync", "header", "body")
+
+    def __init__(
+        self,
+        session: bytes,
+        id: int,
+        command: Command,
+        sync: bool = False,
+        header: bytes = b"",
+        body: bytes = b"",
+    ) -> None:
+        self.session: Final = session
+        self.id: Final = id
+        self.command: Final = command
+        self.sync: Final = sync
+        self.header: Final = header
+        self.body: Final = body
+        self._memo: tuple[Struct, ...] | Reading | None = None  # the structs, once read; before, how to read them
+
+    @property
+    def headers(self) -> tuple[Struct, ...]:
+        """All header structs in the order in which they were sent.  Raises `HeaderError` for a field that cannot be read."""
+        memo = self._memo
+        if memo is None or isinstance(memo, Reading):
+            self._memo = memo = decode_headers(self.header, 0, len(self.header), memo or DEFAULT_READING)
+        return memo
+
+    def read_as(self, reading: Reading) -> None:
+        """For the engine: how the header structs are read when somebody asks."""
+        self._memo = reading
+
+    @property
+    def file_properties(self) -> FileProperties | None:
+        """The first file-properties, None when there are none.  Raises `HeaderError`."""
+        return next((struct for struct in self.headers if isinstance(struct, FileProperties)), None)
+
+    @property
+    def stream_properties(self) -> StreamProperties | None:
+        """The first stream-properties, None when there are none.  Raises `HeaderError`."""
+        return next((struct for struct in self.headers if isinstance(struct, StreamProperties)), None)
+
+
+class ResultReceived(Value):
+    """The result of our command `id` (execution.result).  `value` is None when the result has none."""
+
+    __slots__ = ("id", "session", "value")
+    FIELDS: ClassVar[tuple[str, ...]] = ("session", "id", "value")
+    __match_args__ = ("session", "id", "value")
+
+    def __init__(
+        self,
+        session: bytes,
+        id: int,
+        value: Struct | None,
+    ) -> None:
+        self.session: Final = session
+        self.id: Final = id
+        self.value: Final = value
+
+
+class ExceptionReceived(Value):
+    """The other side refuses a command (execution.exception); it ends the session: `SessionDetached` follows.
+
+    `id` is our command that failed, None when the exception names none.
+    """
+
+    __slots__ = (
+        "class_code",
+        "command_code",
+        "description",
+        "error_code",
+        "error_info",
+        "field_index",
+        "id",
+        "session",
+    )
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "session",
+        "error_code",
+        "id",
+        "class_code",
+        "command_code",
+        "field_index",
+        "description",
+        "error_info",
+    )
+    __match_args__ = (
+        "session",
+        "error_code",
+        "id",
+        "class_code",
+        "command_code",
+        "field_index",
+        "description",
+        "error_info",
+    )
+
+    def __init__(
+        self,
+        session: bytes,
+        error_code: int,
+        id: int | None = None,
+        class_code: int | None = None,
+        command_code: int | None = None,
+        field_index: int | None = None,
+        description: str = "",
+        error_info: Map | None = None,
+    ) -> None:
+        self.session: Final = session
+        self.error_code: Final = error_code
+        self.id: Final = id
+        self.class_code: Final = class_code
+        self.command_code: Final = command_code
+        self.field_index: Final = field_index
+        self.description: Final = description
+        self.error_info: Final = error_info
+
+
+class CommandsCompleted(Value):
+    """The other side has executed our commands `ids` (session.completed); each id comes once."""
+
+    __slots__ = ("ids", "session")
+    FIELDS: ClassVar[tuple[str, ...]] = ("session", "ids")
+    __match_args__ = ("session", "ids")
+
+    def __init__(
+        self,
+        session: bytes,
+        ids: RangeSet,
+    ) -> None:
+        self.session: Final = session
+        self.ids: Final = ids
+
+
+class CommandsConfirmed(Value):
+    """The other side will complete our commands `ids` for certain (session.confirmed); each id comes once."""
+
+    __slots__ = ("ids", "session")
+    FIELDS: ClassVar[tuple[str, ...]] = ("session", "ids")
+    __match_args__ = ("session", "ids")
+
+    def __init__(
+        self,
+        session: bytes,
+        ids: RangeSet,
+    ) -> None:
+        self.session: Final = session
+        self.ids: Final = ids
+
+
+class CommandsSkipped(Value):
+    """The other side will never send its commands `ids` (session.gap)."""
+
+    __slots__ = ("ids", "session")
+    FIELDS: ClassVar[tuple[str, ...]] = ("session", "ids")
+    __match_args__ = ("session", "ids")
+
+    def __init__(
+        self,
+        session: bytes,
+        ids: RangeSet,
+    ) -> None:
+        self.session: Final = session
+        self.ids: Final = ids

@@ -1,0 +1,212 @@
+"""What the third person hears: an Observer's own words, with the speaker and the octets beside each."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, TypeAlias
+
+from amqp_sansio.events.violation import Violation
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.base import Command, Control, Method, Struct
+from amqp_sansio.spec.connection import Secure, SecureOk, StartOk
+from amqp_sansio.wire.headers import decode_headers
+
+SECRET_VERBS: Final = frozenset([*[control.VERB for control in (StartOk, Secure, SecureOk)], "connection.update-secret"])
+"""Words of class connection whose octets hold what nobody should see."""
+
+
+class HeaderSeen(Value):
+    """A protocol header: `octets` as sent, `version` such as "0-10", None when nobody knows it."""
+
+    __slots__ = ("octets", "version")
+    FIELDS: ClassVar[tuple[str, ...]] = ("octets", "version")
+    __match_args__ = ("octets", "version")
+
+    def __init__(self, octets: bytes, version: str | None) -> None:
+        self.octets: Final = octets
+        self.version: Final = version
+
+
+class ControlSeen(Value):
+    """A control.  `verb` is its name, or its numbers when it has none ("connection.99", "119.1").
+
+    `control` is None when it could not be decoded; `payload` is its segment.  `complete` is False when the segment was
+    broken off.
+    """
+
+    __slots__ = ("channel", "complete", "control", "payload", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "verb", "control", "payload", "complete")
+    __match_args__ = ("channel", "verb", "control", "payload", "complete")
+
+    def __init__(self, channel: int, verb: str, control: Control | None, payload: bytes, complete: bool = True) -> None:
+        self.channel: Final = channel
+        self.verb: Final = verb
+        self.control: Final = control
+        self.payload: Final = payload
+        self.complete: Final = complete
+
+    def _show(self, name: str) -> str:
+        if name == "payload" and self.verb in SECRET_VERBS:
+            return f"<{len(self.payload)} octets>"
+        return super()._show(name)
+
+
+class CommandSeen(Value):
+    """A command.  `session` and `id` are None where unknown (a conversation heard from its middle).
+
+    `command` is None when it could not be decoded; `payload`, `header` and `body` are its segments (None: there was no
+    such segment).  `complete` is False when the assembly was broken off, was never marked as ended or is still open at the end.
+    """
+
+    __slots__ = ("_structs", "body", "channel", "command", "complete", "header", "id", "payload", "session", "sync", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "channel",
+        "session",
+        "id",
+        "verb",
+        "command",
+        "sync",
+        "payload",
+        "header",
+        "body",
+        "complete",
+    )
+    __match_args__ = (
+        "channel",
+        "session",
+        "id",
+        "verb",
+        "command",
+        "sync",
+        "payload",
+        "header",
+        "body",
+        "complete",
+    )
+
+    def __init__(
+        self,
+        channel: int,
+        session: bytes | None,
+        id: int | None,
+        verb: str,
+        command: Command | None,
+        sync: bool,
+        payload: bytes,
+        header: bytes | None = None,
+        body: bytes | None = None,
+        complete: bool = True,
+    ) -> None:
+        self.channel: Final = channel
+        self.session: Final = session
+        self.id: Final = id
+        self.verb: Final = verb
+        self.command: Final = command
+        self.sync: Final = sync
+        self.payload: Final = payload
+        self.header: Final = header
+        self.body: Final = body
+        self.complete: Final = complete
+        self._structs: tuple[Struct, ...] | None = None
+
+    def remember(self, structs: tuple[Struct, ...]) -> None:
+        """Keeps what a caller has decoded already."""
+        self._structs = structs
+
+    @property
+    def structs(self) -> tuple[Struct, ...]:
+        """The structs of the header, in order.  HeaderError when they cannot be read."""
+        if self._structs is None:
+            header = self.header or b""
+            self._structs = decode_headers(header, 0, len(header))
+        return self._structs
+
+
+class MethodSeen(Value):
+    """A method of an older dialect, with its content where it has one; of class connection only what no other family has.
+
+    `verb` is its name, or its numbers when it has none ("basic.999", "99.1").  `method` is None when it could not be decoded;
+    `payload` is its octets.  `header` and `body` are those of its content, class and size included; None: there is none.
+    `properties` are what the header holds, None when it could not be read.  `complete` is False when the content was broken off
+    or is still open at the end.
+    """
+
+    __slots__ = ("body", "channel", "complete", "header", "method", "payload", "properties", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "verb", "method", "payload", "header", "properties", "body", "complete")
+    __match_args__ = ("channel", "verb", "method", "payload", "header", "properties", "body", "complete")
+
+    def __init__(
+        self,
+        channel: int,
+        verb: str,
+        method: Method | None,
+        payload: bytes,
+        header: bytes | None = None,
+        properties: Value | None = None,
+        body: bytes | None = None,
+        complete: bool = True,
+    ) -> None:
+        self.channel: Final = channel
+        self.verb: Final = verb
+        self.method: Final = method
+        self.payload: Final = payload
+        self.header: Final = header
+        self.properties: Final = properties
+        self.body: Final = body
+        self.complete: Final = complete
+
+    def _show(self, name: str) -> str:
+        if name == "payload" and self.verb in SECRET_VERBS:
+            return f"<{len(self.payload)} octets>"
+        return super()._show(name)
+
+
+class OpaqueSeen(Value):
+    """From here on nothing that this speaker says can be read, and why: a security layer, a frame that cannot be cut.
+
+    It comes once for a speaker, where the first such octet is; `Observer.unread` counts them.
+    """
+
+    __slots__ = ("reason",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("reason",)
+    __match_args__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason: Final = reason
+
+
+class Note(Value):
+    """Something worth knowing that accuses nobody: a refused command, a failed login, a reset, silence, a gap.
+
+    `rule` is a short name, `text` one sentence; `channel` is None when no channel is concerned.
+    """
+
+    __slots__ = ("channel", "rule", "text")
+    FIELDS: ClassVar[tuple[str, ...]] = ("rule", "text", "channel")
+    __match_args__ = ("rule", "text", "channel")
+
+    def __init__(self, rule: str, text: str, channel: int | None = None) -> None:
+        self.rule: Final = rule
+        self.text: Final = text
+        self.channel: Final = channel
+
+
+class FrameSeen(Value):
+    """One frame as it was cut, told only on request, before what it completes.
+
+    `flags` are its first octet, `kind` its segment type (0 control, 1 command, 2 header, 3 body); `verb` is what the first
+    frame of a control or command says, None for others.
+    """
+
+    __slots__ = ("channel", "flags", "kind", "track", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = ("flags", "kind", "track", "channel", "verb")
+    __match_args__ = ("flags", "kind", "track", "channel", "verb")
+
+    def __init__(self, flags: int, kind: int, track: int, channel: int, verb: str | None) -> None:
+        self.flags: Final = flags
+        self.kind: Final = kind
+        self.track: Final = track
+        self.channel: Final = channel
+        self.verb: Final = verb
+
+
+Observation: TypeAlias = HeaderSeen | ControlSeen | CommandSeen | MethodSeen | OpaqueSeen | FrameSeen | Violation | Note

@@ -1,0 +1,1 @@
+"""The second witness: the conversations of the specification as regular languages, and the automata to compare them by."""

@@ -1,0 +1,61 @@
+"""The assembly level: which frames, by type and flags, one (channel, track) may carry.
+
+A word is "speaker:type flags" with the flags of the frame header that are set: B and E for the first and last segment of the
+assembly, b and e for the first and last frame of the segment.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from amqp_sansio.grammar.algebra import one_of, repeated, sequence
+from amqp_sansio.grammar.automaton import Automaton, Word
+
+FLAGS = "BEbe"
+
+
+def frame(speaker: str, kind: str, flags: str) -> Word:
+    """The word of one frame; a frame without any flag is written with a dash."""
+    return f"{speaker}:{kind} {flags or '-'}"
+
+
+def every_frame(speaker: str, kinds: tuple[str, ...]) -> tuple[Word, ...]:
+    """All frames of these types with all combinations of flags."""
+    return tuple([frame(speaker, kind, "".join(set_)) for kind in kinds for n in range(5) for set_ in combinations(FLAGS, n)])
+
+
+def segment(speaker: str, kind: str, place: str) -> Automaton:
+    """One segment of 1 to n frames; `place` holds "B" for the first and "E" for the last segment, and is on every frame."""
+    alone = frame(speaker, kind, place + "be")
+    parted = sequence(
+        frame(speaker, kind, place + "b"), repeated(frame(speaker, kind, place)), frame(speaker, kind, place + "e")
+    )  # fmt: skip
+    return one_of(alone, parted)
+
+
+def controls(speaker: str) -> Automaton:
+    """Track 0: controls, each one segment."""
+    return repeated(segment(speaker, "control", "BE"))
+
+
+def assembly(speaker: str, header: str = "optional", body: bool = True) -> Automaton:
+    """One command: its segment and, for those with content, a header ("optional", "required" or "never") and a body."""
+    shapes: list[tuple[str, ...]] = [(), ("header",), ("body",), ("header", "body")]
+    if header == "required":
+        shapes = [shape for shape in shapes if "header" in shape]
+    elif header == "never":
+        shapes = [shape for shape in shapes if "header" not in shape]
+    if not body:
+        shapes = [shape for shape in shapes if "body" not in shape]
+    choices: list[Automaton] = []
+    for shape in shapes:
+        kinds = ("command", *shape)
+        last = len(kinds) - 1
+        places = [("B" if at == 0 else "") + ("E" if at == last else "") for at in range(len(kinds))]
+        choices.append(sequence(*[segment(speaker, kind, place) for kind, place in zip(kinds, places, strict=True)]))
+    return one_of(*choices)
+
+
+def commands(speaker: str, header: str = "optional", body: bool = True) -> Automaton:
+    """Track 1: commands of one shape, one behind the other."""
+    return repeated(assembly(speaker, header, body))

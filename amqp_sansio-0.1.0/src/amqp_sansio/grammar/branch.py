@@ -1,0 +1,108 @@
+"""Class dtx, second grammar: one branch, as the sessions that work for it may speak of it, up to where it is forgotten.
+
+outcome = one-phase-commit / one-phase-rollback / two-phase-commit / two-phase-rollback, command = C:SET-TIMEOUT /
+C:GET-TIMEOUT, recovery-outcome adds C:FORGET.  Read with the rules `one-phase`, `two-phase`, `not-disassociated` and with
+X/Open XA: an outcome comes when no session is associated; a one-phase commit without prepare, the other one behind it.
+
+Each session has a grammar of its own association, in which it also hears what makes the branch rollback-only; the branch is
+all of them together.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.grammar.algebra import SILENCE, interleaved, one_of, optional, product, repeated, sequence, together
+from amqp_sansio.grammar.automaton import Automaton
+
+SESSION: Final = ("session",)
+PREPARES: Final = ("prepare", "prepare(read-only)")
+COMMITS: Final = ("commit", "commit(one-phase)")
+OUTCOMES: Final = (*PREPARES, *COMMITS, "rollback")
+ASIDES: Final = ("get-timeout", "set-timeout")
+TIMEOUT: Final = "clock:timeout"
+SPOILS: Final = ("end(fail)", "ended")
+"""What makes a branch rollback-only: an end that says so, and the end of a session in the midst of its work."""
+ENDS: Final = ("end", "end(suspend)", *SPOILS)
+AGAIN: Final = ("start(resume)", "start(join)")
+"""How a session comes back to what it has suspended."""
+
+
+def anyone(sessions: tuple[str, ...], *verbs: str) -> Automaton:
+    """One of these words by one of these sessions."""
+    return one_of(*[f"{session}:{verb}" for session in sessions for verb in verbs])
+
+
+class Association:
+    """One session and one branch: what it said and heard when it is at work, has suspended its work, or has no part in it.
+
+    For a sound branch, for one that can only be rolled back, and for one whose time has run out.
+    """
+
+    def __init__(self, session: str, sessions: tuple[str, ...]) -> None:
+        others = tuple([each for each in sessions if each != session])
+        spoiled = anyone(others, *SPOILS)
+        heard = repeated(spoiled)
+
+        def own(*verbs: str) -> Automaton:
+            return anyone((session,), *verbs)
+
+        begin = own("start", "start(join)")
+        held = repeated(sequence(own("end(suspend)"), own(*AGAIN)))
+        done = sequence(optional(own("end(suspend)")), own("end"))
+        self.at_work: Final = sequence(begin, held, repeated(sequence(done, begin, held)))
+        self.suspended: Final = sequence(self.at_work, own("end(suspend)"))
+        associated = one_of(self.at_work, self.suspended)
+        self.apart: Final = one_of(SILENCE, sequence(associated, own("end")))
+
+        # Rollback-only: every end is told so, and whoever has ended, however it did, has no part in it any more.
+        back = sequence(self.suspended, spoiled, heard, own(*AGAIN))
+        kept = sequence(one_of(sequence(self.at_work, spoiled), back), heard)
+        ended = one_of(
+            sequence(associated, own(*SPOILS)),
+            sequence(self.apart, spoiled),
+            sequence(kept, own(*ENDS)),
+            sequence(self.suspended, spoiled, heard, own("end", *SPOILS)),
+        )
+        joined = sequence(own("start(join)"), heard)
+        asked = anyone(sessions, *PREPARES)
+        self.doomed_apart: Final = sequence(ended, repeated(one_of(sequence(joined, own(*ENDS)), spoiled, asked)))
+        doomed_at_work = one_of(kept, sequence(self.doomed_apart, joined))
+        doomed_suspended = sequence(self.suspended, spoiled, heard)
+
+        # Too late: whoever is told so, by the answer to a start or an end, has no part in it any more.
+        late = sequence(one_of(associated, doomed_at_work, doomed_suspended), TIMEOUT, heard, own(*AGAIN, *ENDS))
+        over = one_of(sequence(one_of(self.apart, self.doomed_apart), TIMEOUT), late)
+        self.late_apart: Final = sequence(over, repeated(one_of(own(*AGAIN), spoiled)))
+
+    def life(self, sessions: tuple[str, ...]) -> Automaton:
+        """The branch as this session hears it, up to an outcome: then it has no part in it."""
+        decided = sequence(
+            "administrator:complete", repeated(anyone(sessions, *COMMITS, "rollback")), anyone(sessions, "forget")
+        )  # fmt: skip
+        prepared = sequence(anyone(sessions, "prepare"), one_of(anyone(sessions, "commit", "rollback"), decided))
+        one_phase = anyone(sessions, "commit(one-phase)", "rollback", "prepare(read-only)")
+        return one_of(
+            sequence(self.apart, one_of(one_phase, prepared)),
+            sequence(self.doomed_apart, anyone(sessions, *COMMITS, "rollback")),
+            sequence(self.late_apart, anyone(sessions, *OUTCOMES)),
+        )
+
+
+def life(sessions: tuple[str, ...] = SESSION) -> Automaton:
+    """One branch from its start, which is the first word and comes once, to where the coordinator forgets it."""
+    lives = together(*[Association(session, sessions).life(sessions) for session in sessions])
+    rest = repeated(one_of(*[word for word in lives.alphabet if not word.endswith(":start")]))
+    return product(lives, sequence(anyone(sessions, "start"), rest))
+
+
+def branch(sessions: tuple[str, ...] = SESSION) -> Automaton:
+    """Any number of lives of one xid, with questions about its timeout by anybody while it is known."""
+    asked = interleaved(life(sessions), repeated(anyone(sessions, *ASIDES)))
+    last = anyone(sessions, "forget", *OUTCOMES)
+    return repeated(product(asked, sequence(anyone(sessions, "start"), repeated(one_of(*asked.alphabet)), last)))
+
+
+def recovery() -> Automaton:
+    """recovery = C:RECOVER *recovery-outcome: the transaction manager asks what is in doubt, and decides about it."""
+    return sequence("client:dtx.recover", repeated(one_of("client:dtx.commit", "client:dtx.rollback", "client:dtx.forget")))

@@ -1,0 +1,253 @@
+"""Connections and channels of 0-8, 0-9 and 0-9-1: what their texts and their prose make of one line between client and
+server.
+
+The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which.  A language here is what somebody between the
+two may hear: words that cross, and what a client says before it has the answer to what it said before
+("synchronous" binds the one that answers: it answers in order).  "session-traffic" and "work" are everything that the
+language does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence, together, words
+from amqp_sansio.grammar.automaton import Automaton, Word
+from amqp_sansio.grammar.connection import closing
+from amqp_sansio.grammar.pipelines import any_of, counted
+
+CLIENT: Final = "client"
+SERVER: Final = "server"
+BEATS: Final = ("client:connection.heartbeat", "server:connection.heartbeat")
+CLIENTS: Final = ("client:protocol-header", *[f"client:connection.{each}" for each in ("start-ok", "tune-ok", "open")])
+"""What the client says to open a connection that nobody challenges."""
+
+
+def handshake(*ends: Word) -> Automaton:
+    """The connection up to its use; `ends` are the answers to open.
+
+      A client may go on before it is asked to, but cannot answer a challenge that it does not know: start-ok, tune-ok and
+    open may come before start, tune and open-ok, secure-ok only behind its secure.  The server says nothing before it was
+    asked.
+    """
+    client = sequence(
+        words("client:protocol-header", "client:connection.start-ok"),
+        repeated("client:connection.secure-ok"),
+        words("client:connection.tune-ok", "client:connection.open"),
+    )
+    server = sequence(
+        words("server:connection.start"),
+        repeated("server:connection.secure"),
+        sequence("server:connection.tune", one_of(*ends)),
+    )
+    challenges = repeated(words("server:connection.secure", "client:connection.secure-ok"))
+    return together(
+        client,
+        server,
+        sequence("client:protocol-header", "server:connection.start"),
+        sequence("client:connection.start-ok", challenges, "server:connection.tune"),
+        sequence("client:connection.open", one_of(*ends)),
+    )
+
+
+def lost() -> Automaton:
+    """The server, which has not heard tune-ok, challenges a client that has said it ahead, and cannot answer any more."""
+    start_ok, tune_ok, open_ = CLIENTS[1:]
+    secure, secure_ok = "server:connection.secure", "client:connection.secure-ok"
+    answered = repeated(words(secure, secure_ok))
+    return together(
+        sequence(CLIENTS[0], start_ok, repeated(secure_ok), tune_ok, optional(open_)),
+        sequence("server:connection.start", repeated(secure)),
+        words(CLIENTS[0], "server:connection.start"),
+        sequence(start_ok, answered, tune_ok, secure),
+    )
+
+
+class Traffic(NamedTuple):
+    """The words on an open connection, beside close."""
+
+    client: tuple[Word, ...] = ("client:session-traffic",)
+    server: tuple[Word, ...] = ("server:session-traffic",)
+    redirects: bool = False
+
+
+def connection(traffic: Traffic = Traffic()) -> Automaton:
+    """A whole connection: opened, used, closed by either side.
+
+      Channels are used by the client from its open on, by the server from its open-ok on.  Heartbeats are frames and no
+    methods, and no document binds them to a method.  Either side may close as soon as the header was sent.
+    """
+    ends = ("server:connection.open-ok", "server:connection.redirect")[: 1 + traffic.redirects]
+    opened = handshake(*ends)
+    begun = one_of(opened.prefixes(), lost().prefixes())
+    closes = tuple([f"{who}:connection.{verb}" for who in (CLIENT, SERVER) for verb in ("close", "close-ok")])
+    by_client = words("client:connection.close", "server:connection.close-ok")
+    by_server = words("server:connection.close", "client:connection.close-ok")
+    client, server = [tuple(w for w in opened.alphabet if w.startswith(who)) for who in (CLIENT, SERVER)]
+    used = (_from(CLIENTS[-1], *traffic.client), _from(ends[0], *traffic.server), _from(CLIENTS[0], *BEATS, *closes))
+    spoken = together(
+        begun,
+        *used,
+        closing(CLIENT, SERVER, (*client, *traffic.client, BEATS[0])),
+        closing(SERVER, CLIENT, (*server, *traffic.server, BEATS[1])),
+    )
+    closed = together(spoken, one_of(by_client, by_server, interleaved(by_client, by_server)))
+    sent_on = together(handshake(ends[-1]), _from(CLIENTS[-1], *traffic.client), _from(CLIENTS[0], *BEATS))
+    turned = refused(traffic.client, closes)
+    return one_of(closed, turned, sent_on) if traffic.redirects else one_of(closed, turned)
+
+
+def refused(traffic: Iterable[Word], closes: Iterable[Word]) -> Automaton:
+    """The server speaks another version: it says so instead of start, and is gone; what the client says is on its way to
+    nobody.
+    """
+    client, other = words(*CLIENTS).prefixes(), "server:other-protocol-header"
+    ours = [word for word in closes if word.startswith(CLIENT)]
+    theirs = [word for word in closes if word not in ours]
+    said = (CLIENTS[0], other)
+    return together(
+        client,
+        sequence(*said),
+        sequence(repeated(one_of(BEATS[1], *theirs)), other),
+        _from(CLIENTS[-1], *traffic),
+        _from(CLIENTS[0], *BEATS, *ours, *theirs),
+        closing(CLIENT, SERVER, (*CLIENTS, *traffic, BEATS[0])),
+        closing(SERVER, CLIENT, (other, BEATS[1])),
+    )
+
+
+def channel(opens: Mapping[Word, Word]) -> Automaton:
+    """One channel number: opened, used, closed by either side, and so on; `opens` are the words that open it, with their
+    answers.
+
+      The client uses it from its open on, the server from its answer on.  A close is answered, a close that crosses it too;
+    until its close-ok a side may say what was on its way.  The number is free when every close has its close-ok.
+    """
+    return repeated(one_of(*[_life(ask, answer) for ask, answer in opens.items()]))
+
+
+def _life(ask: Word, answer: Word) -> Automaton:
+    closes = tuple([f"{who}:channel.{verb}" for who in (CLIENT, SERVER) for verb in ("close", "close-ok")])
+    by_client = words("client:channel.close", "server:channel.close-ok")
+    by_server = words("server:channel.close", "client:channel.close-ok")
+    early = repeated(one_of("client:work", "client:channel.close"))
+    opened = sequence(answer, repeated(one_of("client:work", "server:work", *closes)))
+    refused = sequence("server:channel.close", repeated(one_of("client:work", *closes)))
+    return together(
+        sequence(ask, early, one_of(opened, refused)),
+        closing(CLIENT, SERVER, (ask, "client:work"), "channel"),
+        closing(SERVER, CLIENT, (answer, "server:work"), "channel"),
+        one_of(by_client, by_server, interleaved(by_client, by_server)),
+    )
+
+
+def content(speaker: str) -> Automaton:
+    """What one speaker says on one channel: behind a method with content its header, then bodies until the size is reached.
+
+    Nothing else of the same speaker comes between.
+    """
+    body = sequence(repeated(f"{speaker}:body"), f"{speaker}:last body")
+    carried = sequence(f"{speaker}:method with content", one_of(f"{speaker}:empty header", sequence(f"{speaker}:header", body)))
+    return repeated(one_of(f"{speaker}:method", carried))
+
+
+class _Tag(NamedTuple):
+    held: bool
+    """Whether the client has it in use."""
+    served: bool
+    """Whether the server delivers to it."""
+    waiting: tuple[Word, ...]
+    """What of the client's the server has not carried out."""
+    owed: tuple[Word, ...]
+    """The answers to what it has."""
+
+
+def consumer(name: str = "basic", notified: bool = False, most: int = 2) -> Automaton:
+    """One consumer tag; at most `most` words of the client are not carried out and answered.
+
+    The client uses a tag again when it has cancelled it; a cancel of one that is not in use is answered, too.  The server
+    carries out what it hears in order, delivers between consume and cancel, and answers in order, which may be later.
+    `notified`: the server may cancel, too, and the tag is free when it has (RabbitMQ); a cancel that crosses it is answered all
+    the same.
+    """
+    consume, cancel = f"client:{name}.consume", f"client:{name}.cancel"
+    answers = {consume: f"server:{name}.consume-ok", cancel: f"server:{name}.cancel-ok"}
+    revoked = (f"server:{name}.cancel", f"server:{name}.cancel nowait") if notified else ()
+
+    def worlds(at: _Tag) -> Iterator[_Tag]:
+        """What the server may have carried out."""
+        yield at
+        while at.waiting:
+            first = at.waiting[0]
+            owed = (*at.owed, answers[first]) if first in answers else at.owed
+            at = _Tag(at.held, first.startswith(consume), at.waiting[1:], owed)
+            yield at
+
+    def after(told: _Tag) -> Iterator[tuple[Word, _Tag]]:
+        for at in worlds(told):
+            if len(at.waiting) + len(at.owed) < most:
+                for ask in (cancel,) if at.held else (consume, cancel):
+                    for said in (ask, f"{ask} nowait"):
+                        yield said, _Tag(ask == consume, at.served, (*at.waiting, said), at.owed)
+            if at.owed:
+                yield at.owed[0], at._replace(owed=at.owed[1:])
+            if at.served:
+                yield f"server:{name}.deliver", at
+                again = any(said.startswith(consume) for said in at.waiting)
+                for said in revoked:
+                    yield said, _Tag(at.held and again, False, at.waiting, at.owed)
+
+    return any_of(_Tag(False, False, (), ()), after, lambda at: not at.owed and not at.waiting)
+
+
+def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = (), name: str = "basic") -> Automaton:
+    """One delivery tag: settled at most once, by a word for it or by one for all up to it; without acknowledgement never.
+
+      `recovers` ask for all that is unsettled again, and may be sent at any time.  Whether that voids the old tags the
+    documents do not say: behind one nobody is held to them.
+    """
+    each = [f"client:{name}.{verb}" for verb in settles]
+    recover = [f"client:{name}.{verb}" for verb in recovers]
+    again = repeated(one_of(*recover))
+    returned = sequence(one_of(*recover), repeated(one_of(*each, *recover)))
+    return sequence(
+        again,
+        one_of(
+            sequence(f"server:{name}.deliver no-ack", again),
+            sequence(f"server:{name}.deliver", one_of(returned, optional(sequence(one_of(*each), again)))),
+        ),
+    )
+
+
+def demarcation(confirms: bool = False) -> Automaton:
+    """The mode of one channel: commit and rollback only behind tx.select; [RabbitMQ] confirms or transactions, not both.
+
+    Either select may be sent again.
+    """
+    tx = sequence("client:tx.select", repeated(one_of("client:tx.select", "client:tx.commit", "client:tx.rollback")))
+    said = ("client:confirm.select", "server:basic.ack", "server:basic.nack")
+    confirm = sequence("client:confirm.select", repeated(one_of(*said)))
+    return one_of(optional(tx), confirm) if confirms else optional(tx)
+
+
+def confirmed(most: int = 2) -> Automaton:
+    """[RabbitMQ] Behind confirm.select every publish is confirmed once, by ack or nack; at most `most` are not yet."""
+    publish = "client:basic.publish"
+    confirms = counted(publish, ("server:basic.ack", "server:basic.nack"), most)
+    return sequence(repeated(publish), optional(sequence("client:confirm.select", confirms)))
+
+
+def reference(speaker: str) -> Automaton:
+    """[0-9, class message] One reference of one speaker: opened, or resumed, then appended to and closed; transfers name it.
+
+    "The scope of a ref is between calls to open (or resume) and close": so the draft behind 0-9, which has the same methods.
+    """
+    inside = [f"{speaker}:message.{verb}" for verb in ("append", "checkpoint", "transfer by reference")]
+    begun = one_of(f"{speaker}:message.open", f"{speaker}:message.resume")
+    return repeated(sequence(begun, repeated(one_of(*inside)), f"{speaker}:message.close"))
+
+
+def _from(first: Word, *rest: Word) -> Automaton:
+    """None of `rest` comes before `first`, which comes at most once."""
+    return optional(sequence(first, repeated(one_of(*rest))))

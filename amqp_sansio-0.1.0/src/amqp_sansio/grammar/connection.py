@@ -1,0 +1,89 @@
+"""Connection (class connection, grammar and rules): header exchange, negotiation, use, close in both directions.
+
+connection = open-connection *use-connection close-connection.  The grammar binds `S:OPEN-OK | S:REDIRECT` loosely; what is
+meant is one answer to one open.  "session-traffic" is any control or command of another class.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence, together, words
+from amqp_sansio.grammar.automaton import Automaton, Word
+
+USE: Final = ("client:session-traffic", "server:session-traffic")
+BEATS: Final = ("client:connection.heartbeat", "server:connection.heartbeat")
+CLOSES: Final = tuple([f"{who}:connection.{verb}" for who in ("client", "server") for verb in ("close", "close-ok")])
+
+
+def negotiation() -> Automaton:
+    """open-connection up to tune-ok: headers, start, any number of challenges, tune."""
+    return sequence(
+        _headers(),
+        words("server:connection.start", "client:connection.start-ok"),
+        repeated(words("server:connection.secure", "client:connection.secure-ok")),
+        words("server:connection.tune", "client:connection.tune-ok"),
+    )
+
+
+def refusal() -> Automaton:
+    """The server does not support the client's version: it answers with the header of one that it does, and hangs up."""
+    return words("client:protocol-header", "server:other-protocol-header")
+
+
+def handshake() -> Automaton:
+    """open-connection and use-connection, without any close.  Ends before or behind the answer to open, or refused.
+
+    Heartbeats are a matter of tune-ok, so either peer may send them from there on; a redirected connection is not used.
+    """
+    beats = repeated(one_of(*BEATS))
+    opened = interleaved(sequence(words("client:connection.open", "server:connection.open-ok"), repeated(one_of(*USE))), beats)
+    redirected = sequence(interleaved("client:connection.open", beats), "server:connection.redirect")
+    return one_of(refusal(), sequence(negotiation(), one_of(opened, redirected)))
+
+
+def closing(speaker: str, other: str, says: tuple[Word, ...], what: str = "connection") -> Automaton:
+    """close-connection as far as it binds one speaker; `says` are the words that it may say as long as it has not closed.
+
+    `what` is closed: a connection, or a channel of the versions that have them.
+
+    The side that sent close says nothing more than the close-ok to a close that crossed it.  What was on its way when the other
+    said close is legal until the close-ok, which answers that close and is the last word.
+    """
+    close, close_ok = f"{speaker}:{what}.close", f"{speaker}:{what}.close-ok"
+    own = sequence(repeated(one_of(*says)), optional(close), optional(close_ok))
+    asked = optional(sequence(f"{other}:{what}.close", optional(close_ok)))
+    return together(own, asked)
+
+
+def close() -> Automaton:
+    """close-connection both ways: C:CLOSE S:CLOSE-OK / S:CLOSE C:CLOSE-OK, crossing or not, with traffic on its way."""
+    return together(closing("client", "server", USE[:1]), closing("server", "client", USE[1:]))
+
+
+def conversation() -> Automaton:
+    """A whole connection: it may be closed by either side from the exchange of headers on, in the midst of the handshake too.
+
+    Ends where every close was answered, with a redirect, or refused; an end of file may come anywhere (`prefixes`).
+    """
+    by_client = words("client:connection.close", "server:connection.close-ok")
+    by_server = words("server:connection.close", "client:connection.close-ok")
+    spoken = together(
+        handshake().prefixes(),
+        sequence(_headers(), repeated(one_of(*CLOSES))),
+        closing("client", "server", _said_by("client")),
+        closing("server", "client", _said_by("server")),
+    )
+    closed = together(spoken, one_of(by_client, by_server, interleaved(by_client, by_server)))
+    redirected = sequence(
+        negotiation(), interleaved("client:connection.open", repeated(one_of(*BEATS))), "server:connection.redirect"
+    )  # fmt: skip
+    return one_of(closed, redirected, refusal())
+
+
+def _headers() -> Automaton:
+    return words("client:protocol-header", "server:protocol-header")
+
+
+def _said_by(speaker: str) -> tuple[Word, ...]:
+    return tuple([word for word in handshake().alphabet if word.startswith(f"{speaker}:")])

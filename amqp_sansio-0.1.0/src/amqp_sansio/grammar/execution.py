@@ -1,0 +1,22 @@
+"""Class execution: sync, result and exception of one half of a session.
+
+The class has no grammar in the specification; an exception is the last command of its sender, which detaches.
+"""
+
+from __future__ import annotations
+
+from amqp_sansio.grammar.algebra import one_of, optional, repeated, sequence
+from amqp_sansio.grammar.automaton import Automaton
+
+
+def execution(speaker: str) -> Automaton:
+    """The commands of one half: any of them, until one says that the session has failed."""
+    anything = repeated(one_of(*[f"{speaker}:{verb}" for verb in ("execution.sync", "execution.result", "command")]))
+    return sequence(anything, optional(f"{speaker}:execution.exception"))
+
+
+def failure(fails: str, other: str) -> Automaton:
+    """How a command error ends a session: exception, detach, and the detached of the other, whose words until then are lost."""
+    lost = repeated(f"{other}:other")
+    ends = (f"{fails}:execution.exception", f"{fails}:session.detach", f"{other}:session.detached")
+    return sequence(ends[0], lost, ends[1], lost, ends[2])

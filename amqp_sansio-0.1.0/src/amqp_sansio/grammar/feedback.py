@@ -1,0 +1,43 @@
+"""Feedback of one half of a session: what the receiver of commands says about them, and the timeout both may speak of."""
+
+from __future__ import annotations
+
+from amqp_sansio.grammar.algebra import answered, interleaved, one_of, optional, repeated, sequence
+from amqp_sansio.grammar.automaton import Automaton
+
+
+def sets(receiver: str) -> Automaton:
+    """completed and confirmed may be sent at any time."""
+    return repeated(one_of(f"{receiver}:session.completed", f"{receiver}:session.confirmed"))
+
+
+def expected(receiver: str, sender: str, most: int | None = None) -> Automaton:
+    """expected is "never sent spontaneously": once for each flush that asked for it.
+
+    To count is not regular.  With `most` (1 or more) that many flushes may be unanswered at one time; with None it only
+    requires that expected comes after some flush that asked for it.
+    """
+    asks, answers = f"{sender}:session.flush expected", f"{receiver}:session.expected"
+    if most is not None:
+        return answered(asks, answers, most=most)
+    return optional(sequence(asks, repeated(one_of(asks, answers))))
+
+
+def timeouts(asks: str, grants: str, most: int = 1) -> Automaton:
+    """request-timeout and its "one-to-one reply" timeout; `most` as for `expected`."""
+    return answered(f"{asks}:session.request-timeout", f"{grants}:session.timeout", most=most)
+
+
+def life(sender: str, receiver: str, result: bool = False) -> Automaton:
+    """The words about one command id, in the order in which its receiver hears and says them.
+
+    A set may name an id again until known-completed has named it ("MUST be excluded").  The sender may echo every completed.
+    The result comes before the completion of a command that has one.  An exception is the end of all.
+    """
+    completed, confirmed = f"{receiver}:session.completed", f"{receiver}:session.confirmed"
+    known = f"{sender}:session.known-completed"
+    done = sequence(completed, repeated(one_of(completed, confirmed)), optional(sequence(known, repeated(known))))
+    before = repeated(confirmed)
+    outcome = interleaved(before, f"{receiver}:execution.result") if result else before
+    failed = sequence(before, f"{receiver}:execution.exception")
+    return sequence(f"{sender}:command", one_of(sequence(outcome, done), failed))

@@ -1,0 +1,67 @@
+"""Questions that may be asked before the ones before them are answered, and answers that come in the order of the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from typing import TypeAlias, TypeVar
+
+from amqp_sansio.grammar.automaton import START, Automaton, Word, explore
+from amqp_sansio.grammar.notation import Question
+
+World = TypeVar("World", bound=Hashable)
+_Owed: TypeAlias = tuple[tuple[Word, ...], tuple[Word, ...]]
+"""The questions that wait for an answer in their order, and those that are answered at any time, sorted."""
+
+
+def in_order(questions: Iterable[Question], most: int = 2, any_time: Collection[str] = ()) -> Automaton:
+    """What one side asks and the other answers: answers in the order of the questions, those to `any_time` (verbs) at any time.
+
+    At most `most` are owed of each kind; what needs no answer may be sent at any time.  With no bound it is no regular
+    language.  Raises ValueError unless `most` is at least 1.
+    """
+    if most < 1:
+        raise ValueError(f"most must be at least 1, not {most}")
+    answers = {each.word: each.answers for each in questions}
+    free = {ask for ask in answers if ask.partition(":")[2] in any_time}
+
+    def after(owed: _Owed) -> Iterable[tuple[Word, _Owed]]:
+        first, loose = owed
+        if first:
+            yield from [(reply, (first[1:], loose)) for reply in answers[first[0]]]
+        for number, ask in enumerate(loose):
+            yield from [(reply, (first, (*loose[:number], *loose[number + 1 :]))) for reply in answers[ask]]
+        for ask, replies in answers.items():
+            if not replies:
+                yield ask, owed
+            elif ask in free and len(loose) < most:
+                yield ask, (first, tuple(sorted([*loose, ask])))
+            elif ask not in free and len(first) < most:
+                yield ask, ((*first, ask), loose)
+
+    nothing: _Owed = ((), ())
+    return any_of(nothing, after, lambda owed: owed == nothing)
+
+
+def any_of(start: World, after: Callable[[World], Iterable[tuple[Word, World]]], final: Callable[[World], bool]) -> Automaton:
+    """The conversations for which there is a world, of those that `after` tells for each word, in which they are true.
+
+    Somebody between two that talk does not know what either has heard yet, nor which of several questions is answered.
+    """
+
+    def moves(at: frozenset[World]) -> Mapping[Word, frozenset[World]]:
+        found: dict[Word, set[World]] = {}
+        for world in at:
+            for text, then in after(world):
+                found.setdefault(text, set()).add(then)
+        return {text: frozenset(then) for text, then in found.items()}
+
+    return explore(frozenset([start]), moves, lambda at: any(final(world) for world in at)).minimal()
+
+
+def counted(ask: Word, answers: Iterable[Word], most: int = 2) -> Automaton:
+    """Nothing is answered that was not asked, and at most `most` are not answered yet; none need be."""
+    moves: list[dict[Word, int]] = [{} for _ in range(most + 1)]
+    for waiting in range(most):
+        moves[waiting][ask] = waiting + 1
+        moves[waiting + 1].update(dict.fromkeys(answers, waiting))
+    return Automaton(moves, range(START, most + 1))

@@ -1,0 +1,1 @@
+"""What knows no AMQP: machines, values, serial numbers, buffers, deadlines."""

@@ -1,0 +1,18 @@
+"""Moments on the caller's clock, in seconds; None is a moment that never comes."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+AT_ONCE: Final = -math.inf
+"""The moment of what should be done now, where nobody has said yet what time it is: no clock shows less."""
+
+
+def earliest(*moments: float | None) -> float | None:
+    """The first of `moments`; None when none of them ever comes."""
+    first: float | None = None
+    for moment in moments:
+        if moment is not None and (first is None or moment < first):
+            first = moment
+    return first

@@ -1,0 +1,130 @@
+"""What of a table is under ids that somebody named: at the cost of whichever of the two is smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+from amqp_sansio.kernel.serials import MODULUS, TOP, MutableRangeSet, RangeSet
+
+_T = TypeVar("_T")
+
+
+def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
+    """The keys of `live` that are in the set, ascending by RFC 1982.
+
+    Costs whichever is smaller, the ids of the set or the keys, and never more than the keys a few times over.
+    """
+    ranges = ids.ranges
+    if not live or not ranges:
+        return []
+    low, high = ranges[0]
+    if low == high and len(ranges) == 1:  # who waits for each one by itself
+        return [low] if low in live else []
+    found: list[int] = []
+    if len(ids) <= 4 * len(live):
+        for low, high in ranges:
+            if low <= high:
+                found += [id for id in range(low, high + 1) if id in live]
+            else:
+                found += [id for id in range(low, MODULUS) if id in live]
+                found += [id for id in range(high + 1) if id in live]
+        return found
+    found = [id for id in live if id in ids]
+    if found:
+        origin = ids.first
+        found.sort(key=lambda id: (id - origin) & TOP)
+    return found
+
+
+def take(ids: RangeSet, live: dict[int, _T]) -> list[_T]:
+    """What `live` holds (never None) under ids of the set, ascending by RFC 1982; it holds that no more.  Costs what `pick`
+    does."""
+    ranges = ids.ranges
+    if len(ranges) == 1:
+        low, high = ranges[0]
+        if 0 <= high - low < len(live):
+            pop = live.pop
+            return [each for each in [pop(id, None) for id in range(low, high + 1)] if each is not None]
+    return [live.pop(id) for id in pick(ids, live)]
+
+
+class ById(dict[int, _T]):
+    """A dict by serial numbers for ids that a peer chooses: what is under a set of them costs what is found.
+
+    `pick` costs the smaller of both sets, again and again where nothing is found; here it costs the ranges that were named.
+    """
+
+    __slots__ = ("ids",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: Final = MutableRangeSet()
+
+    def __setitem__(self, id: int, value: _T) -> None:
+        super().__setitem__(id, value)
+        highs = self.ids.highs
+        if highs and highs[-1] == id - 1:  # nearly always: `add` without the call
+            highs[-1] = id
+        else:
+            self.ids.add(id)
+
+    def __delitem__(self, id: int) -> None:
+        super().__delitem__(id)
+        self.ids.discard_id(id)
+
+    def remove(self, id: int) -> _T:
+        """What was under the id, which is in."""
+        value = self[id]
+        del self[id]
+        return value
+
+    def push(self, id: int, value: _T, most: int) -> _T | None:
+        """This is under the id from now on; what goes for it, the oldest, where `most` are there already."""
+        gone = self.remove(next(iter(self))) if len(self) >= most else None
+        self[id] = value
+        return gone
+
+    def add_all(self, others: Mapping[int, _T]) -> None:
+        """As `update`."""
+        for id, value in others.items():
+            self[id] = value
+
+    def run(self, low: int, values: Sequence[_T]) -> None:
+        """These, under ids from `low` on, none of them above TOP."""
+        if values:
+            last = low + len(values) - 1
+            self.update(zip(range(low, last + 1), values, strict=True))
+            self.ids.add_range(low, last)
+
+    def drop(self, id: int) -> _T | None:
+        """What was under the id, None when nothing was."""
+        value = self.get(id)
+        if value is not None:
+            del self[id]
+        return value
+
+    def take(self, ids: RangeSet) -> list[_T]:
+        """What is under ids of the set, ascending by RFC 1982; it is in no more."""
+        found: list[_T] = []
+        common = self.ids.common(ids)
+        pop = self.pop
+        for low, high in common.ranges:
+            if low <= high:
+                found += [pop(id) for id in range(low, high + 1)]
+            else:
+                found += [pop(id) for id in [*range(low, MODULUS), *range(high + 1)]]
+        if found:
+            self.ids.discard(common)
+        return found
+
+    def clear(self) -> None:
+        super().clear()
+        self.ids.clear()
+
+    def among(self, ids: RangeSet) -> list[int]:
+        """The keys that are in the set, ascending by RFC 1982."""
+        found: list[int] = []
+        for low, high in self.ids.common(ids).ranges:
+            found += range(low, high + 1) if low <= high else [*range(low, MODULUS), *range(high + 1)]
+        return found

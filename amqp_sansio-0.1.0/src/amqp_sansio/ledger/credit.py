@@ -1,0 +1,406 @@
+"""The book of one subscription's credit: what one side may transfer to one destination of the other, in messages and octets.
+
+In window mode credit is a limit and a used count, not a balance: a transfer uses, its completion gives back what it used,
+and stop takes the limit away without forgetting what is used.  In credit mode a transfer lowers the limit for good.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+INFINITE: Final = 0xFFFFFFFF
+"""Credit without end, as message.flow says it (an absent value says the same)."""
+MOST: Final = INFINITE - 1
+"""The most finite credit; more saturates here and never wraps."""
+
+CREDIT_MODE: Final = 0
+WINDOW_MODE: Final = 1
+MESSAGE: Final = 0
+OCTET: Final = 1
+
+
+Mark: TypeAlias = tuple[int, int]
+"""What was granted up to a moment, and the number of that moment."""
+
+FlowState: TypeAlias = tuple[int, tuple[int, int], tuple[int, int], tuple[tuple[int, int, int], ...]]
+"""What a subscriber has granted as a plain value: mode, (limit, used) of messages and of octets, flushes under way."""
+BookState: TypeAlias = tuple[
+    FlowState, tuple[int | None, int | None], tuple[int, int | None, int | None] | None, tuple[int, int]
+]
+"""A CreditBook as a plain value: what is granted, what the deliverer may still send, the barrier, what is not reported yet."""
+
+
+class Credit:
+    """Credit in one unit.  `limit` and `used` are at least 0; `limit` is INFINITE or at most MOST."""
+
+    __slots__ = ("limit", "used")
+
+    def __init__(self, limit: int = 0, used: int = 0) -> None:
+        self.limit = limit
+        self.used = used
+
+    @property
+    def available(self) -> int:
+        """What may still be sent: INFINITE, or 0 to MOST."""
+        if self.limit == INFINITE:
+            return INFINITE
+        return max(0, self.limit - self.used)
+
+    def allows(self, cost: int) -> bool:
+        """Whether `cost` may be sent now."""
+        return self.limit == INFINITE or self.used + cost <= self.limit
+
+    def grant(self, value: int) -> None:
+        """Adds `value`; INFINITE stays and is reached by adding INFINITE, all else saturates at MOST."""
+        if self.limit == INFINITE or value == INFINITE:
+            self.limit = INFINITE
+        else:
+            self.limit = min(MOST, self.limit + value)
+
+    def stop(self) -> None:
+        """Takes all credit away, infinite credit too; what is used stays used."""
+        self.limit = 0
+
+    def spend(self, cost: int) -> None:
+        """A transfer in credit mode: what it costs is gone for good."""
+        if self.limit != INFINITE:
+            self.limit = max(0, self.limit - cost)
+
+    def give_back(self, cost: int) -> None:
+        """A completion in window mode."""
+        self.used = max(0, self.used - cost)
+
+
+class Grants:
+    """What was granted in one unit since each of several moments, at the cost of one number for each grant."""
+
+    __slots__ = ("_floor", "_infinite", "_moment", "_total")
+
+    def __init__(self) -> None:
+        self._total = 0
+        self._moment = 0
+        self._infinite = -1  # the moment of the last infinite grant
+        self._floor: Mark = 0, -1  # the total and the moment of the last stop
+
+    def grant(self, value: int) -> None:
+        """As `Credit.grant`, for all of them."""
+        if value == INFINITE:
+            self._moment += 1
+            self._infinite = self._moment
+        else:
+            self._total += value
+
+    def stop(self) -> None:
+        """As `Credit.stop`, for all of them."""
+        self._moment += 1
+        self._floor = self._total, self._moment
+
+    def mark(self, granted: int = 0) -> Mark:
+        """Now; or a moment since which so much was granted."""
+        if granted == INFINITE:
+            mark = self._total, self._moment
+            self.grant(INFINITE)
+            return mark
+        self._moment += 1
+        return self._total - granted, self._moment
+
+    def since(self, mark: Mark) -> int:
+        """What was granted since then: INFINITE, or at most MOST."""
+        total, moment = mark
+        floor, stopped = self._floor
+        if self._infinite > max(moment, stopped):
+            return INFINITE
+        return min(MOST, self._total - (floor if stopped > moment else total))
+
+
+class CreditBook:
+    """The credit of one destination in both units, and its mode.  It answers two questions.
+
+    What has the subscriber granted?  `messages` and `octets`, as the deployed servers count it; the deliverer itself needs no
+    more.  message.flush zeroes, once it is executed, the credit that was there when it was sent; credit granted in between
+    stays.  Grants after a flush are therefore remembered until `end_flush`.
+
+    How much may the deliverer still believe that it has?  `most_messages` and `most_octets`: an upper bound, so a deliverer
+    that sends more has broken its credit whatever the timing was.  It follows the letter of message.set-flow-mode and
+    message.flow, which
+    allow more than what deployed servers count:
+
+    * A grant counts from when it was sent.
+    * What stop, flush or cancel takes away counts until the deliverer has completed the last of them, the `barrier`.
+    * In window mode a completion gives its credit back when it is reported, also after a stop.
+    """
+
+    __slots__ = (
+        "_barrier",
+        "_flushes",
+        "_message_grants",
+        "_octet_grants",
+        "_since_messages",
+        "_since_octets",
+        "_unreported_messages",
+        "_unreported_octets",
+        "limited",
+        "messages",
+        "mode",
+        "most_messages",
+        "most_octets",
+        "octets",
+        "switches",
+    )
+
+    def __init__(self) -> None:
+        self.mode = WINDOW_MODE
+        self.messages: Final = Credit()
+        self.octets: Final = Credit()
+        self.switches = 0
+        """How often the mode changed: what was used before is forgotten."""
+        # For each flush under way, by the id of its command: since when credit counts that was granted in messages and octets.
+        self._flushes: dict[int, tuple[Mark, Mark]] = {}
+        self._message_grants: Final = Grants()
+        self._octet_grants: Final = Grants()
+        self.limited = True
+        """False while neither unit has a limit and nothing is being taken back: then there is nothing to count."""
+        self.most_messages: int | None = 0
+        """How many messages the deliverer may still send at most; None: any number."""
+        self.most_octets: int | None = 0
+        """How many octets the deliverer may still send at most; None: any number."""
+        self._barrier: int | None = None
+        # What of that was given after the barrier.
+        self._since_messages: int | None = 0
+        self._since_octets: int | None = 0
+        # What was completed since completions were last reported.
+        self._unreported_messages = 0
+        self._unreported_octets = 0
+
+    @classmethod
+    def behind(cls, cancelled: CreditBook) -> CreditBook:
+        """The book of a subscription with the destination of one whose cancel the deliverer has not completed yet: what comes
+        until then may still be for that one."""
+        book = cls()
+        book.most_messages, book.most_octets = cancelled.most_messages, cancelled.most_octets
+        book._barrier = cancelled._barrier
+        return book
+
+    # --- what the subscriber says --------------------------------------------------------------------------------------------
+
+    def grant(self, unit: int, value: int) -> None:
+        """message.flow."""
+        added = None if value == INFINITE else value
+        if unit == OCTET:
+            self.octets.grant(value)
+            self.most_octets = _sum(self.most_octets, added)
+            self._since_octets = _sum(self._since_octets, added)
+        else:
+            self.messages.grant(value)
+            self.most_messages = _sum(self.most_messages, added)
+            self._since_messages = _sum(self._since_messages, added)
+        if self._flushes:
+            (self._octet_grants if unit == OCTET else self._message_grants).grant(value)
+        self._look()
+
+    def stop(self) -> None:
+        """message.stop, as the deliverer hears it: no credit, in flight flushes included."""
+        self.messages.stop()
+        self.octets.stop()
+        if self._flushes:
+            self._message_grants.stop()
+            self._octet_grants.stop()
+
+    def begin_flush(self, id: int) -> None:
+        """message.flush with this command id, as the deliverer hears it."""
+        self._flushes[id] = self._message_grants.mark(), self._octet_grants.mark()
+
+    def end_flush(self, id: int) -> None:
+        """The flush was executed: what credit was there before it is gone."""
+        marks = self._flushes.pop(id, None)
+        if marks is not None:
+            self.messages.limit, self.octets.limit = self._since(marks)
+
+    def _since(self, marks: tuple[Mark, Mark]) -> tuple[int, int]:
+        """The limits when what was granted before these moments is gone."""
+        messages, octets = self._message_grants.since(marks[0]), self._octet_grants.since(marks[1])
+        return min(self.messages.limit, messages), min(self.octets.limit, octets)
+
+    def take_back(self, id: int, flush: bool = False) -> None:
+        """message.stop or message.cancel, or else message.flush, as command `id`."""
+        if flush:
+            self.begin_flush(id)
+        else:
+            self.stop()
+        self._barrier = id
+        self._since_messages = self._since_octets = 0
+        self.limited = True
+
+    def set_mode(self, mode: int) -> None:
+        """message.set-flow-mode: what is available stays, what is used is forgotten."""
+        if mode != self.mode:
+            for credit in (self.messages, self.octets):
+                credit.limit = credit.available
+                credit.used = 0
+            self.mode = mode
+            self.switches += 1
+
+    def give_back(self, messages: int, octets: int) -> None:
+        """So many messages of so many octets together were completed; in credit mode nothing counts as used."""
+        self.messages.give_back(messages)
+        self.octets.give_back(octets)
+
+    def complete(self, messages: int, octets: int, charge: int) -> None:
+        """`give_back` of transfers that were charged with `charge`; the deliverer has not heard of it yet."""
+        self.give_back(messages, octets)
+        self._unreported_messages += messages
+        self._unreported_octets += charge
+
+    def reported(self) -> None:
+        """The deliverer hears of what was completed: a window moves."""
+        messages, octets = self._unreported_messages, self._unreported_octets
+        self._unreported_messages = self._unreported_octets = 0
+        if self.mode == WINDOW_MODE:
+            self.most_messages = _sum(self.most_messages, messages)
+            self.most_octets = _sum(self.most_octets, octets)
+            if self._barrier is not None:
+                self._since_messages = _sum(self._since_messages, messages)
+                self._since_octets = _sum(self._since_octets, octets)
+
+    # --- what the deliverer says ---------------------------------------------------------------------------------------------
+
+    def transfer(self, octets: int, messages: int = 1) -> None:
+        """The deliverer itself sends one message that costs so many octets, or several that cost so many together."""
+        if self.mode == WINDOW_MODE:
+            self.messages.used += messages
+            self.octets.used += octets
+        else:
+            self.messages.spend(messages)
+            self.octets.spend(octets)
+
+    def spend(self, octets: int, charge: int) -> int | None:
+        """A transfer of so many octets, charged with `charge`.  The unit of which there was not enough, None when there was."""
+        self.transfer(octets)
+        if not self.limited:
+            return None
+        excess: int | None = None
+        left = self.most_messages
+        if left is not None:
+            if left < 1:
+                excess = MESSAGE
+            else:
+                self.most_messages = left - 1
+        left = self.most_octets
+        if left is not None:
+            if left < charge:
+                excess = OCTET if excess is None else excess
+            else:
+                self.most_octets = left - charge
+        return excess
+
+    def spend_run(self, messages: int, octets: int, charge: int) -> bool:
+        """`spend` for so many transfers of so many octets together, if there is enough for all; else nothing changes."""
+        if not self.covers(messages, charge):
+            return False
+        self.transfer(octets, messages)
+        if self.most_messages is not None:
+            self.most_messages -= messages
+        if self.most_octets is not None:
+            self.most_octets -= charge
+        return True
+
+    def covers(self, messages: int, charge: int) -> bool:
+        """Whether the deliverer may still send so many messages charged with `charge` together."""
+        most_messages, most_octets = self.most_messages, self.most_octets
+        return (most_messages is None or most_messages >= messages) and (most_octets is None or most_octets >= charge)
+
+    def carried_out(self, id: int) -> None:
+        """The deliverer has completed a stop, flush or cancel: what was granted before it is gone."""
+        self.end_flush(id)
+        if id == self._barrier:  # an earlier one takes away no more than the last one will
+            self.most_messages = _least(self.most_messages, self._since_messages)
+            self.most_octets = _least(self.most_octets, self._since_octets)
+            self._barrier = None
+            self._look()
+
+    def _look(self) -> None:
+        self.limited = self.most_messages is not None or self.most_octets is not None or self._barrier is not None
+
+    # --- what stands there ---------------------------------------------------------------------------------------------------
+
+    def allows(self, octets: int) -> bool:
+        """Whether one message that costs so many octets may be sent now."""
+        return self.messages.allows(1) and self.octets.allows(octets)
+
+    @property
+    def flushing(self) -> bool:
+        """Whether a flush is under way."""
+        return bool(self._flushes)
+
+    @property
+    def ends_empty(self) -> bool:
+        """Whether there is no credit in either unit but what the flushes under way take away."""
+        if not self._flushes:
+            return self.empty
+        messages, octets = self._since(next(reversed(self._flushes.values())))  # since the last one the least was granted
+        return messages <= self.messages.used and octets <= self.octets.used
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no credit in either unit, which set-flow-mode requires."""
+        return not self.messages.available and not self.octets.available
+
+    @property
+    def owes_report(self) -> bool:
+        """Whether something was completed of which the deliverer has not heard."""
+        return bool(self._unreported_messages)
+
+    # --- plain values --------------------------------------------------------------------------------------------------------
+
+    def granted(self) -> FlowState:
+        """What is granted, as a plain value; see `restore`."""
+        return (
+            self.mode,
+            (self.messages.limit, self.messages.used),
+            (self.octets.limit, self.octets.used),
+            tuple(
+                [
+                    (id, self._message_grants.since(messages), self._octet_grants.since(octets))
+                    for id, (messages, octets) in self._flushes.items()
+                ]
+            ),
+        )
+
+    def snapshot(self) -> BookState:
+        """A plain value; see `restore`."""
+        barrier = None if self._barrier is None else (self._barrier, self._since_messages, self._since_octets)
+        left = self.most_messages, self.most_octets
+        return self.granted(), left, barrier, (self._unreported_messages, self._unreported_octets)
+
+    @classmethod
+    def restore(
+        cls,
+        granted: FlowState,
+        left: tuple[int | None, int | None] = (0, 0),
+        barrier: tuple[int, int | None, int | None] | None = None,
+        unreported: tuple[int, int] = (0, 0),
+    ) -> CreditBook:
+        """The book that `snapshot` described, or with what `granted` described alone."""
+        book = cls()
+        book.mode, messages, octets, flushes = granted
+        book.messages.limit, book.messages.used = messages
+        book.octets.limit, book.octets.used = octets
+        marks: list[dict[int, Mark]] = []
+        for grants, unit in ((book._message_grants, 1), (book._octet_grants, 2)):
+            infinite_first = sorted(flushes, key=lambda flush: flush[unit] != INFINITE)
+            marks.append({flush[0]: grants.mark(flush[unit]) for flush in infinite_first})
+        book._flushes = {id: (marks[0][id], marks[1][id]) for id, _, _ in flushes}
+        book.most_messages, book.most_octets = left
+        if barrier is not None:
+            book._barrier, book._since_messages, book._since_octets = barrier
+        book._unreported_messages, book._unreported_octets = unreported
+        book._look()
+        return book
+
+
+def _sum(amount: int | None, more: int | None) -> int | None:
+    return None if amount is None or more is None else amount + more
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)

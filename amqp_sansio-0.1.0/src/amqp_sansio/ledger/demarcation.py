@@ -1,0 +1,210 @@
+"""The transactions of one session, as the client, the server or an observer remembers them.
+
+It follows the client's words by the rows of `tables.demarcation`, and keeps beside them which branch the session is associated
+with and which it has suspended.  `verb` says what a command is in the words of the rows, `refusal` whether it is legal, and
+`said` takes it as sent.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.spec import dtx, tx
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.tables import demarcation as rows
+
+XidKey: TypeAlias = tuple[int, bytes, bytes]
+"""Format, global id and branch id: what two xids are compared by."""
+
+
+def key_of(given: dtx.Xid | None) -> XidKey:
+    """What an xid is compared by: what is left out counts as 0 and as no octets."""
+    if given is None:
+        return 0, b"", b""
+    return given.format_ or 0, given.global_id or b"", given.branch_id or b""
+
+
+class Demarcation:
+    """Where a session stands with its transactions.
+
+    * `machine`: walks the rows; in several states when not all that the client knows is known.
+    * `associated`: the branch that the session works on, `start` the id of the dtx.start that began it; None without one.
+    * `suspended`: branches that the session has suspended, with the id of the dtx.start that began each.
+    * `late`: some of what the client said is missing: xids that are not kept here may be associated or suspended.
+    """
+
+    __slots__ = ("associated", "late", "machine", "start", "suspended")
+
+    def __init__(self) -> None:
+        self.machine: Machine = Machine(rows.DEMARCATION)
+        self.associated: XidKey | None = None
+        self.start: int | None = None
+        self.suspended: dict[XidKey, int | None] = {}
+        self.late = False
+
+    @property
+    def state(self) -> str:
+        """The state of the rows; several possible ones are joined by "|"."""
+        return self.machine.state
+
+    # What a command is in the words of the rows.
+
+    def verb(self, command: Command, beside: bool = False) -> str | None:
+        """The verb of the rows; None for what is legal in every state.  `beside`: some subscription has accept-mode none."""
+        if isinstance(command, dtx.Start):
+            return self._start(command)
+        if isinstance(command, dtx.End):
+            return self._end(command)
+        if isinstance(command, tx.Select):
+            return rows.TX_SELECT_BESIDE if beside else rows.TX_SELECT
+        return command.VERB if isinstance(command, tx.Commit | tx.Rollback | dtx.Select) else None
+
+    def _start(self, command: dtx.Start) -> str:
+        if command.join and command.resume:
+            return rows.JOIN_AND_RESUME
+        if not command.resume:
+            return rows.START
+        return rows.RESUME if self.late or key_of(command.xid) in self.suspended else rows.RESUME_OTHER
+
+    def _end(self, command: dtx.End) -> str:
+        key = key_of(command.xid)
+        if key == self.associated or (self._unheard(key) and self.machine.can(rows.CLIENT, rows.END)):
+            if command.suspend:
+                return rows.SUSPEND_AND_FAIL if command.fail else rows.SUSPEND
+            return rows.END
+        if key in self.suspended or (self.late and not command.suspend):
+            if command.suspend:
+                return rows.SUSPEND_AND_FAIL if command.fail else rows.SUSPEND_AGAIN
+            return rows.END_SUSPENDED
+        return rows.END_OTHER
+
+    def _unheard(self, key: XidKey) -> bool:
+        """Whether the session may be associated with a branch by a command that we missed."""
+        return self.late and self.associated is None and key not in self.suspended
+
+    # Whether it may be said.
+
+    def refusal(self, verb: str) -> rows.Forbidden | None:
+        """Why the client must not say a verb of the rows now; None when it may.  Changes nothing."""
+        if self.machine.can(rows.CLIENT, verb):
+            return None
+        for said in (verb, rows.RESUME_OTHER if verb == rows.RESUME else rows.END_OTHER):  # who came late may be mistaken
+            for state in self.machine.states:
+                cell = rows.FORBIDDEN.get((state, said))
+                if cell is not None:
+                    return cell
+        raise AssertionError(f"no cell for {verb} in {self.state}")
+
+    def legal(self, instead: str = "") -> tuple[str, ...]:
+        """What the client may say now (instead of a verb that was refused), as verbs of the rows."""
+        words = [word.partition(":")[2] for word in self.machine.legal]
+        unknown = () if self.suspended or self.late else (rows.RESUME, rows.END_SUSPENDED)
+        found = tuple([word for word in words if word not in unknown])
+        if instead == rows.TX_SELECT_BESIDE and rows.TX_SELECT in found:
+            return ("message.cancel", *[word for word in found if word != rows.TX_SELECT])
+        return found
+
+    def words(self, verb: str, command: Command) -> str:
+        """A verb of the rows for a sentence: without a word on the xid where none was named, or none can matter."""
+        selected = set(self.machine.states) & {rows.DTX_IDLE, rows.DTX_ACTIVE}
+        if isinstance(command, dtx.Start | dtx.End) and (command.xid is None or not selected):
+            return command.VERB
+        return verb
+
+    # What follows from it.
+
+    def said(self, verb: str, command: Command, id: int | None, passed: rows.Forbidden | None = None) -> None:
+        """The client said it as its command `id`: also, where somebody let it pass, what is forbidden."""
+        if passed is None:
+            before = self.machine.states
+            self.machine.step(rows.CLIENT, verb)
+            if verb == rows.END and self.associated is None:  # late: it may have been a suspended one
+                ended = self.machine.states
+                kept = [state for state in before if (state, rows.CLIENT, rows.END_SUSPENDED) in rows.DEMARCATION.moves]
+                self.machine.states = tuple(dict.fromkeys((*ended, *kept)))
+        else:
+            self.machine.states = (passed.passed,)
+        if isinstance(command, dtx.Start):
+            key = key_of(command.xid)
+            self.associated, self.start = key, id
+            self.suspended.pop(key, None)
+        elif isinstance(command, dtx.End):
+            key = key_of(command.xid)
+            if verb == rows.SUSPEND:
+                self.suspended[key] = self.start if key == self.associated else None
+            else:
+                self.suspended.pop(key, None)
+            if verb in (rows.END, rows.SUSPEND):
+                self.associated = self.start = None
+
+    def answered(self, id: int | None, status: int, *, heard: bool) -> None:
+        """The result of the client's command `id`.  A dtx.start that did not end well associates nothing.
+
+        `heard`: the client has it.  Else it may have sent its next word before that: both states are possible.
+        """
+        if status == XaStatus.XA_OK or id is None:
+            return
+        if id == self.start and self.associated is not None:
+            if heard:
+                self.machine.states = (rows.DTX_IDLE,)
+                self.associated = self.start = None
+            else:
+                self.machine.states = (rows.DTX_ACTIVE, rows.DTX_IDLE)
+        elif heard:
+            for key in [key for key, start in self.suspended.items() if start == id]:
+                del self.suspended[key]
+
+    def bound(self, branches: int) -> bool:
+        """Holds what is suspended to so many branches: whether the oldest had to go, so that there is doubt from now on."""
+        if len(self.suspended) <= branches:
+            return False
+        del self.suspended[next(iter(self.suspended))]
+        self.late = True
+        return True
+
+    def lost(self) -> None:
+        """Some of what the client said is missing: it may stand in any state."""
+        self.machine.forget()
+        self.associated = self.start = None
+        self.suspended.clear()
+        self.late = True
+
+    # As a plain value.
+
+    def snapshot(self) -> tuple[object, ...]:
+        """All of it as a plain value, for `restore`."""
+        return self.machine.states, self.associated, self.start, tuple(self.suspended.items()), self.late
+
+    @classmethod
+    def restore(cls, value: tuple[object, ...]) -> Demarcation:
+        """The same again.  ValueError or TypeError for what is no snapshot."""
+        states, associated, start, suspended, late = value
+        if not isinstance(states, tuple) or not isinstance(suspended, tuple) or not isinstance(late, bool):
+            raise TypeError("demarcation")
+        if not states or not set(states) <= set(rows.DEMARCATION.states):
+            raise ValueError(f"demarcation {states!r}")
+        made = cls()
+        made.machine = Machine(rows.DEMARCATION, states)
+        made.associated = None if associated is None else key_in(associated)
+        made.start = _id(start)
+        made.suspended = {key_in(key): _id(id) for key, id in suspended}
+        made.late = late
+        return made
+
+
+def key_in(value: object) -> XidKey:
+    """The key that a plain value is.  TypeError or ValueError for what is none."""
+    if not isinstance(value, tuple):
+        raise TypeError("xid")
+    form, global_id, branch_id = value
+    if not isinstance(form, int) or not isinstance(global_id, bytes) or not isinstance(branch_id, bytes):
+        raise TypeError("xid")
+    return form, global_id, branch_id
+
+
+def _id(value: object) -> int | None:
+    if value is not None and not isinstance(value, int):
+        raise TypeError("command id")
+    return value

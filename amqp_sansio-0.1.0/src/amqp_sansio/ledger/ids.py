@@ -1,0 +1,150 @@
+"""One half of a session: the ids of the commands that one side says, and what the other side has said of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.serials import HALF, TOP, MutableRangeSet, RangeSet, between, serial_add
+from amqp_sansio.tables.session import STREAM
+
+WIDEST: Final = 1 << 30
+"""A set of ids wider than this forgets its oldest ids, long before serial numbers lose their order at 2**31."""
+
+
+def trim(ids: MutableRangeSet, next_id: int) -> None:
+    """Forgets the oldest half of a set that has grown too wide for serial numbers; the other side knew them long ago."""
+    oldest = ids.next_from(serial_add(next_id, 1))
+    if oldest is not None and (next_id - oldest) & TOP > WIDEST:
+        ids.discard(RangeSet([(serial_add(next_id, 1), serial_add(next_id, -WIDEST // 2))]))
+
+
+def bound(ids: MutableRangeSet, next_id: int, ranges: int) -> bool:
+    """Holds a set of ids before the next one to so many ranges: whether the oldest had to go."""
+    excess = ids.range_count - ranges
+    if excess > 0:
+        ids.discard(ids.first_ranges(serial_add(next_id, 1 - HALF), excess))
+    return excess > 0
+
+
+class Ids:
+    """What is settled by an id that its receiver names as complete.
+
+    * `next_id`: of the next command.
+    * `outstanding`: sent, as far as we know, and not complete: in doubt when nothing more arrives.
+    * `confirmed`: those of them that will complete for certain.
+    * `known`: complete, and their sender has not yet said that it knows; for a side that has to say it.
+    * `awaited`: the name of each result that is awaited, for those who match them.
+    """
+
+    __slots__ = ("awaited", "confirmed", "known", "next_id", "outstanding")
+
+    def __init__(self, next_id: int = 0) -> None:
+        self.next_id = next_id
+        self.outstanding: MutableRangeSet = MutableRangeSet()
+        self.confirmed: MutableRangeSet = MutableRangeSet()
+        self.known: MutableRangeSet = MutableRangeSet()
+        self.awaited: dict[int, str] = {}
+
+    # What the sender says.
+
+    def take(self) -> int:
+        """A command is sent: its id."""
+        id = self.next_id
+        self.next_id = id + 1 & TOP
+        highs = self.outstanding.highs
+        if highs and id and highs[-1] == id - 1:  # nearly always: `add` without the call
+            highs[-1] = id
+        else:
+            self.outstanding.add(id)
+        return id
+
+    def take_run(self, count: int) -> int | None:
+        """So many commands are sent: the id of the first.  None, and nothing has changed, where ids wrap."""
+        id = self.next_id
+        if id + count > TOP:
+            return None
+        self.next_id = id + count
+        self.outstanding.add_range(id, id + count - 1)
+        return id
+
+    def wait(self, id: int, result: str, results: int) -> int | None:
+        """The command said last has a result of this name; of so many the oldest goes: its id, None where all are kept."""
+        oldest = next(iter(self.awaited)) if len(self.awaited) >= results else None
+        if oldest is not None:
+            del self.awaited[oldest]
+        self.awaited[id] = result
+        return oldest
+
+    def skip(self, ids: RangeSet) -> None:
+        """These will never come."""
+        self.outstanding.discard(ids)
+        self.confirmed.discard(ids)
+
+    # What the receiver says.
+
+    def beyond(self, ids: RangeSet) -> RangeSet:
+        """Those of the ids that were not sent yet: nobody can know anything about them."""
+        return between(ids, self.next_id, serial_add(self.next_id, HALF - 1))
+
+    def complete(self, ids: RangeSet) -> RangeSet:
+        """These are complete: what of it is news.  Ids that were never sent are left out."""
+        news = self.outstanding.take(ids)
+        if news and self.confirmed:
+            self.confirmed.discard(news)
+        return news
+
+    def complete_run(self, low: int, high: int) -> RangeSet | None:
+        """`complete` for the ids from `low` to `high` where that takes no algebra, as it nearly always does: what is news.
+
+        None, and nothing has changed, unless all of them were sent and the oldest ones outstanding are among them, and what is
+        outstanding is one range.
+        """
+        lows, highs = self.outstanding.lows, self.outstanding.highs
+        if len(highs) != 1 or not low <= (first := lows[0]) <= high < self.next_id <= low + HALF:
+            return None
+        if (last := highs[0]) > high:
+            last = high
+            lows[0] = high + 1
+        else:
+            lows.clear()
+            highs.clear()
+        news = RangeSet.span(first, last)
+        if self.confirmed.highs:
+            self.confirmed.discard(news)
+        return news
+
+    def confirm(self, ids: RangeSet) -> RangeSet:
+        """These will complete for certain: what of it is news.  Ids that were never sent are left out."""
+        news = self.confirmed.missing(self.outstanding.common(ids))
+        if news:
+            self.confirmed.update(news)
+        return news
+
+    def bound(self, ranges: int) -> bool:
+        """Holds what is outstanding to so many ranges: whether the oldest had to go, so that there is doubt from now on."""
+        return bound(self.outstanding, self.next_id, ranges)
+
+
+class OwnIds(Ids):
+    """As one of the two sides keeps the commands of `sender`, from their beginning.
+
+    * `begun`: some were sent; until then nobody knows any.
+    * `stream`: what is legal about them on this attachment.
+    """
+
+    __slots__ = ("begun", "sender", "stream")
+
+    def __init__(self, sender: str) -> None:
+        super().__init__()
+        self.begun = False
+        self.sender: Final = sender
+        self.stream = Machine(STREAM[sender])
+
+    def begin_attachment(self) -> None:
+        """A new transport: nothing may come before a command-point."""
+        self.stream = Machine(STREAM[self.sender])
+
+    def beyond(self, ids: RangeSet) -> RangeSet:
+        """As `Ids.beyond`; all of them before the first."""
+        return super().beyond(ids) if self.begun else ids

@@ -1,0 +1,84 @@
+"""Where the transfers of one sender stand, by the rows of TRANSFER: a set of ids for each state, and nothing for each message.
+
+For judging words about transfers; `ledger.transfers` keeps them one by one, for working on them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, Range, RangeSet
+from amqp_sansio.ledger.ids import bound
+from amqp_sansio.tables import transfer as rows
+
+
+class Settling:
+    """Fed with transfers and with what both sides say of them.  A word that the rows refuse moves nothing.
+
+    Ids that it does not have are in doubt: nobody is held to what is said of them.
+    """
+
+    __slots__ = ("_asked", "_wanted", "standing")
+
+    def __init__(self) -> None:
+        self.standing: Final[dict[tuple[int, str], MutableRangeSet]] = {}
+        """The ids by accept-mode and state."""
+        self._asked: Final[dict[int, tuple[Range, ...]]] = {}
+        """What each acquire without result asks for, by its command id."""
+        self._wanted = 0
+        """Ranges in that."""
+
+    def sent(self, low: int, high: int, accept_mode: int, acquired: bool) -> None:
+        """The sender says transfers with ids from `low` to `high`; `acquired`: they come to their recipient as its own."""
+        verb = rows.TRANSFER_PRE_ACQUIRED if acquired else rows.TRANSFER_NOT_ACQUIRED
+        self._at(accept_mode, rows.TRANSFER[accept_mode].moves[rows.START, rows.SENDER, verb]).add_range(low, high)
+
+    def said(self, speaker: str, verb: str, ids: RangeSet) -> RangeSet:
+        """A word about transfers: those of them for which it is illegal."""
+        refused = EMPTY
+        moved: list[tuple[int, str, RangeSet]] = []
+        for (accept_mode, state), standing in self.standing.items():
+            found = standing.common(ids)
+            if found:
+                after = rows.TRANSFER[accept_mode].moves.get((state, speaker, verb))
+                if after is None:
+                    refused |= found
+                elif after != state:
+                    standing.discard(found)
+                    moved.append((accept_mode, after, found))
+        for accept_mode, after, found in moved:
+            self._at(accept_mode, after).update(found)
+        return refused
+
+    def acquire(self, id: int, ids: RangeSet) -> None:
+        """The recipient asks with its command `id` for these: then the result names those of them that it gets."""
+        self.said(rows.RECIPIENT, rows.ACQUIRE, ids)
+        self._asked[id] = ids.ranges
+        self._wanted += len(ids.ranges)
+
+    def acquired(self, id: int, ids: RangeSet) -> None:
+        """The sender answers that command: these are the recipient's."""
+        asked = self._answered(id)
+        self.said(rows.SENDER, rows.RESULT_ACQUIRED, asked & ids)
+        self.said(rows.SENDER, rows.RESULT_NOT_ACQUIRED, asked - ids)
+
+    def _answered(self, id: int) -> RangeSet:
+        asked = self._asked.pop(id, ())
+        self._wanted -= len(asked)
+        return RangeSet(asked)
+
+    def bound(self, next_id: int, ranges: int) -> bool:
+        """Holds each set of ids before the next one to so many ranges: whether the oldest had to go."""
+        gone = [bound(standing, next_id, ranges) for standing in self.standing.values()]
+        while self._wanted > ranges:
+            gone.append(bool(self._answered(next(iter(self._asked)))))
+        return any(gone)
+
+    def lose(self) -> None:
+        """What became of those so far is not known."""
+        self.standing.clear()
+        self._asked.clear()
+        self._wanted = 0
+
+    def _at(self, accept_mode: int, state: str) -> MutableRangeSet:
+        return self.standing.setdefault((accept_mode, state), MutableRangeSet())

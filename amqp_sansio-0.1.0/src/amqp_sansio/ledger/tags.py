@@ -1,0 +1,164 @@
+"""Tags of a channel in the older dialects: of what was delivered and is to be settled, and of what was published and is to be
+confirmed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_le
+from amqp_sansio.ledger.ids import WIDEST, Ids
+
+UNKNOWN: Final = "unknown"
+"""A tag that was never given."""
+TWICE: Final = "twice"
+"""One that was settled before, or that is not to be settled."""
+
+
+class Tags:
+    """Numbers that one side gives from 1 on, and the other names one by one, or "all up to and including".
+
+    `ids` are the ledger's: what is outstanding, as serial numbers, which are the lower 32 bits of tags (`tag_of` gives all 64).
+    `doubt`: some of what was sent may be missing, so nobody is held to it.
+    """
+
+    __slots__ = ("count", "doubt", "ids", "last")
+
+    def __init__(self, doubt: bool) -> None:
+        self.ids: Final = Ids(1)
+        self.doubt = doubt
+        self.last = 0
+        """The tag given last; 0 before the first."""
+        self.count = 0
+        """How many are outstanding."""
+
+    def give(self, tag: int | None = None) -> bool:
+        """The next one is given; `tag`: this one, and whether it is higher than those before it."""
+        if tag is None:
+            tag = self.last + 1
+        if tag <= self.last or self.doubt:
+            return self.doubt
+        if tag > WIDEST and self._span(tag) > WIDEST:
+            self.doubt = True  # serial numbers have no order beyond it
+            return True
+        self.last = tag
+        self.ids.next_id = tag & TOP
+        self.ids.take()
+        self.count += 1
+        return True
+
+    def _span(self, tag: int) -> int:
+        """How far the oldest one that is outstanding is behind `tag`."""
+        oldest = self._oldest
+        return 0 if oldest is None else tag - self.last + ((self.last - oldest) & TOP)
+
+    @property
+    def _oldest(self) -> int | None:
+        return self.ids.outstanding.next_from(serial_add(self.ids.next_id, -HALF))
+
+    def tag_of(self, serial: int) -> int:
+        """The tag of a serial number among those given last."""
+        return self.last - ((self.last - serial) & TOP)
+
+    def named(self, tag: int, multiple: bool) -> tuple[RangeSet, str]:
+        """What is outstanding of those that are named, and what is wrong with the tag: UNKNOWN, TWICE or ""."""
+        last = self.last
+        if tag > last or (tag == 0 and not multiple):
+            return EMPTY, UNKNOWN
+        found = EMPTY
+        oldest = self._oldest
+        if oldest is not None and last - (tag or last) < HALF:
+            high = (tag or last) & TOP
+            if not multiple:
+                found = RangeSet.span(high, high) if high in self.ids.outstanding else EMPTY
+            elif serial_le(oldest, high):
+                found = self.ids.outstanding.common(RangeSet([(oldest, high)]))
+        return found, TWICE if tag and not found else ""
+
+    def settle(self, tags: RangeSet) -> None:
+        """These, which are outstanding, are settled."""
+        self.count -= len(self.ids.complete(tags))
+
+    def settle_all(self) -> RangeSet:
+        """All are settled: which those were."""
+        found = self.ids.outstanding.freeze()
+        self.ids.outstanding.clear()
+        self.count = 0
+        return found
+
+    def give_back(self, tags: RangeSet) -> None:
+        """These, which were settled, are outstanding again."""
+        self.ids.outstanding.update(tags)
+        self.count += len(tags)
+
+    def bound(self, ranges: int) -> bool:
+        """Holds it to so many ranges: whether there is doubt from now on, and was not before."""
+        if not self.ids.bound(ranges) or self.doubt:
+            return False
+        self.doubt = True
+        return True
+
+
+class Deliveries:
+    """What the server delivered on a channel."""
+
+    __slots__ = ("_returned", "_settled", "tags")
+
+    def __init__(self, doubt: bool) -> None:
+        self.tags: Final = Tags(doubt)
+        self._settled: Final = MutableRangeSet()
+        """What was settled in the transaction that is open."""
+        self._returned: Final = MutableRangeSet()
+        """What was outstanding when the client asked for recovery: a side that settles it may not have known."""
+
+    def deliver(self, tag: int, settled: bool) -> bool:
+        """A message is delivered, which nobody need settle when it is `settled`; False for a tag that is not higher than all
+        before it."""
+        sound = self.tags.give(tag)
+        if settled and sound and not self.tags.doubt:
+            self.tags.settle(RangeSet.of(tag & TOP))
+        return sound
+
+    def settle(self, tag: int, multiple: bool, transacted: bool) -> str:
+        """The client settles; what is wrong with that."""
+        if self.tags.doubt:
+            return ""
+        found, wrong = self.tags.named(tag, multiple)
+        if wrong == TWICE and self._among_returned(tag, multiple):
+            return ""
+        self.settle_set(found, transacted)
+        return wrong
+
+    def settle_set(self, found: RangeSet, transacted: bool) -> None:
+        """The client settles these, which are outstanding; `transacted`: in a transaction."""
+        self.tags.settle(found)
+        if transacted:
+            self._settled.update(found)
+
+    def _among_returned(self, tag: int, multiple: bool) -> bool:
+        if not multiple:
+            return tag & TOP in self._returned
+        oldest = self._returned.next_from(serial_add(self.tags.ids.next_id, -HALF))
+        return oldest is not None and serial_le(oldest, tag & TOP)
+
+    def recover(self) -> RangeSet:
+        """All that is outstanding will be delivered again, under other tags: what that is."""
+        found = self.tags.settle_all()
+        self._returned.update(found)
+        return found
+
+    def commit(self) -> None:
+        """The transaction ends: what it settled stays so."""
+        self._settled.clear()
+
+    def roll_back(self) -> None:
+        """The transaction ends: what it settled is outstanding again."""
+        self.tags.give_back(self._settled.freeze())
+        self.commit()
+
+    def bound(self, ranges: int) -> bool:
+        """As `Tags.bound`."""
+        kept = self._settled.range_count + self._returned.range_count
+        if kept > ranges and not self.tags.doubt:
+            self.tags.doubt = True
+            return True
+        return self.tags.bound(ranges)

@@ -1,0 +1,137 @@
+"""Deliveries one by one: transfers that their recipient has not finished with, along the rows of `tables.transfer`."""
+
+from __future__ import annotations
+
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.tables import transfer as rows
+
+W = TypeVar("W")
+
+EXPLICIT: Final = 0
+NONE: Final = 1
+
+
+class Delivery(NamedTuple, Generic[W]):
+    """One transfer: its state in the table of its accept-mode, the subscription that it came for, its cost in octets.
+
+    `charge` is what of that cost its sender is held to.
+    """
+
+    state: str
+    accept_mode: int
+    subscription: W | None
+    octets: int
+    completed: bool
+    charge: int
+
+
+_MOVES: Final = {accept_mode: table.moves for accept_mode, table in rows.TRANSFER.items()}
+
+Plan: TypeAlias = list[tuple[int, Delivery[W], str]]
+"""Deliveries by id, and the states that they come into."""
+Completed: TypeAlias = dict[W, tuple[int, int, int]]
+"""By subscription: how many messages were completed, of how many octets, charged with how many."""
+
+
+class Transfers(Generic[W]):
+    """`deliveries` by command id: those that are not settled or not completed.
+
+    `provisional`: those accepted in a local transaction that is open; its rollback makes them acquired again.
+    """
+
+    __slots__ = ("deliveries", "provisional")
+
+    def __init__(self) -> None:
+        self.deliveries: dict[int, Delivery[W]] = {}
+        self.provisional: dict[int, Delivery[W]] = {}
+
+    def plan(self, verb: str, ids: RangeSet) -> tuple[Plan[W], list[int]]:
+        """What it means that the recipient sends `verb` about `ids`, and for which ids it is illegal; changes nothing."""
+        planned: Plan[W] = []
+        bad: list[int] = []
+        for id in pick(ids, self.deliveries):
+            delivery = self.deliveries[id]
+            state = _MOVES[delivery[1]].get((delivery[0], rows.RECIPIENT, verb))
+            if state is None:
+                bad.append(id)
+            else:
+                planned.append((id, delivery, state))
+        return planned, bad
+
+    def apply(self, planned: Plan[W], ids: RangeSet, completes: bool) -> tuple[RangeSet, Completed[W]]:
+        """Makes a plan about `ids` true.
+
+        With `completes`, what is settled is completed as well: what was not so before.
+        """
+        deliveries = self.deliveries
+        done: list[int] = []
+        given: Completed[W] = {}
+        for id, delivery, state in planned:
+            if state != rows.END or not (completes or delivery.completed):
+                deliveries[id] = delivery._replace(state=state)
+                continue
+            del deliveries[id]
+            if not delivery.completed:
+                done.append(id)
+                _count(given, delivery)
+        return (ids if len(done) == len(planned) else RangeSet.of(*done)), given
+
+    def accepted_provisionally(self, planned: Plan[W]) -> None:
+        """What a plan is about is accepted in a transaction; to be called before `apply`."""
+        for id, delivery, _ in planned:
+            self.provisional[id] = delivery
+
+    def decided(self, committed: bool) -> None:
+        """The transaction is over: what was accepted in it is ours for good or, rolled back, acquired and not accepted."""
+        if not committed:
+            for id, delivery in self.provisional.items():
+                now = self.deliveries.get(id)
+                self.deliveries[id] = delivery._replace(completed=True if now is None else now.completed)
+        self.provisional.clear()
+
+    def acquired(self, asked: RangeSet, acquired: RangeSet) -> None:
+        """The result of an acquire for `asked` came: `acquired` are ours now, the others are as before."""
+        for id in pick(asked, self.deliveries):
+            delivery = self.deliveries[id]
+            verb = rows.RESULT_ACQUIRED if id in acquired else rows.RESULT_NOT_ACQUIRED
+            state = rows.TRANSFER[delivery.accept_mode].moves.get((delivery.state, rows.SENDER, verb))
+            if state is None:
+                continue
+            if delivery.completed and delivery.accept_mode == NONE:
+                del self.deliveries[id]
+            else:
+                self.deliveries[id] = delivery._replace(state=state)
+
+    def complete(self, ids: RangeSet) -> Completed[W]:
+        """These commands are completed: what was not so before.  Forgets what is settled too."""
+        given: Completed[W] = {}
+        for id in pick(ids, self.deliveries):
+            delivery = self.deliveries[id]
+            if delivery.completed:
+                continue
+            _count(given, delivery)
+            moves = rows.TRANSFER[delivery.accept_mode].moves
+            state = moves.get((delivery.state, rows.RECIPIENT, rows.COMPLETE), delivery.state)
+            if state == rows.END:
+                del self.deliveries[id]
+            else:
+                self.deliveries[id] = delivery._replace(state=state, completed=True)
+        return given
+
+    def unsettled(self, subscription: W | None = None) -> RangeSet:
+        """Transfers with explicit accept that are neither accepted, rejected nor released."""
+        return RangeSet([
+            (id, id)
+            for id, d in self.deliveries.items()
+            if d.state != rows.END and d.accept_mode == EXPLICIT and subscription in (None, d.subscription)
+        ])  # fmt: skip
+
+
+def _count(given: Completed[W], delivery: Delivery[W]) -> None:
+    subscription = delivery.subscription
+    if subscription is not None:
+        messages, octets, charge = given.get(subscription, (0, 0, 0))
+        given[subscription] = messages + 1, octets + delivery.octets, charge + delivery.charge

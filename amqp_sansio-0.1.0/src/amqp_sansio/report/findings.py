@@ -1,0 +1,318 @@
+"""The parts of the page that say what went wrong: the verdict, violations with their diagrams, what is in doubt, damage."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from amqp_sansio.report.folder import Folder
+from amqp_sansio.report.latency import Commands
+from amqp_sansio.report.markup import Markup, count, duration, joined, many, octets, table, tag
+from amqp_sansio.report.moments import moment
+from amqp_sansio.report.overview import FINDINGS, SHOWN, Overview
+from amqp_sansio.report.sequence import sequence
+from amqp_sansio.report.talk import Talk
+
+WHO: Final = {"C": "client", "S": "server"}
+
+
+def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: tuple[int, int] | None) -> Markup:
+    """What went wrong, in one paragraph, and the most important numbers."""
+    violations, damage = seen.levels["violation"], seen.levels["damage"]
+    said: list[str] = []
+    if "violations" in folder:
+        if violations:
+            top = [rule for (level, rule, _), _, _ in seen.rules.top(len(seen.rules)) if level == "violation"]
+            by = {
+                who: sum(n for (level, _, d), n, _ in seen.rules.top(len(seen.rules)) if level == "violation" and d == who)
+                for who in "CS"
+            }
+            whose = " and ".join([f"{count(number)} by the {WHO[who]}" for who, number in by.items() if number])
+            where = f" on {many(seen.broken, 'connection')}" if seen.broken else ""
+            said.append(
+                f"The protocol was broken {many(violations, 'time')}{where} ({whose}); most often: {', '.join(top[:3])}."
+            )
+        else:
+            judged = seen.rows.get("connections", 0) - judged_not(seen)
+            if judged or "connections" not in folder:
+                said.append(
+                    "Nobody broke the protocol." if not seen.unread else "Nobody broke the protocol in what was judged."
+                )
+        said += _not_judged(seen, "connections" in folder)
+        if damage:
+            said.append(f"{many(damage, 'place')} in the captures cannot be read.")
+    else:
+        said.append("Whether anybody broke the protocol cannot be told: the table violations is not here.")
+    if seen.in_doubt:
+        said.append(f"In doubt at the end: {count(seen.in_doubt)} ({', '.join(_doubts(seen))}).")
+    elif "sessions" in folder and (not seen.unread or seen.rows["sessions"]):
+        said.append("Nothing was left in doubt.")
+    if commands is not None and commands.outcomes["refused"]:
+        said.append(f"{many(commands.outcomes['refused'], 'command was', 'commands were')} refused.")
+    if stalls is not None and stalls[0]:
+        said.append(f"Credit ran out and deliveries stood still {many(stalls[0], 'time')}, {duration(stalls[1])} in all.")
+    lost = seen.sums.get("lost_by_client", 0) + seen.sums.get("lost_by_server", 0)
+    if lost:
+        gaps = seen.sums.get("gaps", 0)
+        said.append(f"{octets(lost)} are missing from the captures at {many(gaps, 'place')}; what depends on them is unknown.")
+    nothing = bool(len(seen.not_judged)) or not seen.rows.get("connections", 1)
+    colour = " bad" if violations or damage else " unjudged" if nothing else ""
+    return tag("div", tag("p", " ".join(said), most=4000), class_=f"card verdict{colour}")
+
+
+def _not_judged(seen: Overview, known: bool) -> list[str]:
+    """What was not judged, and why."""
+    if known and not seen.rows["connections"]:
+        return ["Nothing was judged: no AMQP connection was found."]
+    reasons = seen.not_judged.top(SHOWN)
+    if not reasons:
+        return [f"Not judged: {octets(seen.unread)} that cannot be read."] if seen.unread else []
+    told = ", ".join([f"{reason} ({count(number)})" for reason, number, _ in reasons])
+    return [f"Not judged: {many(judged_not(seen), 'connection')}, {octets(seen.unread)}: {told}."]
+
+
+def judged_not(seen: Overview) -> int:
+    """Connections in which nothing was judged."""
+    return sum([number for _, number, _ in seen.not_judged.top(len(seen.not_judged))])
+
+
+def _doubts(seen: Overview) -> list[str]:
+    """What the number of what is in doubt consists of, in the order of what it may cost."""
+    numbers = (
+        (seen.publishes_in_doubt, "message published and not completed", "messages published and not completed"),
+        (seen.deliveries_in_doubt, "message delivered and not settled", "messages delivered and not settled"),
+        (seen.branches_in_doubt, "branch prepared and not decided", "branches prepared and not decided"),
+        (seen.transactions["in-doubt"], "commit that nobody answered", "commits that nobody answered"),
+    )
+    return [many(number, one, more) for number, one, more in numbers if number]
+
+
+def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
+    """By rule, as diagrams, and as a list."""
+    rules = seen.rules.top(len(seen.rules))
+    order = {"violation": 0, "damage": 1}
+    rules = sorted(rules, key=lambda each: (order.get(each[0][0], 2), -each[1], each[0]))
+    most = max([number for _, number, _ in rules], default=1)
+    rows: list[tuple[Any, ...]] = [
+        (
+            _level(level),
+            tag("span", rule, class_="name"),
+            WHO.get(who, "—"),
+            count(number),
+            bar(number, most, level == "violation"),
+        )
+        for (level, rule, who), number, _ in rules[: 2 * SHOWN]
+    ]
+    parts: list[Markup | str] = [
+        tag("h3", "By rule"),
+        tag(
+            "div",
+            table(("level", "rule", "who", "how often", ""), rows, frozenset({3})),
+            _left(len(rules), 2 * SHOWN),
+            class_="card",
+        ),
+    ]
+    if talks:
+        parts.append(tag("h3", "Around each violation"))
+        drawn = sum([len(talk.rows) for talk in talks])
+        told = f"Drawn: {count(drawn)} of {many(seen.levels['violation'], 'violation')}, "
+        told += "the first of each rule and speaker before others. "
+        told += (
+            "Times are told from the violation; dashed arrows are controls, in brackets the channel, behind # the command's id."
+        )
+        if not with_frames:
+            told += " The table controls is not here, so most of them are not drawn."
+        parts.append(tag("p", told, class_="small", most=1000))
+        parts += [_talk(talk, number + 1) for number, talk in enumerate(talks)]
+    if seen.findings:
+        total = sum([number for _, number, _ in rules])
+        rows = [_finding(row) for row in seen.findings]
+        head: tuple[str, ...] = ("when (UTC)", "level", "who", "rule", "what was said", "what would have been legal", "packet")
+        inner = joined(table(head, rows), _left(total, FINDINGS))
+        parts.append(
+            tag(
+                "details",
+                tag("summary", f"The list: {count(len(seen.findings))} of {count(total)} findings"),
+                inner,
+                class_="card",
+            )
+        )
+    return joined(*parts)
+
+
+def _talk(talk: Talk, number: int) -> Markup:
+    row = talk.row
+    facts = [_facts(each) for each in talk.rows]
+    title = tag("h3", f"{number}. ", tag("span", talk.name or f"connection {row['connection']}", class_="name"))
+    return tag("section", title, *facts, tag("div", sequence(talk), class_="wide"), class_="card talk")
+
+
+def _facts(row: dict[str, Any]) -> Markup:
+    return tag(
+        "dl",
+        tag("dt", "rule"),
+        tag("dd", tag("code", row["rule"])),
+        tag("dt", f"the {WHO.get(row['direction'], 'speaker')} said"),
+        tag("dd", row["said"], most=1000),
+        tag("dt", "legal was"),
+        tag("dd", legal(row["legal"]), most=2000),
+        tag("dt", "why"),
+        tag("dd", row["text"], most=1000),
+        tag("dt", "where"),
+        tag("dd", _where(row)),
+    )
+
+
+def _where(row: dict[str, Any]) -> str:
+    words = [moment(row["ts_ns"])]
+    if row["channel"] is not None:
+        words.append(f"channel {row['channel']}")
+    if row["stream_offset"] is not None:
+        words.append(f"octet {count(row['stream_offset'])} of what it said")
+    if row["file_offset"] is not None:
+        words.append(f"packet at octet {count(row['file_offset'])} of {base(row['capture'])}")
+    if row["code"]:
+        words.append(f"error code {row['code']}")
+    return ", ".join(words)
+
+
+def _finding(row: dict[str, Any]) -> tuple[Any, ...]:
+    packet = "" if row["file_offset"] is None else f"{base(row['capture'])} at {count(row['file_offset'])}"
+    name = tag("span", row["rule"], class_="name")
+    return (
+        moment(row["ts_ns"]),
+        _level(row["level"]),
+        WHO.get(row["direction"] or "", "—"),
+        name,
+        row["said"],
+        legal(row["legal"]),
+        packet,
+    )
+
+
+def legal(words: list[str] | None) -> str:
+    """What would have been legal."""
+    return ", ".join([str(word) for word in words or ()]) or "—"
+
+
+def _level(level: str | None) -> Markup:
+    known = level if level in ("violation", "damage", "note") else "note"
+    return tag("span", level, class_=f"level {known}")
+
+
+def base(path: str | None) -> str:
+    """The name of a file without its folders."""
+    return (path or "").replace("\\", "/").rpartition("/")[2]
+
+
+def bar(number: int, most: int, bad: bool = False, who: str = "") -> Markup:
+    """A bar beside a number."""
+    share = 100 * number / most if most else 0
+    return Markup(f'<span class="bar {"bad" if bad else who}"><i style="width:{share:.1f}%"></i></span>')
+
+
+def _left(total: int, shown: int) -> Markup:
+    return tag("p", f"{count(total - shown)} more are not shown.", class_="small") if total > shown else Markup("")
+
+
+def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: dict[int, str]) -> Markup:
+    """Messages, branches and commits that somebody may have lost; below them every command that was not completed."""
+    parts: list[Markup] = []
+    if seen.in_doubt:
+        parts.append(tag("p", f"{count(seen.in_doubt)} in all: {', '.join(_doubts(seen))}.", most=1000))
+    if commands is not None:
+        total = commands.outcomes["open"]
+        rows: list[tuple[Any, ...]] = [
+            (
+                moment(row["ts_ns"]),
+                _name(names, row),
+                WHO.get(row["direction"] or "", ""),
+                row["session"],
+                f"[{row['channel']}]",
+                tag("span", row["verb"], class_="name"),
+                count(row["count_all"]),
+                _ids(row),
+            )
+            for row in commands.open
+        ]
+        head: tuple[str, ...] = ("first sent (UTC)", "connection", "by", "session", "channel", "command", "how many", "ids")
+        parts += [tag("h3", f"Commands that were not completed: {count(total)}"), table(head, rows, frozenset({6, 7}))]
+        if commands.groups > len(rows):
+            parts.append(
+                tag(
+                    "p",
+                    f"The oldest {len(rows)} of {count(commands.groups)}{' or more' if commands.forgot else ''}.",
+                    class_="small",
+                )
+            )
+    if "sessions" in folder:
+        rows = [
+            (
+                _name(names, row),
+                row["session"],
+                row["ending"],
+                ranges(row["in_doubt_by_client"]),
+                ranges(row["in_doubt_by_server"]),
+                count(row["in_doubt"]),
+            )
+            for row in seen.doubtful
+        ]
+        head = ("connection", "session", "end", "published: ids", "delivered: ids", "messages")
+        parts += [
+            tag(
+                "h3",
+                f"Sessions that ended with messages in doubt: {count(seen.publishes_in_doubt)} published and not completed,"
+                f" {count(seen.deliveries_in_doubt)} delivered and not settled",
+            ),
+            table(head, rows, frozenset({5})),
+        ]
+    if "dtx" in folder:
+        rows = [
+            (
+                tag("span", row["xid"], class_="name"),
+                _name(names, row),
+                row["outcome"],
+                row["status"],
+                moment(row["prepare_ns"]),
+                moment(row["decide_ns"]),
+            )
+            for row in seen.branch_rows
+        ]
+        head = ("branch", "as heard on connection", "outcome", "last status", "prepare (UTC)", "decision (UTC)")
+        parts += [
+            tag("h3", f"Branches of distributed transactions in doubt: {count(seen.branches_in_doubt)}"),
+            table(head, rows),
+            _left(seen.branches_in_doubt, len(rows)),
+        ]
+    if "transactions" in folder and seen.hanging:
+        rows = [
+            (
+                _name(names, row),
+                row["session"],
+                str(row["transaction"]),
+                moment(row["ended_at"]),
+                count(row["transfers"] or 0),
+                count(row["accepts"] or 0),
+            )
+            for row in seen.hanging
+        ]
+        head = ("connection", "session", "number", "commit said (UTC)", "published in it", "accepted in it")
+        parts += [tag("h3", "Local transactions with a commit that nobody answered"), table(head, rows, frozenset({2, 4, 5}))]
+    return tag("div", *parts, class_="card") if parts else tag("p", "None of the tables that tell it is here.", class_="none")
+
+
+def _ids(row: dict[str, Any]) -> str:
+    low, high = row["command_id_min"], row["command_id_max"]
+    return "unknown" if low is None else f"{low}" if low == high else f"{low}\N{EN DASH}{high}"
+
+
+def ranges(found: list[dict[str, int]] | None) -> str:
+    """Ranges of ids for people; at most seven."""
+    if found is None:
+        return "unknown"
+    pairs = [(each["first"], each["last"]) for each in found[:7]]
+    words = [f"{low}" if low == high else f"{low}\N{EN DASH}{high}" for low, high in pairs]
+    return ", ".join(words) + (", …" if len(found) > 7 else "")
+
+
+def _name(names: dict[int, str], row: dict[str, Any]) -> Markup:
+    return tag("span", names.get(row["connection"]) or str(row["connection"]), class_="name")

@@ -1,0 +1,155 @@
+"""Credit over time: who stalled for how long, and what happened to the credit of those that stalled longest."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amqp_sansio.report.bins import Axis, Tally
+from amqp_sansio.report.folder import Folder
+
+DRAWN: Final = 6
+"""Subscriptions that are drawn."""
+CHANGES: Final = 4000
+"""Changes of one subscription's credit that are drawn; of more, the first of each step of the axis that follows."""
+WITHOUT_LIMIT: Final = 2**32 - 1
+
+
+class Subscription(NamedTuple):
+    """Whose credit it is."""
+
+    connection: int
+    session: str
+    channel: int
+    destination: str
+    direction: str
+
+
+class Change(NamedTuple):
+    """A row of credit."""
+
+    ts_ns: int
+    event: str
+    credit: int | None
+    """Messages; None unknown or without limit."""
+    stalled_ns: int
+
+
+class Line:
+    """What became of one subscription's credit, and the deliveries to it."""
+
+    def __init__(self, of: Subscription, stalls: int, stalled_ns: int) -> None:
+        self.of: Final = of
+        self.stalls: Final = stalls
+        self.stalled_ns: Final = stalled_ns
+        self.queue = ""
+        self.changes: list[Change] = []
+        self.left_out = 0
+        """Changes that are not drawn."""
+        self.without_limit = False
+        self.axis: Axis
+        """From the first change that is drawn to the last, with a little on either side."""
+        self.flying: Any
+        """Delivered and not settled, at the end of each step of `axis`."""
+
+
+class Credit:
+    """Two passes over credit, and one over messages for the subscriptions that are drawn."""
+
+    def __init__(self, folder: Folder, axis: Axis) -> None:
+        self.events: Final[Tally[str]] = Tally()
+        self.stalled: Final[Tally[Subscription]] = Tally()
+        """Stalled for how many ns, how often."""
+        self.busy: Final = np.zeros(axis.steps + 1, dtype=np.int64)
+        """Subscriptions that stood at zero at some time in each step."""
+        self.stalled_ns = 0
+        self.stalls = 0
+        everyone: Final[Tally[Subscription]] = Tally()
+        for batch in folder.batches("credit", (*Subscription._fields, "ts_ns", "event", "stalled_ns")):
+            for row in batch.group_by(["event"]).aggregate([([], "count_all")]).to_pylist():
+                self.events.add(str(row["event"]), row["count_all"])
+            keys = batch.group_by(list(Subscription._fields)).aggregate([([], "count_all")])
+            for row in keys.to_pylist():
+                everyone.add(_of(row), row["count_all"])
+            stalls = batch.filter(pc.greater(pc.fill_null(batch["stalled_ns"], 0), 0))
+            sums = [("stalled_ns", "sum"), ([], "count_all")]
+            for row in stalls.group_by(list(Subscription._fields)).aggregate(sums).to_pylist():
+                self.stalled.add(_of(row), row["stalled_ns_sum"], row["count_all"])
+                self.stalled_ns += row["stalled_ns_sum"]
+                self.stalls += row["count_all"]
+            if len(stalls):
+                ends = stalls["ts_ns"].to_numpy()
+                first, last = axis.places(ends - stalls["stalled_ns"].to_numpy()), axis.places(ends)
+                self.busy[:] += np.bincount(first, minlength=axis.steps + 1)
+                self.busy[:] -= np.bincount(last + 1, minlength=axis.steps + 1)
+        self.busy[:] = np.cumsum(self.busy)
+        self.subscriptions: Final = len(everyone)
+        self.uncounted: Final = everyone.forgot
+        chosen = [(of, stalls, ns) for of, ns, stalls in self.stalled.top(DRAWN)]
+        taken = {of for of, _, _ in chosen}
+        chosen += [(of, 0, 0) for of, _, _ in everyone.top(2 * DRAWN) if of not in taken][: DRAWN - len(chosen)]
+        self.lines: Final = {of: Line(of, stalls, ns) for of, stalls, ns in chosen}
+        if self.lines:
+            self._changes(folder, axis)
+            self._deliveries(folder)
+
+    def _changes(self, folder: Folder, axis: Axis) -> None:
+        steps: dict[Subscription, int] = {}
+        connections = sorted({of.connection for of in self.lines})
+        columns = (*Subscription._fields, "ts_ns", "event", "message_credit", "stalled_ns", "queue")
+        for batch in folder.batches("credit", columns):
+            for row in batch.filter(pc.is_in(batch["connection"], _set(connections))).to_pylist():
+                line = self.lines.get(_of(row))
+                if line is None:
+                    continue
+                line.queue = line.queue or row["queue"] or ""
+                credit = row["message_credit"]
+                if credit is not None and credit >= WITHOUT_LIMIT:
+                    line.without_limit, credit = True, None
+                if len(line.changes) >= CHANGES:
+                    step = (row["ts_ns"] - axis.start) // axis.step
+                    if step <= steps.get(line.of, -1):
+                        line.left_out += 1
+                        continue
+                    steps[line.of] = step
+                line.changes.append(Change(row["ts_ns"], str(row["event"]), credit, row["stalled_ns"] or 0))
+        for line in self.lines.values():
+            line.changes.sort(key=lambda change: change.ts_ns)
+            first, last = line.changes[0].ts_ns, line.changes[-1].ts_ns
+            spare = max((last - first) // 20, 1000)
+            line.axis = Axis(first - spare, last + spare)
+            line.flying = np.zeros(line.axis.steps + 1, dtype=np.int64)
+
+    def _deliveries(self, folder: Folder) -> None:
+        connections = _set(sorted({of.connection for of in self.lines}))
+        columns = ("connection", "session", "channel", "destination", "direction", "last_octet_at", "settled_at", "outcome")
+        for batch in folder.batches("messages", columns):
+            near = batch.filter(pc.is_in(batch["connection"], connections))
+            if not len(near):
+                continue
+            for line in self.lines.values():
+                of = line.of
+                same = pc.and_(pc.equal(near["connection"], of.connection), pc.equal(near["channel"], of.channel))
+                # Messages fly the other way: `direction` of credit is the subscriber.
+                same = pc.and_(same, pc.equal(near["direction"], "S" if of.direction == "C" else "C"))
+                same = pc.and_(same, pc.equal(pc.fill_null(near["destination"], ""), of.destination))
+                same = pc.and_(same, pc.equal(pc.fill_null(near["session"], ""), of.session))
+                part = near.filter(pc.and_(same, pc.not_equal(near["outcome"], "unknown")))
+                settled = part.filter(pc.is_valid(part["settled_at"]))
+                line.flying[:-1] += line.axis.count(part["last_octet_at"].to_numpy())
+                line.flying[:-1] -= line.axis.count(settled["settled_at"].to_numpy())
+        for line in self.lines.values():
+            line.flying = np.cumsum(line.flying[:-1])
+
+
+def _of(row: dict[str, Any]) -> Subscription:
+    return Subscription(
+        row["connection"] or 0, row["session"] or "", row["channel"] or 0, row["destination"] or "", row["direction"] or ""
+    )
+
+
+def _set(values: list[int]) -> Any:
+    return pa.array(values, pa.int64())

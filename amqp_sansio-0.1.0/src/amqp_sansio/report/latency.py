@@ -1,0 +1,205 @@
+"""How long things took: commands until they were complete, messages until they were settled, and from end to end."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies, Tally, first
+from amqp_sansio.report.folder import Folder
+from amqp_sansio.report.overview import SHOWN
+
+JOINED: Final = 1_000_000
+"""Messages with a message-id that are joined; of more, every second, third, ... id is."""
+
+
+class Commands:
+    """One pass over commands."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.latency: Final = {"C": Latencies(), "S": Latencies()}
+        """Until complete, by who asked."""
+        self.by_verb: Final[dict[str, Latencies]] = {}
+        self.verbs: Final[Tally[tuple[str, str]]] = Tally()
+        self.outcomes: Final[Tally[str]] = Tally()
+        self.errors: Final[Tally[tuple[str, int]]] = Tally()
+        """(verb, code) of what was refused."""
+        self.open: list[dict[str, Any]] = []
+        """Commands in doubt by session, speaker and verb: the first of each and how many, the oldest first."""
+        self._doubt: Final[dict[tuple[Any, ...], dict[str, Any]]] = {}
+        self.forgot = False
+        """Whether there were too many groups in doubt to hold them all."""
+        columns = (
+            "direction",
+            "verb",
+            "outcome",
+            "error_code",
+            "complete_latency_ns",
+            "connection",
+            "session",
+            "channel",
+            "command_id",
+            "ts_ns",
+        )
+        for batch in folder.batches("commands", columns):
+            for row in batch.group_by(["direction", "verb"]).aggregate([([], "count_all")]).to_pylist():
+                self.verbs.add((str(row["direction"]), str(row["verb"])), row["count_all"])
+            for row in batch.group_by(["outcome"]).aggregate([([], "count_all")]).to_pylist():
+                self.outcomes.add(str(row["outcome"]), row["count_all"])
+            refused = batch.filter(pc.equal(batch["outcome"], "refused"))
+            for row in refused.group_by(["verb", "error_code"]).aggregate([([], "count_all")]).to_pylist():
+                self.errors.add((str(row["verb"]), row["error_code"] or 0), row["count_all"])
+            timed = batch.filter(pc.is_valid(batch["complete_latency_ns"]))
+            for name, held in self.latency.items():
+                held.add(_whole(timed.filter(pc.equal(timed["direction"], name)), "complete_latency_ns"))
+            for verb in sorted(str(each) for each in pc.unique(timed["verb"]).to_pylist()):
+                if verb in self.by_verb or len(self.by_verb) < 500:
+                    found = self.by_verb.setdefault(verb, Latencies())
+                    found.add(_whole(timed.filter(pc.equal(timed["verb"], verb)), "complete_latency_ns"))
+            self._open(batch.filter(pc.equal(batch["outcome"], "open")))
+        self.groups: Final = len(self._doubt)
+        self.open = first(self._doubt.values(), SHOWN, ("ts_ns", "connection", "direction", "channel", "verb", "session"))
+
+    def _open(self, rows: pa.Table) -> None:
+        keys = ["connection", "session", "channel", "direction", "verb"]
+        sums = [([], "count_all"), ("ts_ns", "min"), ("command_id", "min"), ("command_id", "max")]
+        for row in rows.group_by(keys).aggregate(sums).to_pylist():
+            key = tuple([row[name] for name in keys])
+            found = self._doubt.get(key)
+            if found is None:
+                if len(self._doubt) >= MOST_NAMES:
+                    self.forgot = True
+                    continue
+                row["ts_ns"] = row["ts_ns_min"]
+                self._doubt[key] = row
+                continue
+            found["count_all"] += row["count_all"]
+            for name, better in (("ts_ns", min), ("command_id_min", min), ("command_id_max", max)):
+                there = [each for each in (found[name], row["ts_ns_min" if name == "ts_ns" else name]) if each is not None]
+                found[name] = better(there) if there else None
+
+
+class Messages:
+    """One pass over messages; one more for the ids, if there are any."""
+
+    def __init__(self, folder: Folder, axis: Axis) -> None:
+        self.settle: Final = {"C": Latencies(), "S": Latencies()}
+        """From the last octet until settled, by who sent."""
+        self.outcomes: Final[Tally[tuple[str, str]]] = Tally()
+        self.octets: Final = {"C": 0, "S": 0}
+        """Octets of bodies."""
+        self.redelivered = 0
+        self.routes: Final[Tally[tuple[str, str]]] = Tally()
+        """(exchange, routing key) of what was published: messages, octets."""
+        self.queues: Final[Tally[str]] = Tally()
+        """Queues that messages were delivered from: messages, octets."""
+        self.sent: Final = {name: np.zeros(axis.steps, dtype=np.int64) for name in "CS"}
+        """Messages sent in each step."""
+        changes: Final = {name: np.zeros(axis.steps + 1, dtype=np.int64) for name in "CS"}
+        self.with_id = 0
+        self._unsettled: Final[dict[str, Tally[int]]] = {name: Tally() for name in "CS"}
+        columns = (
+            "direction",
+            "ts",
+            "last_octet_at",
+            "settled_at",
+            "settle_latency_ns",
+            "outcome",
+            "body_octets",
+            "redelivered",
+            "exchange",
+            "destination",
+            "routing_key",
+            "queue",
+            "message_id",
+            "connection",
+        )
+        for batch in folder.batches("messages", columns):
+            self.with_id += len(batch) - batch["message_id"].null_count
+            self.redelivered += pc.sum(pc.fill_null(batch["redelivered"], False)).as_py() or 0
+            for row in batch.group_by(["direction", "outcome"]).aggregate([([], "count_all")]).to_pylist():
+                self.outcomes.add((str(row["direction"]), str(row["outcome"])), row["count_all"])
+            batch = batch.append_column("to", pc.coalesce(batch["exchange"], batch["destination"]))
+            sums = [([], "count_all"), ("body_octets", "sum")]
+            for name in "CS":
+                part = batch.filter(pc.equal(batch["direction"], name))
+                self.octets[name] += pc.sum(part["body_octets"]).as_py() or 0
+                timed = part.filter(pc.is_valid(part["settle_latency_ns"]))
+                self.settle[name].add(_whole(timed, "settle_latency_ns"))
+                self.sent[name] += axis.count(_whole(part.filter(pc.is_valid(part["ts"])), "ts"))
+                known = part.filter(pc.and_(pc.is_valid(part["last_octet_at"]), pc.not_equal(part["outcome"], "unknown")))
+                changes[name][:-1] += axis.count(_whole(known, "last_octet_at"))
+                self._hanging(name, known.filter(pc.is_null(known["settled_at"])))
+                settled = known.filter(pc.is_valid(known["settled_at"]))
+                changes[name][:-1] -= axis.count(_whole(settled, "settled_at"))
+                keys = ["to", "routing_key"] if name == "C" else ["queue"]
+                for row in part.group_by(keys).aggregate(sums).to_pylist():
+                    if name == "C":
+                        self.routes.add(
+                            (row["to"] or "", row["routing_key"] or ""), row["count_all"], row["body_octets_sum"] or 0
+                        )
+                    else:
+                        self.queues.add(row["queue"] or "", row["count_all"], row["body_octets_sum"] or 0)
+        self._end(folder, axis, changes)
+        self.in_flight: Final = {name: np.cumsum(changes[name][:-1]) for name in "CS"}
+        """Messages sent and not settled at the end of each step, while their connection is there; those whose fate is
+        unknown do not count."""
+        self.every = max(1, -(-self.with_id // JOINED))
+        """Of so many ids one was joined."""
+        self.end_to_end: Final = Latencies()
+        self.early = 0
+        """Deliveries, of the ids that were joined, that ended before their publication began, by the recorded times."""
+        if self.with_id:
+            found, self.early = joined(folder, self.every)
+            self.end_to_end.add(found)
+
+    def _hanging(self, name: str, rows: pa.Table) -> None:
+        for row in rows.group_by(["connection"]).aggregate([([], "count_all")]).to_pylist():
+            self._unsettled[name].add(row["connection"] or 0, row["count_all"])
+
+    def _end(self, folder: Folder, axis: Axis, changes: dict[str, Any]) -> None:
+        """With its connection a message that was not settled is no longer in flight."""
+        for batch in folder.batches("connections", ("connection", "ended_at")):
+            for name, held in self._unsettled.items():
+                if not len(held):
+                    continue
+                for row in batch.filter(pc.is_valid(batch["ended_at"])).to_pylist():
+                    number = held[row["connection"]]
+                    if number:
+                        at = int(axis.places(np.array([row["ended_at"]]))[0])
+                        changes[name][at + 1] -= number
+
+
+def joined(folder: Folder, every: int) -> tuple[Any, int]:
+    """End-to-end latencies in ns (see `captures.joins`) of every id, or of one in `every` (by a hash of the id), and how many
+    deliveries have none, for all publications of their id began later."""
+    parts: list[pa.Table] = []
+    for batch in folder.batches("messages", ("message_id", "direction", "ts_ns", "last_octet_ns")):
+        batch = batch.filter(pc.is_valid(batch["message_id"]))
+        if every > 1:
+            ids = batch["message_id"].to_pylist()
+            batch = batch.filter(pa.array([crc32(each.encode()) % every == 0 for each in ids], pa.bool_()))
+        parts.append(batch)
+    rows = pa.concat_tables(parts).combine_chunks()
+    if not len(rows):
+        return np.zeros(0, dtype=np.int64), 0
+    keys = pc.dictionary_encode(rows["message_id"]).combine_chunks().indices.to_numpy(zero_copy_only=False)
+    delivered = pc.equal(rows["direction"], "S").to_numpy()
+    begun, ended = (pc.fill_null(rows[name], 0).to_numpy() for name in ("ts_ns", "last_octet_ns"))
+    times = np.where(delivered, ended, begun)
+    order = np.lexsort((delivered, times, keys))
+    keys, times, delivered = keys[order], times[order], delivered[order]
+    # The place of the latest publication at or before each row; it counts when it has the same id.
+    places = np.maximum.accumulate(np.where(delivered, -1, np.arange(len(keys))))
+    good = delivered & (places >= 0)
+    good[good] &= keys[places[good]] == keys[good]
+    early = delivered & ~good & np.isin(keys, keys[~delivered])
+    return times[good] - times[places[good]], int(early.sum())
+
+
+def _whole(rows: pa.Table, name: str) -> Any:
+    return rows[name].to_numpy().astype(np.int64)

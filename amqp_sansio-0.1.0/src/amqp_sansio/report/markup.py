@@ -1,0 +1,96 @@
+"""Markup of which only our own words can become tags: everything else is escaped, made visible and cut."""
+
+from __future__ import annotations
+
+import unicodedata
+from html import escape
+from typing import Final
+
+MOST: Final = 240
+"""Characters of one text from a table; what is cut is counted."""
+_HIDDEN: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+
+
+class Markup(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+Content = str | int | Markup | None
+
+
+def visible(text: str, most: int = MOST) -> str:
+    """Text in which nothing is hidden: what controls, turns or joins characters is written as its number."""
+    cut = text[:most]
+    if not (cut.isascii() and cut.isprintable()):
+        cut = "".join([each if unicodedata.category(each) not in _HIDDEN else _number(each) for each in cut])
+    return cut if len(text) <= most else f"{cut}… (+{len(text) - most})"
+
+
+def _number(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def text(value: Content, most: int = MOST) -> Markup:
+    """A value as markup: escaped unless it is markup."""
+    if isinstance(value, Markup):
+        return value
+    return Markup("" if value is None else escape(visible(str(value), most), quote=True))
+
+
+def tag(name: str, *content: Content, most: int = MOST, **attributes: Content) -> Markup:
+    """An element.  Attributes: a trailing _ falls away, _ within becomes -, None leaves it out."""
+    words = [
+        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(str(value), 4000), quote=True)}"'
+        for key, value in attributes.items()
+        if value is not None
+    ]
+    return Markup(f"<{name}{''.join(words)}>{''.join([text(each, most) for each in content])}</{name}>")
+
+
+def joined(*parts: Content) -> Markup:
+    """One after the other."""
+    return Markup("".join([text(each) for each in parts]))
+
+
+def table(head: tuple[str, ...], rows: list[tuple[Content, ...]], numbers: frozenset[int] = frozenset()) -> Markup:
+    """A table; `numbers` are columns that stand right."""
+    if not rows:
+        return tag("p", "none", class_="none")
+    marks = ["n" if place in numbers else None for place in range(len(head))]
+    top = tag("tr", *[tag("th", each, class_=mark, scope="col") for each, mark in zip(head, marks, strict=True)])
+    body = [tag("tr", *[tag("td", each, class_=mark) for each, mark in zip(row, marks, strict=True)]) for row in rows]
+    return tag("div", tag("table", tag("thead", top), tag("tbody", *body)), class_="wide")
+
+
+def count(number: int) -> str:
+    """A number for people: 12 345."""
+    return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def many(number: int, one: str, more: str | None = None) -> str:
+    """1 thing, 2 things."""
+    return f"{count(number)} {one if number == 1 else more or one + 's'}"
+
+
+def octets(number: int) -> str:
+    """Octets for people, in powers of 1000."""
+    amount = float(number)
+    for unit in ("octets", "kB", "MB", "GB", "TB"):
+        if amount < 999.5 or unit == "TB":
+            return f"{amount:.0f} {unit}" if unit == "octets" else f"{amount:.3g} {unit}"
+        amount /= 1000
+    return ""
+
+
+def duration(ns: int) -> str:
+    """A time in ns for people, with three digits: 12.3 ms."""
+    size = abs(ns)
+    if size < 1000:
+        return f"{ns} ns"
+    for unit, per, most in (("µs", 1e3, 999.5e3), ("ms", 1e6, 999.5e6), ("s", 1e9, 120e9), ("min", 60e9, 120 * 60e9)):
+        if size < most:
+            return f"{ns / per:.3g} {unit}"
+    return f"{ns / 3600e9:.3g} h"

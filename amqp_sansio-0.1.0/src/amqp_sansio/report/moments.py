@@ -1,0 +1,19 @@
+"""Times of tables for people; no clock is read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+_NS: Final = 1_000_000_000
+
+
+def moment(ns: int | None) -> str:
+    """A time in ns since 1970 as UTC, to the microsecond; empty for None, the number itself where the calendar ends."""
+    if ns is None:
+        return ""
+    try:
+        at = datetime.fromtimestamp(ns // _NS, UTC)
+    except (OverflowError, OSError, ValueError):
+        return f"{ns} ns"
+    return f"{at:%Y-%m-%d}\N{NO-BREAK SPACE}{at:%H:%M:%S}.{ns % _NS // 1000:06d}"

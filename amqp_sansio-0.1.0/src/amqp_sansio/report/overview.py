@@ -1,0 +1,254 @@
+"""What stands in connections, sessions, transactions, dtx and violations, counted; of long lists the rows that matter most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from amqp_sansio.captures.replay.doubt import DECIDED, LAST, BranchSaid, branches_in_doubt
+from amqp_sansio.report.bins import Tally, first
+from amqp_sansio.report.folder import Folder
+
+SHOWN: Final = 25
+"""Rows of a list on the page."""
+FINDINGS: Final = 100
+"""Findings in the list of all."""
+DIAGRAMS: Final = 12
+"""Violations that are drawn."""
+
+ORDER: Final = ("ts_ns", "connection", "direction", "stream_offset", "rule", "said")
+"""The columns by which findings are ordered."""
+_CONNECTION: Final = (
+    "connection",
+    "broker",
+    "ts",
+    "ts_ns",
+    "ended_at",
+    "name",
+    "client",
+    "server",
+    "protocol",
+    "from_start",
+    "ending",
+    "close_by",
+    "close_code",
+    "close_text",
+    "mechanism",
+    "virtual_host",
+    "octets_by_client",
+    "octets_by_server",
+    "gaps",
+    "lost_by_client",
+    "lost_by_server",
+    "opaque_octets",
+    "packets",
+    "frames_by_client",
+    "frames_by_server",
+    "commands_by_client",
+    "commands_by_server",
+    "transfers_by_client",
+    "transfers_by_server",
+    "violations",
+    "notes",
+    "not_judged",
+    "capture",
+)
+_SESSION: Final = (
+    "connection",
+    "ts",
+    "ts_ns",
+    "session",
+    "channel",
+    "ending",
+    "ended_at",
+    "demarcation",
+    "error_code",
+    "error_text",
+    "commands_by_client",
+    "commands_by_server",
+    "transfers_by_client",
+    "transfers_by_server",
+    "in_doubt_by_client",
+    "in_doubt_by_server",
+    "in_doubt",
+)
+_FINDING: Final = (
+    "connection",
+    "ts_ns",
+    "direction",
+    "level",
+    "rule",
+    "said",
+    "legal",
+    "text",
+    "code",
+    "channel",
+    "stream_offset",
+    "file_id",
+    "file_offset",
+    "capture",
+)
+
+
+class Overview:
+    """Counts and lists.  Reading it goes once over each of the small tables."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.start: int | None = None
+        """The first packet, in ns; None when there is no connection."""
+        self.end: int | None = None
+        self.sums: Final[dict[str, int]] = {}
+        """Sums of the numbers of connections."""
+        self.ends: Final[Tally[str]] = Tally()
+        self.protocols: Final[Tally[str]] = Tally()
+        self.clients: Final[Tally[str]] = Tally()
+        """Hosts of clients: octets in both directions, messages."""
+        self.captures: Final[Tally[str]] = Tally()
+        """Captures: connections, octets."""
+        self.broken: int = 0
+        """Connections with violations."""
+        self.not_judged: Final[Tally[str]] = Tally()
+        """Connections in which nothing was judged, by the reason; their octets."""
+        self.unread: int = 0
+        """Octets that were captured and not judged."""
+        self.rows: Final = {name: folder.count(name) for name in folder.tables}
+        self.connections: Final = first(
+            self._connections(folder), SHOWN, ("-violations", "-weight", "ts_ns", "connection")
+        )  # who broke something, then who said most
+        self.session_ends: Final[Tally[str]] = Tally()
+        self.publishes_in_doubt: int = 0
+        """Messages published and not completed."""
+        self.deliveries_in_doubt: int = 0
+        """Messages delivered and not settled."""
+        self.sessions: Final[list[dict[str, Any]]] = []
+        self.doubtful: Final[list[dict[str, Any]]] = []
+        self._sessions(folder)
+        self.levels: Final[Tally[str]] = Tally()
+        self.rules: Final[Tally[tuple[str, str, str]]] = Tally()
+        """(level, rule, direction): how often."""
+        self._firsts: Final[dict[tuple[str, str], dict[str, Any]]] = {}
+        self.findings: Final = first(self._findings(folder), FINDINGS, ("grade", *ORDER))
+        self.drawn: Final = self._drawn()
+        """Violations to draw: the first of each rule and speaker, then others in the order of time."""
+        self.transactions: Final[Tally[str]] = Tally()
+        self.hanging: Final = first(self._hanging(folder), SHOWN, ("ts_ns", "connection", "session", "transaction"))
+        """Local transactions whose commit nobody answered."""
+        self.branches: Final[Tally[str]] = Tally()
+        self.branches_in_doubt: int = 0
+        self.branch_rows: Final = first(self._branches(folder), SHOWN, ("ts_ns", "xid", "connection"))
+
+    @property
+    def in_doubt(self) -> int:
+        """The one number of what somebody may have lost: see `captures.replay.doubt`."""
+        messages = self.publishes_in_doubt + self.deliveries_in_doubt
+        return messages + self.branches_in_doubt + self.transactions["in-doubt"]
+
+    def _connections(self, folder: Folder) -> Iterator[dict[str, Any]]:
+        for row in folder.rows("connections", _CONNECTION):
+            ended = row["ended_at"] if row["ended_at"] is not None else row["ts"]
+            if row["ts"] is not None:
+                self.start = row["ts"] if self.start is None else min(self.start, row["ts"])
+                self.end = ended if self.end is None else max(self.end, ended)
+            for name, value in row.items():
+                if type(value) is int and name not in ("connection", "close_code", "ts", "ts_ns", "ended_at"):
+                    self.sums[name] = self.sums.get(name, 0) + value
+            octets = (row["octets_by_client"] or 0) + (row["octets_by_server"] or 0)
+            messages = (row["transfers_by_client"] or 0) + (row["transfers_by_server"] or 0)
+            self.ends.add(row["ending"] or "unknown", 1)
+            self.protocols.add(row["protocol"] or "unknown", 1)
+            self.clients.add(str(row["client"]).rpartition(":")[0] or str(row["client"]), octets, messages)
+            self.captures.add(str(row["capture"]), 1, octets)
+            self.broken += bool(row["violations"])
+            if row["not_judged"] is not None and not row["violations"]:
+                self.not_judged.add(row["not_judged"], 1, octets)
+                self.unread += octets
+            else:
+                self.unread += row["opaque_octets"] or 0
+            row["weight"] = octets
+            yield row
+
+    def _sessions(self, folder: Folder) -> None:
+        def rows() -> Iterator[dict[str, Any]]:
+            for row in folder.rows("sessions", _SESSION):
+                self.session_ends.add(row["ending"] or "unknown", 1)
+                self.publishes_in_doubt += _ids(row["in_doubt_by_client"])
+                self.deliveries_in_doubt += _ids(row["in_doubt_by_server"])
+                row["weight"] = (row["commands_by_client"] or 0) + (row["commands_by_server"] or 0)
+                for name in ("in_doubt_by_client", "in_doubt_by_server"):
+                    row[name] = row[name] and row[name][:8]
+                if row["in_doubt"]:
+                    doubtful.append(row)
+                    if len(doubtful) > 8 * SHOWN:
+                        doubtful[:] = first(doubtful, SHOWN, by_doubt)
+                yield row
+
+        by_doubt = ("-in_doubt", "ts_ns", "connection", "channel")
+        doubtful: list[dict[str, Any]] = []
+        self.sessions.extend(first(rows(), SHOWN, ("-weight", "ts_ns", "connection", "channel")))
+        self.doubtful.extend(first(doubtful, SHOWN, by_doubt))
+
+    def _findings(self, folder: Folder) -> Iterator[dict[str, Any]]:
+        for row in folder.rows("violations", _FINDING):
+            level, rule, direction = row["level"] or "", row["rule"] or "", row["direction"] or ""
+            self.levels.add(level, 1)
+            self.rules.add((level, rule, direction), 1)
+            row["grade"] = ("violation", "damage").index(level) if level in ("violation", "damage") else 2
+            row["legal"] = (row["legal"] or [])[:40]
+            if level == "violation":
+                key = rule, direction
+                if (key not in self._firsts and len(self._firsts) < 1000) or (
+                    key in self._firsts and _place(row) < _place(self._firsts[key])
+                ):
+                    self._firsts[key] = row
+            yield row
+
+    def _drawn(self) -> list[dict[str, Any]]:
+        chosen = sorted(self._firsts.values(), key=_place)[:DIAGRAMS]
+        for row in self.findings:
+            if len(chosen) < DIAGRAMS and row["level"] == "violation" and all(row is not each for each in chosen):
+                chosen.append(row)
+        return sorted(chosen, key=_place)
+
+    def _hanging(self, folder: Folder) -> Iterator[dict[str, Any]]:
+        columns = ("connection", "ts_ns", "session", "channel", "transaction", "ended_at", "outcome", "transfers", "accepts")
+        for row in folder.rows("transactions", columns):
+            self.transactions.add(row["outcome"], 1)
+            if row["outcome"] == "in-doubt":
+                yield row
+
+    def _branches(self, folder: Folder) -> Iterator[dict[str, Any]]:
+        columns = (
+            "connection",
+            "broker",
+            "ts_ns",
+            "xid",
+            "outcome",
+            "status",
+            "in_doubt",
+            "prepare_ns",
+            "decide_ns",
+            "decided_ns",
+            "timeout_s",
+            "transfers",
+            "accepts",
+        )
+        said = [_branch_said(row) for row in folder.rows("dtx", columns) if row["in_doubt"] or row["outcome"] in DECIDED]
+        doubtful = branches_in_doubt(said)
+        self.branches_in_doubt = len(doubtful)
+        for row in folder.rows("dtx", columns):
+            self.branches.add(row["outcome"] or "unknown", 1)
+            if row["in_doubt"] and (str(row["broker"]), str(row["xid"])) in doubtful:
+                yield row
+
+
+def _ids(ranges: list[dict[str, int]] | None) -> int:
+    return sum([each["last"] - each["first"] + 1 for each in ranges or ()])
+
+
+def _branch_said(row: dict[str, Any]) -> BranchSaid:
+    last = next((row[name] for name in LAST if row[name] is not None), 0)
+    return BranchSaid(str(row["broker"]), str(row["xid"]), last, row["outcome"] in DECIDED, bool(row["in_doubt"]))
+
+
+def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple([(row[name] is not None, row[name]) for name in ORDER])

@@ -1,0 +1,130 @@
+"""`analyze`: captures of any size to tables, published whole or not at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.captures.columns.compact import FILE_OCTETS
+from amqp_sansio.captures.columns.end_to_end import SOURCE, joined_of
+from amqp_sansio.captures.columns.outcome import Outcome, outcome
+from amqp_sansio.captures.columns.place import Place, Written
+from amqp_sansio.captures.columns.store import opened, publish
+from amqp_sansio.captures.inputs import files_of, octets_of
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.failures import remedied, told
+from amqp_sansio.spark.joined import end_to_end, write_end_to_end
+from amqp_sansio.spark.merging import merged_in_tasks
+from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
+from amqp_sansio.spark.session import cores_of, prepare
+from amqp_sansio.spark.sources import read_bundles, read_packets
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OCTETS_OF_A_TASK: Final = 64 * 1024 * 1024
+"""Octets of captures that one task replays, about; what it sorts beyond its memory is spilled to disk."""
+LEAST_OF_A_TASK: Final = 1024 * 1024
+"""Octets below which work is not cut further."""
+TASKS_OF_A_CORE: Final = 8
+"""Tasks for each core, if there are octets for so many: one with the busiest connections does not keep all others waiting."""
+MORE_TASKS_OF_A_CORE: Final = 16
+"""The same on several cores where each task then still has ENOUGH_OF_A_TASK: at the end fewer cores wait for the last one,
+which is more than the 20 ms that a task costs."""
+ENOUGH_OF_A_TASK: Final = 16 * 1024 * 1024
+"""Octets of captures."""
+
+
+def analyze(
+    spark: SparkSession,
+    captures: Sequence[str],
+    out: str | None = None,
+    plan: ReplayOptions | None = None,
+    *,
+    tasks: int | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Mapping[str, DataFrame]:
+    """The tables of these captures, by name, as data frames.
+
+    With `out` they are published there first, as `run` does it.  Without, nothing is written but what Spark keeps on disk while
+    the session lasts; the pass runs when the first table is used.  `tasks` is how many replay (None: by cores and octets);
+    `options` are those of the data source `amqp_capture`.  PipelineError when a capture cannot be read or the work fails.
+    """
+    plan = plan or ReplayOptions()
+    if out is not None:
+        run(spark, captures, out, plan, tasks=tasks, options=options)
+        return read_tables(spark, out, [*plan.tables, *joined_of(plan)])
+    prepare(spark)
+    with told("the captures cannot be read"):
+        files = files_of(captures)
+        packets = read_packets(spark, files, options)
+    tables = split(replayed(packets, plan, tasks or tasks_for(spark, files)), plan.tables)
+    if joined_of(plan):
+        tables[END_TO_END.name] = end_to_end(spark, tables[SOURCE])
+    return tables
+
+
+def run(
+    spark: SparkSession,
+    captures: Sequence[str],
+    out: str,
+    plan: ReplayOptions,
+    *,
+    tasks: int | None = None,
+    options: Mapping[str, str] | None = None,
+    file_octets: int = FILE_OCTETS,
+) -> Outcome:
+    """Analyzes captures and publishes the tables in the folder `out`, in the place of those of an earlier run.
+
+    `file_octets` is what a file of a table has at most after small ones were merged.  PipelineError, and `out` as it was
+    before, when a capture cannot be read, the folder not be written, or the work fails.
+    """
+    began = time.monotonic()
+    with told("the captures cannot be read"):
+        sources = files_of(captures)
+        place = opened(out)
+    try:
+        prepare(spark)
+        tasks = tasks or tasks_for(spark, sources)
+        try:
+            files = _written(spark, sources, place, plan, tasks, options)
+        except PipelineError as error:
+            options = remedied(error, options)
+            if options is None:
+                raise
+            files = _written(spark, sources, place, plan, tasks, options)
+
+        with told("the files cannot be merged, nothing was published"):
+            files = merged_in_tasks(spark, files, place.work, file_octets)
+
+        def join(files: Sequence[Written]) -> list[Written]:
+            with told("the latencies cannot be joined, nothing was published"):
+                return write_end_to_end(spark, files, place.work, place.work)
+
+        files, findings = publish(place, files, sources, plan, "spark", join)
+    finally:
+        place.discard()
+    return outcome(out, plan, files, findings, began)
+
+
+def _written(
+    spark: SparkSession,
+    captures: Sequence[str],
+    place: Place,
+    plan: ReplayOptions,
+    tasks: int,
+    options: Mapping[str, str] | None,
+) -> list[Written]:
+    with told("the analysis failed, nothing was published"):
+        return write_replayed(read_bundles(spark, captures, tasks, options, plan.ports), plan, tasks, place.work, "part")
+
+
+def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:
+    """How many tasks replay these captures."""
+    cores, octets = cores_of(spark), octets_of(captures)
+    some = min(TASKS_OF_A_CORE * cores, octets // LEAST_OF_A_TASK)
+    more = min(MORE_TASKS_OF_A_CORE * cores, octets // ENOUGH_OF_A_TASK) if cores > 1 else 0
+    return max(cores, some, more, octets // OCTETS_OF_A_TASK)

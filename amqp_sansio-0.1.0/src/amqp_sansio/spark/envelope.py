@@ -1,0 +1,100 @@
+"""Records of all tables in one frame: a row is a batch of records of one table, as Arrow writes it to a stream.
+
+One pass over the packets makes records of nine tables.  A frame with the columns of all of them would be mostly null and
+cost as much as the rest of the pass; an envelope is a name, a count and octets that the JVM hands on as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.tables import TABLES
+
+if TYPE_CHECKING:
+    from amqp_sansio.captures.columns.gathered import Records
+
+ENVELOPE: Final = "table string, rows int, data binary"
+"""The columns of the frame in Spark's words."""
+
+SCHEMA: Final = pa.schema([("table", pa.string()), ("rows", pa.int32()), ("data", pa.binary())])
+
+FULL_OCTETS: Final = 1024 * 1024
+"""Octets of records that fill an envelope."""
+
+
+@cache
+def arrow_schema(table: str) -> pa.Schema:
+    """The Arrow schema of a table, by its name, or of the records of late files."""
+    return LATE_SCHEMA if table == LATE else table_schema(TABLES[table])
+
+
+class Envelope(NamedTuple):
+    """Records of one table on their way: `data` is a record batch without its schema."""
+
+    table: str
+    rows: int
+    data: bytes
+
+
+def seal(table: str, batch: pa.RecordBatch) -> Envelope:
+    """Puts a batch into an envelope."""
+    return Envelope(table, batch.num_rows, batch.serialize().to_pybytes())
+
+
+def unseal(table: str, data: bytes) -> pa.RecordBatch:
+    """The batch in an envelope of this table."""
+    return pa.ipc.read_record_batch(pa.py_buffer(data), arrow_schema(table))
+
+
+class Sealer:
+    """Gathers the records of a connection until they fill an envelope, so that memory stays flat."""
+
+    def __init__(self, full: int = FULL_OCTETS) -> None:
+        self._full: Final = full
+        self._waiting: dict[str, list[pa.RecordBatch]] = {}
+        self._octets: dict[str, int] = {}
+
+    def add(self, records: Iterable[Records]) -> Iterator[Envelope]:
+        """Takes records in; gives the envelopes that are full now."""
+        for table, batch in records:
+            self._waiting.setdefault(table, []).append(batch)
+            self._octets[table] = self._octets.get(table, 0) + batch.nbytes
+            if self._octets[table] >= self._full:
+                yield self._seal(table)
+
+    def rest(self) -> Iterator[Envelope]:
+        """The envelopes that are not full."""
+        for table in list(self._waiting):
+            yield self._seal(table)
+
+    def _seal(self, table: str) -> Envelope:
+        waiting = self._waiting.pop(table)
+        del self._octets[table]
+        return seal(table, waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting))
+
+
+def as_batch(envelopes: Iterable[Envelope]) -> pa.RecordBatch:
+    """Envelopes as rows of the frame."""
+    rows = list(envelopes)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([each.table for each in rows], pa.string()),
+            pa.array([each.rows for each in rows], pa.int32()),
+            pa.array([each.data for each in rows], pa.binary()),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def envelopes_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Envelope]:
+    """The rows of the frame as envelopes."""
+    for batch in batches:
+        tables, rows, data = (batch.column(name) for name in SCHEMA.names)
+        for table, count, octets in zip(tables, rows, data, strict=True):
+            yield Envelope(table.as_py(), count.as_py(), octets.as_py())

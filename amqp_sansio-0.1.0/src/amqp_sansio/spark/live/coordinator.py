@@ -1,0 +1,191 @@
+"""The driver's part of the sink: decides about an epoch once, durably, and sees to it that the broker does what was decided.
+
+Steps of `commit`: `checked` (all branches are prepared), `decided`, `committed` (for each branch), `finished`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from amqp_sansio.spark.live.decisions import Decision, Decisions
+from amqp_sansio.spark.live.errors import LiveError, LiveLossError, LiveSetupError
+from amqp_sansio.spark.live.identity import JOB, SINK, from_word, number_of, number_of_job, owned, unseen, word
+from amqp_sansio.spark.live.link import UNDONE, Link
+from amqp_sansio.spark.live.options import AT_LEAST_ONCE, AUTO, EXACTLY_ONCE, SinkOptions
+from amqp_sansio.spark.live.publisher import Published
+from amqp_sansio.spark.live.spooler import FIRST_DELAY, LONGEST_DELAY, Step, go_on
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Xid
+
+LOG: Final = logging.getLogger("amqp_sansio.spark.live")
+STEPS: Final = ("checked", "decided", "committed", "finished")
+RECOVERY: Final = ("asked", "undone")
+"""Steps of recovery when something is in doubt, at the beginning of each epoch and behind a decision: it is known what is; what
+was decided is committed (each one is a step `committed`, too), and the rest is rolled back."""
+SAID: Final = "%s: at least once: what is tried again is published again, with the same message_id; drop doubles by it"
+
+
+class Coordinator:
+    """One process's work for one journal."""
+
+    def __init__(
+        self,
+        options: SinkOptions,
+        decisions: Decisions,
+        job: str | None = None,
+        step: Step = go_on,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.options: Final = options
+        self.decisions: Final = decisions
+        self.job: Final = job
+        """The name of the job; None for a stream.  Jobs may share a journal, and decide about their own branches only."""
+        self._step: Final = step
+        self._sleep: Final = sleep
+        self._clock: Final = clock
+
+    def begin(self) -> str:
+        """Before tasks begin: what was decided is finished, and what dead tasks left is rolled back; the mode of the tasks.
+
+        LiveSetupError when where messages are to go is not there, or the broker knows no branches and must.
+        """
+        with self.decisions.lock, Link(self.options.access) as link:
+            self._there(link)
+            mode = self.options.mode
+            dtx = link.has_dtx()
+            if mode != AT_LEAST_ONCE and not dtx:
+                if mode == EXACTLY_ONCE:
+                    raise LiveSetupError(
+                        f"{self.options.access.shown}: the broker knows no distributed transactions, and mode exactly-once "
+                        "needs them; there is at-least-once"
+                    )
+                LOG.warning("%s: the broker knows no distributed transactions", self.options.access.shown)
+                mode = AT_LEAST_ONCE
+            if dtx:
+                self.recover(link)
+            if mode == AT_LEAST_ONCE:
+                LOG.warning(SAID, self.options.access.shown)
+            return EXACTLY_ONCE if mode == AUTO else mode
+
+    def _there(self, link: Link) -> None:
+        exchange, key = self.options.exchange, self.options.routing_key
+        if exchange and not link.has_exchange(exchange):
+            raise LiveSetupError(f"{self.options.access.shown}: there is no exchange {exchange!r} (option exchange)")
+        if not exchange and key and self.options.mandatory and link.queue(key) is None:
+            raise LiveSetupError(f"{self.options.access.shown}: there is no queue {key!r} (option routingKey)")
+
+    def recover(self, link: Link) -> None:
+        """Finishes what was decided, rolls back what was not.  Only branches of this journal; no task may be at work."""
+        known = self.decisions.all()
+        decided = {name for each in known for name in each.branches}
+        seen: set[str] = set()
+        while mine := unseen(self._owned(link), seen):
+            self._step("asked")
+            self._commit(link, [each for each in mine if word(each) in decided])
+            link.rollback([each for each in self._ours(mine) if word(each) not in decided])
+            self._step("undone")
+        for each in known:
+            self.decisions.finish(each)
+
+    def _commit(self, link: Link, branches: Sequence[Xid]) -> None:
+        for each in branches:
+            for _, status in link.commit([each]):
+                if status in UNDONE:
+                    raise LiveLossError(
+                        f"{self.options.access.shown}: the broker undid a branch that it had prepared: {status}"
+                    )
+                if status not in (None, XaStatus.XA_OK, XaStatus.XA_HEURCOM):
+                    LOG.error("%s: the broker decided by itself: %s", self.options.access.shown, status)
+            self._step("committed")
+
+    def commit(self, query: str, epoch: int, published: Sequence[Published]) -> bool:
+        """All tasks of an epoch are done: it counts.  False when it had been decided before: then these do not.
+
+        LiveError before the decision: nothing counts.  After it: the next run finishes it.
+        """
+        with self.decisions.lock:
+            return self._decide(query, epoch, published)
+
+    def _decide(self, query: str, epoch: int, published: Sequence[Published]) -> bool:
+        names = tuple([each.branch for each in published if each.branch])
+        last = self.decisions.last(query)
+        if last is not None and last.epoch >= epoch:
+            self._with_broker(lambda link: self.recover(link) if link.has_dtx() else None)
+            return False
+        branches = [from_word(each) for each in names]
+        if branches:
+            self._with_broker(lambda link: self._prepared(link, names))
+        self._step("checked")
+        decision = self.decisions.decide(
+            Decision(
+                query=query, epoch=epoch, branches=names, rows=sum([each.rows for each in published]),
+                octets=sum([each.octets for each in published]),
+            )
+        )  # fmt: skip
+        self._step("decided")
+        if branches:
+            self._with_broker(self.recover)
+        else:
+            self.decisions.finish(decision)
+        self._step("finished")
+        return True
+
+    def _prepared(self, link: Link, names: Sequence[str]) -> None:
+        """LiveError unless the broker keeps all of these: it may have been another one meanwhile, without memory."""
+        kept = {word(each) for each in self._owned(link)}
+        missing = [each for each in names if each not in kept and not link.knows(from_word(each))]
+        if missing:
+            raise LiveError(
+                f"{self.options.access.shown}: {len(missing)} of {len(names)} prepared branches are not there any more: "
+                "the epoch is not decided, and is to be published again (another query with the same option journal?)"
+            )
+
+    def abort(self, published: Sequence[Published | None]) -> None:
+        """An epoch failed: what its tasks prepared is rolled back, as far as the broker can be asked now.
+
+        Spark says so as well when a commit failed behind its decision: what was decided stays, and is finished later.
+        """
+        decided = {name for each in self.decisions.all() for name in each.branches}
+        names = [each.branch for each in published if each is not None and each.branch]
+        branches = [from_word(name) for name in names if name not in decided]
+        if not branches:
+            return
+        try:
+            with self.decisions.lock, Link(self.options.access) as link:
+                link.rollback(branches)
+        except LiveError as error:  # whoever begins next does it
+            LOG.warning("%s", error)
+
+    def in_doubt(self) -> int:
+        """How many branches of this journal are in doubt at the broker."""
+        with Link(self.options.access) as link:
+            return len(self._ours(self._owned(link)))
+
+    def _owned(self, link: Link) -> list[Xid]:
+        """The branches in doubt of this journal: of its streams, or of its jobs."""
+        return owned(link.in_doubt(), self.decisions.owner, SINK if self.job is None else JOB)
+
+    def _ours(self, branches: Sequence[Xid]) -> list[Xid]:
+        """Those that nobody else may be at work on: a job's own."""
+        return [each for each in branches if self.job is None or number_of(each) == number_of_job(self.job)]
+
+    def _with_broker(self, work: Callable[[Link], None]) -> None:
+        until = self._clock() + self.options.access.retry
+        delay = FIRST_DELAY
+        while True:
+            try:
+                with Link(self.options.access) as link:
+                    work(link)
+                    return
+            except (LiveSetupError, LiveLossError):
+                raise
+            except LiveError as error:
+                if self._clock() + delay > until:
+                    raise
+                LOG.warning("%s; trying again in %.1f s", error, delay)
+                self._sleep(delay)
+                delay = min(delay * 2, LONGEST_DELAY)

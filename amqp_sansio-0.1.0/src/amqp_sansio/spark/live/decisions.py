@@ -1,0 +1,99 @@
+"""The log of decisions: which branches of an epoch are to be committed, written before the first of them is."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from amqp_sansio.spark.live.disk import Lock, folder, get_json, put_json
+from amqp_sansio.spark.live.errors import LiveSetupError
+from amqp_sansio.spark.live.identity import new_owner
+
+NOTE: Final = "journal.json"
+OPTION: Final = "journal"
+
+
+@attrs.frozen(kw_only=True)
+class Decision:
+    """An epoch of a query, or a job: whatever becomes of us, these branches are committed, and no others are."""
+
+    query: str
+    """Spark's id of the query, or the name of a job."""
+    epoch: int
+    """Spark's number of the batch, from 0 on; 0 for a job."""
+    branches: tuple[str, ...] = ()
+    """Their words."""
+    rows: int = 0
+    octets: int = 0
+    total_rows: int = 0
+    """Of the query so far, this epoch included."""
+    total_octets: int = 0
+    finished: bool = False
+    """Whether all of them are known to be committed."""
+
+
+class Decisions:
+    """A folder with the last decision of each query.  `owner` is the name that the branches carry."""
+
+    def __init__(self, path: Path) -> None:
+        self.path: Final = folder(path, OPTION)
+        self.lock: Final = Lock(path, OPTION)
+        """Held while deciding about branches: a worker that seemed dead may still be at it."""
+        note = get_json(path / NOTE)
+        if note is None:
+            if any(path.glob("decision-*.json")):
+                raise LiveSetupError(f"{path}: holds decisions, but {NOTE} is gone")
+            note = {"form": 1, "owner": new_owner().hex()}
+            put_json(path / NOTE, note)
+        if note.get("form") != 1:
+            raise LiveSetupError(f"{path}: is of form {note.get('form')}, which this release does not know")
+        try:
+            self.owner: Final = bytes.fromhex(note["owner"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise LiveSetupError(f"{path / NOTE}: is not ours") from error
+
+    def last(self, query: str) -> Decision | None:
+        """The last decision of a query, None before the first."""
+        return self._read(self._file(query))
+
+    def all(self) -> list[Decision]:
+        """The last decision of each query."""
+        return [found for path in sorted(self.path.glob("decision-*.json")) if (found := self._read(path)) is not None]
+
+    def decide(self, decision: Decision) -> Decision:
+        """Writes a decision: from now on it holds.  LiveError when that is not certain.  Its totals are added up."""
+        before = self.last(decision.query)
+        if before is not None and before.epoch >= decision.epoch:
+            raise LiveSetupError(f"{self.path}: epoch {decision.epoch} was decided before")
+        rows, octets = (before.total_rows, before.total_octets) if before is not None else (0, 0)
+        made = attrs.evolve(decision, total_rows=rows + decision.rows, total_octets=octets + decision.octets)
+        self._write(made)
+        return made
+
+    def finish(self, decision: Decision) -> None:
+        """All of its branches are committed."""
+        if not decision.finished:
+            self._write(attrs.evolve(decision, finished=True))
+
+    def forget(self, query: str) -> None:
+        """Nobody will ask about it again: its branches are committed."""
+        self._file(query).unlink(missing_ok=True)
+
+    def _write(self, decision: Decision) -> None:
+        put_json(self._file(decision.query), attrs.asdict(decision))
+
+    def _file(self, query: str) -> Path:
+        return self.path / f"decision-{sha256(query.encode()).hexdigest()[:24]}.json"
+
+    @staticmethod
+    def _read(path: Path) -> Decision | None:
+        found: dict[str, Any] | None = get_json(path)
+        if found is None:
+            return None
+        try:
+            return Decision(**{**found, "branches": tuple(found["branches"])})
+        except (KeyError, TypeError) as error:
+            raise LiveSetupError(f"{path}: is not ours") from error

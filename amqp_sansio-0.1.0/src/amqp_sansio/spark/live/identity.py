@@ -1,0 +1,84 @@
+"""Names of branches: whose they are, so that recovery never touches those of anybody else.
+
+format      FORMAT, the same for all
+global id   16 octets of the spool or journal, that is of this query's checkpoint and no other's; 8 octets of the number:
+            a segment's, an epoch's, or one made of the name of a job
+branch id   one octet: "S" source, "P" task of a stream, "J" task of a job; 8 octets of chance, for each attempt is
+                another branch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from os import urandom
+from typing import Final
+
+from amqp_sansio.engine.xid import xid
+from amqp_sansio.ledger.demarcation import key_of
+from amqp_sansio.spec.dtx import Xid
+
+FORMAT: Final = 0x53504B31
+""""SPK1": branches of this package's Spark source and sink."""
+OWNER_OCTETS: Final = 16
+"""Octets of the owner of a branch."""
+CHANCE_OCTETS: Final = 8
+"""Octets that make each attempt another branch."""
+SOURCE: Final = b"S"
+SINK: Final = b"P"
+JOB: Final = b"J"
+MOST: Final = 2**64 - 1
+"""The largest number of a segment or an epoch."""
+
+
+def new_owner(chance: Callable[[int], bytes] = urandom) -> bytes:
+    """A name that no other spool or journal has."""
+    return chance(OWNER_OCTETS)
+
+
+def branch(owner: bytes, kind: bytes, number: int, chance: Callable[[int], bytes] = urandom) -> Xid:
+    """A branch that never was: `number` is that of a segment or an epoch, 0 to MOST."""
+    return xid(FORMAT, owner + number.to_bytes(8, "big"), kind + chance(CHANCE_OCTETS))
+
+
+def owned(xids: Iterable[Xid], owner: bytes, kind: bytes) -> list[Xid]:
+    """Those of a list that belong to an owner: nobody else's are ever decided about."""
+    found = []
+    for each in xids:
+        form, global_id, branch_id = key_of(each)
+        mine = form == FORMAT and len(global_id) == OWNER_OCTETS + 8 and global_id.startswith(owner)
+        if mine and branch_id.startswith(kind) and len(branch_id) == 1 + CHANCE_OCTETS:
+            found.append(each)
+    return found
+
+
+def unseen(xids: Iterable[Xid], seen: set[str]) -> list[Xid]:
+    """Those that were not seen before, which are so from now on: a broker lists as many in doubt at a time as it likes."""
+    found = [each for each in xids if word(each) not in seen]
+    seen.update([word(each) for each in found])
+    return found
+
+
+def number_of(given: Xid) -> int:
+    """The segment or epoch of a branch of ours."""
+    return int.from_bytes(key_of(given)[1][OWNER_OCTETS:], "big")
+
+
+def number_of_job(name: str) -> int:
+    """The number of a job's branches."""
+    return int.from_bytes(sha256(name.encode()).digest()[:8], "big")
+
+
+def word(given: Xid) -> str:
+    """A branch as a word, for names of files and for JSON."""
+    _, global_id, branch_id = key_of(given)
+    return f"{global_id.hex()}-{branch_id.hex()}"
+
+
+def from_word(text: str) -> Xid:
+    """The branch of a word.  ValueError when it is none."""
+    global_id, _, branch_id = text.partition("-")
+    made = xid(FORMAT, bytes.fromhex(global_id), bytes.fromhex(branch_id))
+    if word(made) != text:
+        raise ValueError(f"{text!r} names no branch")
+    return made

@@ -1,0 +1,282 @@
+"""The options of the format `amqp`, read from texts.  What is wrong is one LiveSetupError, and no password is ever shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from amqp_sansio.conversation.address import Address, AddressError, without_password
+from amqp_sansio.spark.live.errors import LiveSetupError
+
+AUTO: Final = "auto"
+EXACTLY_ONCE: Final = "exactly-once"
+AT_LEAST_ONCE: Final = "at-least-once"
+MODES: Final = (AUTO, EXACTLY_ONCE, AT_LEAST_ONCE)
+"""What may be asked for: `auto` is exactly once where the broker has distributed transactions, else at least once."""
+MECHANISMS: Final = ("ANONYMOUS", "PLAIN", "EXTERNAL", "CRAM-MD5", "SCRAM-SHA-1", "SCRAM-SHA-256")
+
+ROWS: Final = 10_000
+"""Messages of a segment, unless told otherwise."""
+OCTETS: Final = 64 * 1024 * 1024
+"""Octets of a segment, unless told otherwise: the message that passes them is the last one of it."""
+SECONDS: Final = 1.0
+"""Seconds after the first message of a segment from which on it does not wait for more, unless told otherwise."""
+WAIT: Final = 0.5
+"""Seconds to wait for the first message of a segment, before the source reports to Spark that there is nothing."""
+RETRY: Final = 30.0
+"""Seconds for which a broker that was lost is tried again, before the query fails."""
+BRANCH_TIMEOUT: Final = 3600
+"""Seconds that a branch may take, where the broker sets a bound by itself: until it is prepared, and with some brokers until it
+is decided, so longer than a restart."""
+
+_COMMON: Final = (
+    "url", "username", "password", "passwordFile", "mechanism", "tlsCa", "tlsCert", "tlsKey", "mode", "retrySeconds",
+    "branchTimeout",
+)  # fmt: skip
+SOURCE: Final = (*_COMMON, "queue", "spool", "maxRows", "maxOctets", "maxSeconds", "waitSeconds", "prefetch", "prefetchOctets")
+"""The options of the source."""
+SINK: Final = (
+    *_COMMON, "journal", "checkpointLocation", "exchange", "routingKey", "persistent", "mandatory", "job",
+)  # fmt: skip
+"""The options of the sink."""
+NAME_OCTETS: Final = 255
+"""Octets of the name of a queue or an exchange, and of a routing key, at most."""
+_SPARK: Final = ("path", "queryname", "checkpointlocation", "mergeschema")
+"""What Spark puts there by itself."""
+
+Number = TypeVar("Number", int, float)
+
+
+@attrs.frozen(kw_only=True)
+class Access:
+    """Where the broker is, as whom, and how."""
+
+    address: Address
+    shown: str
+    """The URL as it may be shown."""
+    mechanism: str | None = None
+    password_file: str | None = None
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    retry: float = RETRY
+
+    def password(self) -> str:
+        """The password, read from its file where it is in one.  LiveSetupError when it cannot be."""
+        if self.password_file is None:
+            return self.address.password
+        try:
+            return Path(self.password_file).read_text(encoding="utf-8").rstrip("\n")
+        except (OSError, UnicodeError) as error:
+            raise LiveSetupError(f"passwordFile {self.password_file}: {getattr(error, 'strerror', None) or error}") from None
+
+
+@attrs.frozen(kw_only=True)
+class SourceOptions:
+    """What a source is asked for."""
+
+    access: Access
+    queues: tuple[str, ...]
+    spool: Path
+    mode: str = AUTO
+    rows: int = ROWS
+    octets: int = OCTETS
+    seconds: float = SECONDS
+    wait: float = WAIT
+    prefetch: int = ROWS
+    prefetch_octets: int | None = None
+    branch_timeout: int | None = None
+    """Seconds that a branch may take, 0: as the broker likes; None: no bound if the broker has none, else BRANCH_TIMEOUT."""
+
+
+@attrs.frozen(kw_only=True)
+class SinkOptions:
+    """What a sink is asked for."""
+
+    access: Access
+    journal: Path
+    mode: str = AUTO
+    exchange: str | None = None
+    routing_key: str | None = None
+    persistent: bool = True
+    mandatory: bool = True
+    job: str | None = None
+    branch_timeout: int | None = None
+    """Seconds that a branch may take, 0: as the broker likes; None: no bound if the broker has none, else BRANCH_TIMEOUT."""
+
+
+def source_options(options: Mapping[str, str]) -> SourceOptions:
+    """The options of a source.  LiveSetupError says what is wrong."""
+    given = _Given(options, SOURCE)
+    access = given.access()
+    queues = tuple([each.strip() for each in given.need("queue", "the queues to take from, with commas between").split(",")])
+    if not all(queues) or len(set(queues)) != len(queues):
+        raise LiveSetupError(f"option queue names queues, each once, with commas between, not {given.text('queue')!r}")
+    for each in queues:
+        _short("queue", each)
+    rows = given.number("maxRows", ROWS, 1)
+    prefetch = given.number("prefetch", rows, 1)
+    if prefetch < rows and "prefetch" in given and "maxRows" in given:
+        raise LiveSetupError(f"option prefetch is maxRows ({rows}) or more, not {prefetch}: a segment is accepted as a whole")
+    octets = given.number("prefetchOctets", 0, 0)
+    spool = given.text("spool")
+    return SourceOptions(
+        access=access,
+        queues=queues,
+        spool=_local("spool", spool) if spool else default_place(access, "source", *queues),
+        mode=given.word("mode", MODES),
+        rows=min(rows, prefetch),
+        octets=given.number("maxOctets", OCTETS, 1),
+        seconds=given.number("maxSeconds", SECONDS, 0.0),
+        wait=given.number("waitSeconds", WAIT, 0.0),
+        prefetch=prefetch,
+        prefetch_octets=octets or None,
+        branch_timeout=given.number("branchTimeout", 0, 0) if "branchTimeout" in given else None,
+    )
+
+
+def sink_options(options: Mapping[str, str]) -> SinkOptions:
+    """The options of a sink.  LiveSetupError says what is wrong."""
+    given = _Given(options, SINK)
+    access = given.access()
+    exchange, key = _short("exchange", given.text("exchange")), _short("routingKey", given.text("routingKey"))
+    journal, checkpoint = given.text("journal"), given.text("checkpointLocation")
+    if journal:
+        place = _local("journal", journal)
+    elif checkpoint:
+        place = _local("checkpointLocation", checkpoint, "journal") / "amqp"
+    else:
+        place = default_place(access, "sink", exchange or "", key or "")
+    return SinkOptions(
+        access=access,
+        journal=place,
+        mode=given.word("mode", MODES),
+        exchange=exchange,
+        routing_key=key,
+        persistent=given.word("persistent", ("true", "false")) == "true",
+        mandatory=given.word("mandatory", ("true", "false")) == "true",
+        job=given.text("job"),
+        branch_timeout=given.number("branchTimeout", 0, 0) if "branchTimeout" in given else None,
+    )
+
+
+def default_place(access: Access, *words: str) -> Path:
+    """Where a spool or a journal is when nobody says: in the user's state, one for each broker and queue."""
+    from hashlib import sha256
+
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    host = access.address
+    told = "\0".join([*[str(each) for each in host.endpoints], host.virtual_host, *words])
+    return Path(state) / "amqp-sansio" / f"{words[0]}-{sha256(told.encode()).hexdigest()[:16]}"
+
+
+def _short(name: str, text: str | None) -> str | None:
+    """A name that AMQP can carry."""
+    try:
+        octets = len((text or "").encode())
+    except UnicodeError:
+        raise LiveSetupError(f"option {name} is no text that UTF-8 can carry: {text!a}") from None
+    if octets > NAME_OCTETS:
+        raise LiveSetupError(f"option {name} has names of at most {NAME_OCTETS} octets, not of {octets}: {text!r:.40}")
+    return text
+
+
+def _local(name: str, text: str, instead: str | None = None) -> Path:
+    scheme, colon, rest = text.partition(":")
+    if not colon or "/" in scheme:
+        try:
+            return Path(text).expanduser().absolute()
+        except RuntimeError as error:
+            raise LiveSetupError(f"option {name}: {text}: {error}") from None
+    if scheme == "file":
+        return Path("/" + rest.lstrip("/"))
+    told = f"; give option {instead}" if instead else ""
+    raise LiveSetupError(f"option {name} is a folder of a file system, not {text!r}{told}")
+
+
+class _Given:
+    """Options by their names, whatever their case."""
+
+    def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
+        self._texts: Final = {name.lower(): text for name, text in options.items()}
+        allowed = {each.lower() for each in known}
+        for name in self._texts:
+            if name not in allowed and name not in _SPARK and not name.startswith(("__", "spark.")):
+                raise LiveSetupError(f"there is no option {name}; there are {', '.join(known)}")
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._texts
+
+    def text(self, name: str) -> str | None:
+        """A text, None when it was not given."""
+        return self._texts.get(name.lower())
+
+    def need(self, name: str, what: str) -> str:
+        """A text that must be given."""
+        text = self.text(name)
+        if not text:
+            raise LiveSetupError(f"option {name} is missing: {what}")
+        return text
+
+    def word(self, name: str, words: tuple[str, ...]) -> str:
+        """One of some words; the first unless told otherwise."""
+        text = (self.text(name) or words[0]).lower()
+        if text not in words:
+            raise LiveSetupError(f"option {name} is {' or '.join(words)}, not {text!r}")
+        return text
+
+    def number(self, name: str, otherwise: Number, least: Number) -> Number:
+        """A number, of the type of what it is otherwise."""
+        text = self.text(name)
+        if text is None:
+            return otherwise
+        try:
+            found = type(otherwise)(text)
+        except ValueError:
+            found = least - 1
+        if not least <= found < 2**32:
+            raise LiveSetupError(f"option {name} is a number from {least} on, not {text!r}")
+        return found
+
+    def access(self) -> Access:
+        """Where the broker is."""
+        url = self.need("url", "amqp://user:password@host:port/vhost")
+        try:
+            address = Address.parse(url)
+        except AddressError as error:
+            raise LiveSetupError(f"option url: {error}") from None
+        except UnicodeError:
+            raise LiveSetupError("option url is no text that UTF-8 can carry") from None
+        if not any(each.tls for each in address.endpoints):
+            for name in ("tlsCa", "tlsCert", "tlsKey"):
+                if name in self:
+                    raise LiveSetupError(f"option {name} is for TLS, and the URL begins with amqp://, not amqps://")
+        changes: dict[str, Any] = {}
+        if (username := self.text("username")) is not None:
+            changes["username"] = username
+        if (password := self.text("password")) is not None:
+            changes["password"] = password
+        for name in ("password", "passwordFile"):
+            if name in self and not changes.get("username", address.username):
+                raise LiveSetupError(f"option {name} is of no use without a name: option username, or one in the URL")
+        if "password" in self and "passwordFile" in self:
+            raise LiveSetupError("options password and passwordFile: one of them")
+        mechanism = self.text("mechanism")
+        if mechanism is not None and mechanism.upper() not in MECHANISMS:
+            raise LiveSetupError(f"option mechanism is {' or '.join(MECHANISMS)}, not {mechanism!r}")
+        if (self.text("tlsKey") is None) != (self.text("tlsCert") is None):
+            raise LiveSetupError("options tlsCert and tlsKey are given both or not at all")
+        return Access(
+            address=attrs.evolve(address, **changes),
+            shown=without_password(url),
+            mechanism=mechanism.upper() if mechanism else None,
+            password_file=self.text("passwordFile"),
+            tls_ca=self.text("tlsCa"),
+            tls_cert=self.text("tlsCert"),
+            tls_key=self.text("tlsKey"),
+            retry=self.number("retrySeconds", RETRY, 0.0),
+        )

@@ -1,0 +1,127 @@
+"""One task's work: publishes its rows in a branch of its own and prepares it; whether it counts is decided elsewhere.
+
+Steps: `started`, `published`, `ended`, `prepared`.  Without branches: `published` when the broker has all for certain.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from amqp_sansio.adapters.sync import Pending, Session
+from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed
+from amqp_sansio.errors import AmqpError, EncodeError
+from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
+from amqp_sansio.spark.live.identity import SINK, branch, word
+from amqp_sansio.spark.live.link import Link, give_time
+from amqp_sansio.spark.live.mapping import Outgoing
+from amqp_sansio.spark.live.options import AT_LEAST_ONCE, Access
+from amqp_sansio.spark.live.spooler import Step, go_on
+from amqp_sansio.spec.codes import XaStatus
+
+WITHOUT_WORD: Final = 500
+"""Messages whose fate is not asked for, at most, before the oldest is waited for."""
+STEPS: Final = ("started", "published", "ended", "prepared")
+
+
+class Published(NamedTuple):
+    """What a task did: `branch` is the word of its prepared branch, "" without one."""
+
+    branch: str
+    rows: int
+    octets: int
+
+
+class Publisher:
+    """Publishes for one journal's `owner`."""
+
+    def __init__(self, access: Access, owner: bytes, mode: str, branch_timeout: int | None = None, step: Step = go_on) -> None:
+        self.access: Final = access
+        self.owner: Final = owner
+        self.mode: Final = mode
+        self.branch_timeout: Final = branch_timeout
+        self._step: Final = step
+
+    def publish(self, messages: Iterable[Outgoing], number: int = 0, kind: bytes = SINK) -> Published:
+        """Publishes messages; `number` is the epoch, or that of the job.
+
+        LiveError: they do not count, and the broker gives up what there is of them.
+        """
+        mandatory = False
+
+        def noted() -> Iterator[Outgoing]:
+            nonlocal mandatory
+            for each in messages:
+                mandatory = mandatory or each.properties.get("mandatory", False)
+                yield each
+
+        waiting = noted()
+        first = next(waiting, None)
+        if first is None:  # no connection for nothing
+            return Published("", 0, 0)
+        name = branch(self.owner, kind, number)
+        with Link(self.access) as link:
+            try:
+                with link.connection.session() as session:
+                    if self.mode == AT_LEAST_ONCE:
+                        rows, octets = self._send(session, first, waiting)
+                        session.sync()
+                        self._step("published")
+                        return Published("", rows, octets)
+                    with session.branch(name):
+                        give_time(session, name, self.branch_timeout)
+                        self._step("started")
+                        rows, octets = self._send(session, first, waiting)
+                        self._step("published")
+                    self._step("ended")
+                    status = session.prepare(name)
+                    self._step("prepared")
+            except MessageReturned as error:
+                raise LiveSetupError(f"{self.access.shown}: {error}") from None
+            except (SessionFailed, BranchFailed) as error:
+                raise refused(self.access.shown, error) from None
+            except LiveError:
+                raise
+            except (AmqpError, TimeoutError) as error:
+                raise LiveError(f"{self.access.shown}: {error}") from None
+            if status == XaStatus.XA_RDONLY and not mandatory:  # no queue took any, which may be: there is nothing to decide
+                return Published("", rows, octets)
+            if status != XaStatus.XA_OK:
+                raise LiveSetupError(
+                    f"{self.access.shown}: the broker answers {status.name} to dtx.prepare of a branch with messages in it: "
+                    "it does not keep what it is given; choose mode at-least-once"
+                )
+            return Published(word(name), rows, octets)
+
+    def _send(self, session: Session, first: Outgoing, others: Iterable[Outgoing]) -> tuple[int, int]:
+        rows = octets = 0
+        flight: deque[tuple[Pending[None], str, str]] = deque()
+        message: Outgoing | None = first
+        following = iter(others)
+        while message is not None:
+            exchange, key = message.exchange, message.routing_key
+            try:
+                flight.append((session.send(exchange, key, message.body, **message.properties), exchange, key))
+            except EncodeError as error:
+                raise LiveSetupError(f"a message to exchange {exchange!r} with routing key {key!r} is none: {error}") from None
+            rows += 1
+            octets += len(message.body)
+            while flight and flight[0][0].done:
+                self._taken(session, *flight.popleft())
+            if len(flight) >= WITHOUT_WORD:
+                self._taken(session, *flight.popleft())
+            message = next(following, None)
+        while flight:
+            self._taken(session, *flight.popleft())
+        return rows, octets
+
+    def _taken(self, session: Session, sent: Pending[None], exchange: str, key: str) -> None:
+        """The broker has it for certain.  LiveSetupError when no queue takes it."""
+        try:
+            sent.result()
+        except MessageReturned as error:
+            raise LiveSetupError(
+                f"{self.access.shown}: {error}: no queue takes a message to exchange {exchange!r} with routing key {key!r}; "
+                "option mandatory=false drops such messages"
+            ) from None

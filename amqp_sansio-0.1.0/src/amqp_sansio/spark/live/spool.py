@@ -1,0 +1,144 @@
+"""The spool: a folder of segments.  What is recorded in it counts, whatever becomes of the broker, of Spark and of us."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from amqp_sansio.spark.live.disk import PART, Lock, folder, get_json, put_json, sync_folder, told
+from amqp_sansio.spark.live.errors import LiveSetupError
+from amqp_sansio.spark.live.identity import from_word, new_owner, word
+from amqp_sansio.spark.live.segment import Taken, write
+from amqp_sansio.spec.dtx import Xid
+
+NOTE: Final = "spool.json"
+OPTION: Final = "spool"
+_NAME: Final = re.compile(r"(\d{12,20})-(\d{1,12})-(\d{1,18})-([0-9a-f]+-[0-9a-f]+)\.segment")
+
+
+class Segment(NamedTuple):
+    """A segment that is recorded."""
+
+    number: int
+    """From 1 on, in the order in which they were taken."""
+    rows: int
+    octets: int
+    """Of headers and bodies."""
+    branch: str
+    """Its branch, as a word."""
+    name: str
+    """Its file in the spool."""
+
+
+class Draft(NamedTuple):
+    """A segment that is written and synced, and does not count yet."""
+
+    segment: Segment
+    branch: Xid
+    part: Path
+
+
+class Spool:
+    """One query's segments.  `owner` is the name that its branches carry."""
+
+    def __init__(self, path: Path) -> None:
+        self.path: Final = folder(path, OPTION)
+        self.lock: Final = Lock(path, OPTION)
+        note = get_json(path / NOTE)
+        if note is None:
+            if any(path.glob("*.segment")):
+                raise LiveSetupError(f"{path}: holds segments, but {NOTE} is gone")
+            note = {"form": 1, "owner": new_owner().hex(), "removed": 0}
+            put_json(path / NOTE, note)
+        if note.get("form") != 1:
+            raise LiveSetupError(f"{path}: is of form {note.get('form')}, which this release does not know")
+        try:
+            self.owner: Final = bytes.fromhex(note["owner"])
+            self._removed = int(note["removed"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise LiveSetupError(f"{path / NOTE}: is not ours") from error
+
+    @property
+    def removed(self) -> int:
+        """The number of the last segment that was removed, 0 without one."""
+        return self._removed
+
+    def segments(self) -> list[Segment]:
+        """What is recorded and was not removed, in order."""
+        found = []
+        try:
+            paths = list(self.path.iterdir())
+        except OSError as error:
+            raise LiveSetupError(f"{self.path}: the spool cannot be read: {error.strerror} (option {OPTION})") from error
+        for path in paths:
+            match = _NAME.fullmatch(path.name)
+            if match is not None and int(match[1]) > self._removed:
+                found.append(Segment(int(match[1]), int(match[2]), int(match[3]), match[4], path.name))
+        return sorted(found)
+
+    def between(self, start: int, end: int) -> list[Segment]:
+        """The segments behind `start`, up to `end`.  LiveSetupError when one of them is not there (any more)."""
+        found = [each for each in self.segments() if start < each.number <= end]
+        if len(found) != max(end - start, 0):
+            raise LiveSetupError(
+                f"{self.path}: segments {start + 1} to {end} are wanted, and {len(found)} of them are there: "
+                "the checkpoint and the spool do not belong together"
+            )
+        return found
+
+    def draft(self, number: int, branch: Xid, messages: Sequence[Taken]) -> Draft:
+        """Writes and syncs messages, so that recording them cannot fail for want of room.  LiveError."""
+        named = word(branch)
+        octets = sum([each.octets for each in messages])
+        name = f"{number:012d}-{len(messages)}-{octets}-{named}.segment"
+        part = self.path / (name + PART)
+        write(part, messages)
+        return Draft(Segment(number, len(messages), octets, named, name), branch, part)
+
+    def drafts(self) -> list[Draft]:
+        """What was written and does not count, whole or not.  Only for the holder of the lock."""
+        found = []
+        for path in self.path.glob(f"*{PART}"):
+            match = _NAME.fullmatch(path.name.removesuffix(PART))
+            if match is not None:
+                segment = Segment(int(match[1]), int(match[2]), int(match[3]), match[4], match[0])
+                found.append(Draft(segment, from_word(match[4]), path))
+        return sorted(found)
+
+    def record(self, draft: Draft) -> Segment:
+        """From now on it counts.  LiveError when that is not certain."""
+        with told(draft.part):
+            draft.part.rename(self.path / draft.segment.name)
+            sync_folder(self.path)
+        return draft.segment
+
+    def withdraw(self, segment: Segment) -> None:
+        """Takes back one that was recorded, and of which nobody heard: its messages are on their queue again."""
+        with told(self.path):
+            (self.path / segment.name).unlink(missing_ok=True)
+            sync_folder(self.path)
+
+    def tidy(self, drafts: Sequence[Draft]) -> None:
+        """Removes drafts, and what was removed already.  Only for the holder of the lock."""
+        for draft in drafts:
+            draft.part.unlink(missing_ok=True)
+        for path in self.path.glob("*.segment"):
+            match = _NAME.fullmatch(path.name)
+            if match is not None and int(match[1]) <= self._removed:
+                path.unlink(missing_ok=True)
+
+    def remove(self, number: int) -> None:
+        """Nobody will ask for segments up to this one again."""
+        if number <= self._removed:
+            return
+        gone = [each for each in self.segments() if each.number <= number]
+        put_json(self.path / NOTE, {"form": 1, "owner": self.owner.hex(), "removed": number})
+        self._removed = number
+        for each in gone:
+            (self.path / each.name).unlink(missing_ok=True)
+
+    def branches(self) -> dict[str, Segment]:
+        """The segments by the words of their branches."""
+        return {each.branch: each for each in self.segments()}

@@ -1,0 +1,253 @@
+"""The spooler: takes messages from queues into segments: none is lost and, with a broker that knows branches, none comes twice.
+
+One segment, exactly once: messages come (`received`); they are written and synced, as a draft that is named by its branch
+(`written`); the branch starts (`started`), they are accepted in it, it ends (`ended`) and is prepared (`prepared`); the draft
+is recorded as a segment, by its name (`recorded`); the branch is committed (`committed`).  A branch in doubt is committed
+when its segment is recorded, and else rolled back, and so is the branch of a draft: it may have ended and not be prepared, and
+then no broker lists it.  Whenever we die, that gives each message to the segment or to the queue.
+
+At least once: the segment is written and recorded before its messages are accepted (`accepted`).  A crash in between leaves the
+messages twice, and they come again as redelivered.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar
+
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
+from amqp_sansio.spark.live.identity import SOURCE, branch, owned, unseen, word
+from amqp_sansio.spark.live.intake import Intake
+from amqp_sansio.spark.live.link import UNDONE
+from amqp_sansio.spark.live.options import AT_LEAST_ONCE, AUTO, EXACTLY_ONCE, SourceOptions
+from amqp_sansio.spark.live.segment import Taken
+from amqp_sansio.spark.live.spool import Segment, Spool
+from amqp_sansio.spec.codes import XaStatus
+
+Value = TypeVar("Value")
+
+LOG: Final = logging.getLogger("amqp_sansio.spark.live")
+AT_LEAST_ONCE_SAID: Final = (
+    "%s: at least once: a crash can bring messages twice, then marked as redelivered; drop doubles by message_id"
+)
+STEPS: Final = ("received", "written", "started", "ended", "prepared", "recorded", "committed")
+"""The steps of a segment, exactly once."""
+RECOVERY: Final = ("asked", "finished", "undone", "tidied")
+"""The steps of recovery: it is known what is in doubt; what is recorded is committed; what is not is rolled back, these three
+only when something is in doubt; drafts are gone, at each connection."""
+STEPS_AT_LEAST_ONCE: Final = ("received", "written", "recorded", "accepted")
+FIRST_DELAY: Final = 0.1
+LONGEST_DELAY: Final = 5.0
+
+
+class Step(Protocol):
+    """Hears what was just done; a test dies there."""
+
+    def __call__(self, step: str, /) -> None: ...
+
+
+def go_on(step: str) -> None:
+    """Nobody wants to hear of steps."""
+
+
+class Spooler:
+    """One process's work for one spool, from its lock to `close`."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        spool: Spool,
+        step: Step = go_on,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.options: Final = options
+        self.spool: Final = spool
+        self.mode = options.mode
+        """What is done: `auto` until the broker was asked."""
+        self.last = 0
+        """The number of the last segment."""
+        self._step: Final = step
+        self._sleep: Final = sleep
+        self._clock: Final = clock
+        self._intake: Intake | None = None
+        self._was_open = False
+
+    def open(self) -> None:
+        """Takes the spool, decides what is in doubt, and lets messages come.  LiveError, LiveSetupError."""
+        self.spool.lock.take(sleep=self._sleep)
+        if self._intake is not None:
+            return
+        intake = Intake(self.options.access, self.options.queues, self.options.prefetch, self.options.prefetch_octets)
+        intake.open()
+        try:
+            self._choose(intake)
+            self._recover(intake)
+            intake.subscribe()
+        except BaseException:
+            intake.close()
+            raise
+        self._intake = intake
+        self._was_open = True
+
+    def close(self) -> None:
+        """Lets go of the broker and the spool; what is taken and not recorded goes back to its queue."""
+        self._drop()
+        self.spool.lock.release()
+
+    def _drop(self) -> None:
+        intake, self._intake = self._intake, None
+        if intake is not None:
+            intake.close()
+
+    def _choose(self, intake: Intake) -> None:
+        wanted = self.options.mode
+        if wanted != AT_LEAST_ONCE and not intake.link.has_dtx():
+            if wanted == EXACTLY_ONCE:
+                raise LiveSetupError(
+                    f"{self.options.access.shown}: the broker knows no distributed transactions, and mode exactly-once needs "
+                    "them; there is at-least-once"
+                )
+            LOG.warning("%s: the broker knows no distributed transactions", self.options.access.shown)
+            wanted = AT_LEAST_ONCE
+        mode = EXACTLY_ONCE if wanted == AUTO else wanted
+        if mode == AT_LEAST_ONCE and self.mode != mode:
+            LOG.warning(AT_LEAST_ONCE_SAID, self.options.access.shown)
+        self.mode = mode
+
+    def _recover(self, intake: Intake) -> None:
+        """What is in doubt is decided by what is recorded; nobody else's branches are touched."""
+        recorded = self.spool.branches()
+        if self.mode == EXACTLY_ONCE or intake.link.has_dtx():
+            seen: set[str] = set()
+            while mine := unseen(owned(intake.link.in_doubt(), self.spool.owner, SOURCE), seen):
+                self._step("asked")
+                good = [each for each in mine if word(each) in recorded]
+                for each, status in intake.link.commit(good):
+                    if status in UNDONE:  # it is on its queue again, and nobody was told of the segment
+                        LOG.warning("%s: the broker undid a branch that it had prepared", self.options.access.shown)
+                        self.spool.withdraw(recorded[word(each)])
+                    elif status not in (None, XaStatus.XA_OK, XaStatus.XA_HEURCOM):
+                        LOG.error("%s: the broker decided by itself: %s", self.options.access.shown, status)
+                self._step("finished")
+                intake.link.rollback([each for each in mine if word(each) not in recorded])
+                self._step("undone")
+            self._roll_back_drafts(intake)
+            self._step("tidied")
+        else:
+            self.spool.tidy(self.spool.drafts())
+        self.last = max([self.spool.removed, *[each.number for each in self.spool.segments()]])
+
+    def _roll_back_drafts(self, intake: Intake) -> None:
+        """Nothing of a draft counts; it is kept until the broker says so, for a branch may be at work that lost its process."""
+        for draft in self.spool.drafts():
+            try:
+                intake.link.rollback([draft.branch])
+            except LiveError as error:
+                LOG.warning("%s; its messages come back when the broker sees that its process is gone", error)
+            else:
+                self.spool.tidy([draft])
+
+    def in_doubt(self) -> int:
+        """How many branches of ours are in doubt at the broker."""
+        if self._intake is None or self.mode != EXACTLY_ONCE:
+            return 0
+        return len(owned(self._intake.link.in_doubt(), self.spool.owner, SOURCE))
+
+    def there(self) -> int:
+        """Messages on the queues now, the connection being made anew."""
+        self._drop()
+        return self._with_broker(lambda intake: intake.there)
+
+    def depth(self) -> int:
+        """Messages on the queues, and here but not in a segment."""
+        return self._with_broker(lambda intake: intake.depth())
+
+    def take(self, most: int | None = None, wait: float | None = None) -> Segment | None:
+        """The next segment, with at most `most` messages; None when no message came within `wait` seconds.
+
+        A connection that is lost is made again, for as long as the options say.  LiveError: nothing is lost, and what was
+        under way is decided when it is opened again.
+        """
+        return self._with_broker(lambda intake: self._take(intake, most, self.options.wait if wait is None else wait))
+
+    def _with_broker(self, work: Callable[[Intake], Value]) -> Value:
+        until = self._clock() + self.options.access.retry
+        delay = FIRST_DELAY
+        while True:
+            try:
+                self.open()
+                assert self._intake is not None
+                return work(self._intake)
+            except LiveSetupError:
+                self._drop()
+                raise
+            except LiveError as error:
+                self._drop()
+                lost = self._was_open and not isinstance(error.__cause__, OSError)
+                if not lost or self._clock() + delay > until:
+                    raise
+                LOG.warning("%s; trying again in %.1f s", error, delay)
+                self._sleep(delay)
+                delay = min(delay * 2, LONGEST_DELAY)
+            except BaseException:
+                self._drop()
+                raise
+
+    def _take(self, intake: Intake, most: int | None, wait: float) -> Segment | None:
+        messages, taken = self._collect(intake, most, wait)
+        if not taken:
+            return None
+        self._step("received")
+        number = self.last + 1
+        name = branch(self.spool.owner, SOURCE, number)
+        draft = self.spool.draft(number, name, taken)
+        self._step("written")
+        if self.mode == AT_LEAST_ONCE:
+            segment = self.spool.record(draft)
+            self.last = number
+            self._step("recorded")
+            try:
+                intake.accept(messages)
+                intake.sync()
+            except LiveError as error:  # the segment counts: its messages may come again, and say so
+                LOG.warning("%s: the messages of segment %d may come again", error, number)
+                self._drop()
+            self._step("accepted")
+            return segment
+        intake.begin(name, self.options.branch_timeout)
+        self._step("started")
+        intake.accept(messages)
+        intake.end(name)
+        self._step("ended")
+        intake.prepare(name)
+        self._step("prepared")
+        segment = self.spool.record(draft)
+        self._step("recorded")
+        intake.commit(name)  # where the answer is lost, it is recovered like after a crash
+        self.last = number
+        self._step("committed")
+        return segment
+
+    def _collect(self, intake: Intake, most: int | None, wait: float) -> tuple[list[Message], list[Taken]]:
+        rows = self.options.rows if most is None else min(most, self.options.rows)
+        messages: list[Message] = []
+        taken: list[Taken] = []
+        octets = 0
+        until = 0.0
+        while len(taken) < rows and octets < self.options.octets:
+            left = wait if not taken else max(until - self._clock(), 0.0)
+            if taken and not left and self.options.seconds:  # also where more messages are here than there is time for
+                break
+            got = intake.receive(left)
+            if got is None:
+                break
+            if not taken:
+                until = self._clock() + self.options.seconds
+            messages.append(got[0])
+            taken.append(got[1])
+            octets += got[1].octets
+        return messages, taken

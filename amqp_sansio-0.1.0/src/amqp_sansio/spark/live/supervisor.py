@@ -1,0 +1,78 @@
+"""Starts a query again when it failed: a Python source that dies takes its whole query with it."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.spark.errors import PipelineError
+
+LOG: Final = logging.getLogger("amqp_sansio.spark.live")
+POLICY: Final = RetryPolicy(attempts=10, first=1.0, longest=60.0, give_up=None)
+"""Ten failures in a row, with delays from a second to a minute between them."""
+HEALTHY: Final = 300.0
+"""Seconds that a query ran before it failed, from which on its failure is the first one."""
+NO_USE: Final = ("LiveSetupError", "LiveLossError")
+"""Errors that trying again does not heal."""
+
+
+class Query(Protocol):
+    """What is wanted of a StreamingQuery."""
+
+    def awaitTermination(self) -> object:  # noqa: N802 -- Spark's name
+        """Waits for its end; raises what it failed of."""
+        raise NotImplementedError
+
+
+class GaveUp(PipelineError):
+    """A query failed too often, or of something that trying again does not heal; its text says of what, the last time."""
+
+
+def supervise(
+    start: Callable[[], Query],
+    policy: RetryPolicy = POLICY,
+    *,
+    healthy: float = HEALTHY,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+    chance: Callable[[], float] = random.random,
+) -> int:
+    """Starts a query, waits for its end, and starts it again when it failed; how often it was started again.
+
+    `start` starts it: `lambda: frame.writeStream. ... .start()`, with its checkpoint.  Returns when the query ends by itself
+    (available-now, or somebody stopped it).  GaveUp says in one sentence why no more is tried.
+    """
+    again = 0
+    delays = policy.delays(chance)
+    in_a_row = 0
+    while True:
+        began = clock()
+        try:
+            start().awaitTermination()
+            return again
+        except Exception as error:
+            why, hopeless = reason(error)
+            if hopeless:
+                raise GaveUp(why) from error
+            if clock() - began >= healthy:
+                delays, in_a_row = policy.delays(chance), 0
+            in_a_row += 1
+            delay = next(delays, None)
+            if delay is None:
+                raise GaveUp(f"given up after {in_a_row} failures in a row, the last one: {why}") from error
+            LOG.warning("the query failed: %s; it is started again in %.1f s", why, delay)
+            sleep(delay)
+            again += 1
+
+
+def reason(error: BaseException) -> tuple[str, bool]:
+    """Why a query failed, in one sentence, and whether trying again is no use."""
+    from amqp_sansio.spark.failures import reason_of
+
+    text = str(error)
+    kinds = [type(error).__name__, *[each for each in NO_USE if f"{each}: " in text]]
+    return reason_of(error), any(each in NO_USE for each in kinds)

@@ -1,0 +1,178 @@
+"""The pass over packets: by connection, in order, through the replay, into files of all tables at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.bundles import opened
+from amqp_sansio.captures.columns.crowd import heard
+from amqp_sansio.captures.columns.cycles import seldom
+from amqp_sansio.captures.columns.gathered import Gathered, Records
+from amqp_sansio.captures.columns.place import Place, Written
+from amqp_sansio.captures.columns.published import rows_in
+from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.former import FORMER_VERSION
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.locations import located
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.schema import Table
+from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
+from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
+from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.sources import TASK
+from amqp_sansio.spark.writer import FILES, write_envelopes, write_records
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+READING_TASKS: Final = 64
+"""Tasks, at most, that read one table back."""
+ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
+"""What bundles are sorted by: every connection by itself, as it happened."""
+LATEST: Final = "max(ts_ns) over (partition by connection, file_id order by offset)"
+"""What takes the place of the time where single packets are sorted: see `captures.columns.bundles.latest`."""
+
+
+def replayed(packets: DataFrame, options: ReplayOptions, partitions: int) -> DataFrame:
+    """Envelopes of everything that the connections in these packets said.
+
+    One exchange and one sort: grouping is satisfied by the order that the replay needs anyway.  A group is read batch by batch,
+    so memory does not grow with a connection.
+    """
+
+    def replay(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        machine = ConnectionReplay(options)
+        sealer = Sealer()
+        for batch in batches:
+            full = list(sealer.add(machine.feed(batch)))
+            if full:
+                yield as_batch(full)
+        full = list(sealer.add(machine.finish()))
+        yield as_batch([*full, *sealer.rest()])
+
+    timed = packets.repartition(partitions, ORDER[0]).selectExpr("*", f"{LATEST} as latest_ns")
+    ordered = timed.sortWithinPartitions(ORDER[0], "latest_ns", *ORDER[2:]).drop("latest_ns")
+    return ordered.groupBy(ORDER[0]).applyInArrow(replay, ENVELOPE)
+
+
+def write_tables(records: DataFrame, place: str, prefix: str) -> list[Written]:
+    """Runs the pass: the records of all tables into Parquet files below `place`, on the executors; gives the list of files."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return write_envelopes(batches, place, prefix)
+
+    return [Written(*row) for row in records.mapInArrow(write, FILES).collect()]
+
+
+def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, place: str, prefix: str) -> list[Written]:
+    """The whole pass from bundles of packets to Parquet files below `place`, on the executors; gives the list of files.
+
+    As `replayed` and `write_tables`, with less on the way: a row is a bundle, and the task that replays writes.
+    """
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with seldom():
+            yield from write_records(replays(batches, options), place, prefix)
+
+    ordered = bundles.repartitionById(partitions, TASK).sortWithinPartitions(*ORDER)
+    return [Written(*row) for row in ordered.mapInArrow(work, FILES).collect()]
+
+
+def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterator[Records]:
+    """The records of bundles that come in their order, connection by connection: many are replayed at once."""
+    gathered = Gathered(options)
+    going: dict[int, ConnectionReplay] = {}
+    last = 0
+
+    def replay_of(key: int) -> ConnectionReplay:
+        if key not in going:
+            going[key] = ConnectionReplay(options, gathered)
+        return going[key]
+
+    def behind(key: int, replay: ConnectionReplay) -> list[Records]:
+        if key == last:  # it may go on
+            return []
+        del going[key]
+        return list(replay.finish())
+
+    for packets in opened(bundles):
+        keys = packets.column("connection")
+        first, last = keys[0].as_py(), keys[len(keys) - 1].as_py()
+        for key in [key for key in going if key != first]:
+            yield from going.pop(key).finish()
+        yield from heard(packets, replay_of, behind)
+    for replay in going.values():
+        yield from replay.finish()
+    yield from gathered.rest()
+
+
+def split(records: DataFrame, tables: Iterable[str]) -> dict[str, DataFrame]:
+    """The tables in a frame of envelopes.  The pass is run once, when the first of them is asked for, and kept on disk."""
+    from pyspark import StorageLevel
+
+    kept = records.persist(StorageLevel.DISK_ONLY)
+    return {table: _opened(kept, table) for table in tables}
+
+
+def _opened(records: DataFrame, table: str) -> DataFrame:
+    def open_envelopes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for envelope in envelopes_in(batches):
+            yield unseal(envelope.table, envelope.data)
+
+    return records.where(records["table"] == table).mapInArrow(open_envelopes, TABLES[table].ddl)
+
+
+def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapping[str, DataFrame]:
+    """Tables that were published in `folder`, with their columns as they are documented: the files that the manifest names.
+
+    Spark itself reads them on this machine, elsewhere its tasks do through pyarrow, as they were written; so they do where
+    the columns have the names of schema version 1.
+    """
+    place = Place(folder)
+    version = place.version
+    if version not in (None, FORMER_VERSION, SCHEMA_VERSION):
+        known = f"this version knows {FORMER_VERSION} and {SCHEMA_VERSION}"
+        raise PipelineError(f"{folder}: tables of schema {version}, and {known}")
+    files: dict[str, list[str]] = {}
+    for file in place.published():
+        files.setdefault(file.table, []).append(file.path)
+    found = {}
+    for name in tables:
+        if name not in files:
+            raise PipelineError(f"{folder}: its manifest names no table {name}")
+        table = TABLES.get(name, END_TO_END)
+        if place.is_local and version == SCHEMA_VERSION:
+            reader = spark.read.schema(table.ddl).option("basePath", f"file://{place.root}/{name}")
+            found[name] = reader.parquet(*[f"file://{path}" for path in files[name]]).select(*table.names)
+        else:
+            found[name] = _by_arrow(spark, folder, files[name], table)
+    return found
+
+
+def _by_arrow(spark: SparkSession, folder: str, paths: Sequence[str], table: Table) -> DataFrame:
+    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        system, schema = located(folder).system, table_schema(table)
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from rows_in(system, paths[number], schema)
+
+    return spark.range(0, len(paths), 1, min(len(paths), READING_TASKS)).mapInArrow(read, table.ddl)
+
+
+def ask_worker(spark: SparkSession) -> tuple[str, str]:
+    """Asks a Python worker for its version, and where it has our package from."""
+
+    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import platform
+
+        import amqp_sansio
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"python": [platform.python_version()], "ours": [str(amqp_sansio.__file__)]})
+
+    python, ours = spark.range(1).mapInArrow(answer, "python string, ours string").collect()[0]
+    return str(python), str(ours)

@@ -1,0 +1,92 @@
+"""How far a long job is, on stderr: one line that changes on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, TextIO
+
+from amqp_sansio.spark.session import is_connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ON_A_TERMINAL: Final = 0.5
+ELSEWHERE: Final = 15.0
+"""Seconds between two words about the progress."""
+
+
+class Progress:
+    """While it is entered, tells every few seconds how many tasks are done.
+
+    `say` may be changed: what is being done.  `count` gives (tasks done, tasks known); that of the session's jobs unless given.
+    """
+
+    def __init__(
+        self, spark: SparkSession, say: str, stream: TextIO | None = None, count: Callable[[], tuple[int, int]] | None = None
+    ) -> None:
+        self.say = say
+        self._stream: Final = stream or sys.stderr
+        self._terminal: Final = self._stream.isatty()
+        self._count: Final = count or (_Unknown() if is_connect(spark) else _Jobs(spark))
+        self._over: Final = threading.Event()
+        self._thread: Final = threading.Thread(target=self._run, daemon=True)
+        self._began = time.monotonic()
+
+    def line(self) -> str:
+        """What there is to say now."""
+        done, known = self._count()
+        passed = int(time.monotonic() - self._began)
+        tasks = f"{done} of {known} tasks, " if known else ""
+        return f"{self.say}: {tasks}{passed // 60}:{passed % 60:02}"
+
+    def _run(self) -> None:
+        while not self._over.wait(ON_A_TERMINAL if self._terminal else ELSEWHERE):
+            try:
+                self._tell(self.line())
+            except Exception:  # the session is ending: nothing worth a word
+                return
+
+    def _tell(self, line: str) -> None:
+        self._stream.write(f"\r\033[K{line}" if self._terminal else f"{line}\n")
+        self._stream.flush()
+
+    def __enter__(self) -> Progress:
+        self._began = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+        if self._terminal:
+            self._stream.write("\r\033[K")
+            self._stream.flush()
+
+
+class _Jobs:
+    """Counts the tasks of the stages of all jobs under way."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._tracker: Final = spark.sparkContext.statusTracker()
+
+    def __call__(self) -> tuple[int, int]:
+        done = known = 0
+        for job in self._tracker.getActiveJobsIds():
+            about = self._tracker.getJobInfo(job)
+            for stage in about.stageIds if about else ():
+                info = self._tracker.getStageInfo(stage)
+                if info:
+                    done += info.numCompletedTasks
+                    known += info.numTasks
+        return done, known
+
+
+class _Unknown:
+    """A session of Spark Connect does not tell."""
+
+    def __call__(self) -> tuple[int, int]:
+        return 0, 0

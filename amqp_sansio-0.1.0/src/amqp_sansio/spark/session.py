@@ -1,0 +1,265 @@
+"""The Spark session, with the settings that were measured; the only place where one is made."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.captures.locations import local
+from amqp_sansio.kernel.build import COMPILED
+from amqp_sansio.spark.errors import MissingExtra, PipelineError
+from amqp_sansio.spark.failures import reason_of
+from amqp_sansio.spark.home import ensure_home
+from amqp_sansio.spark.java import ensure_java
+from amqp_sansio.spark.reach import see_that_it_answers, shown
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXTRA: Final = ("pyspark", "pyarrow", "pandas", "google.protobuf")
+"""What must be there to import; the extra `[spark]` brings it."""
+
+MEMORY: Final = "2g"
+"""Heap of a local driver, which is also the executor; more of it is spilled to disk."""
+
+OF_THE_WORK: Final[dict[str, str]] = {
+    "spark.sql.session.timeZone": "UTC",
+    # Batches between the JVM and a Python worker: neither may be large, for both sides hold several.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(4 * 1024 * 1024),
+    # A crash in native code of a worker says where it was.
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # timers would make batches without end
+}
+"""Settings that matter to the results or to memory, and that can be set in a session of the user's as well."""
+
+OF_A_LOCAL_JVM: Final[dict[str, str]] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": MEMORY,
+    # The quick compiler alone.  The JVM hands octets on and sorts some thousand rows: what the other compiler makes of it never
+    # pays for its own work.  CPU seconds of the JVM, start and first run and next run: 3.5, 4.4, 1.3 instead of 6.7, 14.6, 3.9
+    # for 150 MB; 3.7, 7.6, 3.8 instead of 6.7, 11.2 and no less for 600 MB.  One collector thread is enough for it (0.3 s).
+    # Tried and left alone, for no gain could be measured: shuffle without compression, no generated code, no adaptive plans.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.python.daemon.module": "amqp_sansio.spark.daemon",
+}
+"""Settings that are fixed when the JVM starts, or only make sense on one machine."""
+
+OF_A_WORKER: Final[dict[str, str]] = {
+    # Arrow's own pool keeps what a worker had at its peak; that of the system gives it back.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_TRIM_THRESHOLD_": str(4 * 1024 * 1024),
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""Environment of Python workers: they stay small.  What is set already stays."""
+
+TRIES: Final = 4
+"""How often a task is tried on this machine."""
+
+_LOOPBACK: Final[dict[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+_MASTER: Final = re.compile(r"local(-cluster)?(\[[^\[\]]+\])?|yarn|(spark|k8s|sc)://.+")
+_LOCAL: Final = re.compile(r"local(-cluster)?(\[.*\])?")
+
+
+def missing() -> list[str]:
+    """Names of libraries of the extra that cannot be found."""
+    from importlib.util import find_spec
+
+    absent = []
+    for name in EXTRA:
+        try:
+            found = find_spec(name)
+        except ImportError:
+            found = None
+        if found is None:
+            absent.append(name)
+    return absent
+
+
+def require_extra() -> None:
+    """MissingExtra when a library of the extra is not there."""
+    absent = missing()
+    if absent:
+        raise MissingExtra(f"the pipeline needs {', '.join(absent)}: pip install 'amqp-sansio[spark]'")
+
+
+def open_session(
+    master: str = "local[*]", application: str = "amqp-sansio", settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session on `master`: local[...], spark://..., yarn, k8s://..., or sc://... for Spark Connect.
+
+    `settings` win over ours.  A session that is running in this process already is taken as it is.
+    MissingExtra, MissingJava, or PipelineError when the session cannot be had.
+    """
+    require_extra()
+    if _MASTER.fullmatch(master) is None:
+        raise PipelineError(f"{shown(master)!r} is no master: local[N], spark://host:port, yarn, k8s://..., or sc://host:port")
+    from pyspark.sql import SparkSession
+
+    see_that_it_answers(master)
+    here = _LOCAL.fullmatch(master) is not None
+    builder = SparkSession.builder.appName(application)
+    if master.startswith("sc://"):
+        builder = builder.remote(master)
+        chosen = {**OF_THE_WORK, **(settings or {})}
+    else:
+        ensure_java()
+        if here:
+            # Workers start `python3` from PATH otherwise, which may be another one without our libraries.
+            os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            for name, value in OF_A_WORKER.items():
+                os.environ.setdefault(name, value)
+            _let_workers_import_us()
+            ensure_home()
+        else:
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.master(_tolerant(master))
+        workers = {} if here else {f"spark.executorEnv.{name}": value for name, value in OF_A_WORKER.items()}
+        chosen = {**OF_THE_WORK, **OF_A_LOCAL_JVM, **workers, **(_LOOPBACK if here else {}), **(settings or {})}
+        chosen["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:
+        raise PipelineError(f"no Spark session on {shown(master)}: {reason_of(error)}") from error
+    if not _LOCAL.fullmatch(master):
+        ship(spark)
+    return spark
+
+
+def _let_workers_import_us() -> None:
+    """Workers find this package where this process has it, also when it is not installed."""
+    root = str(Path(__file__).resolve().parents[2])
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *[each for each in known if each]])
+
+
+def _tolerant(master: str) -> str:
+    """A local master that tries a task again when its worker was killed, as clusters do: local[N] alone never does."""
+    found = re.fullmatch(r"local(?:\[([0-9*]+)\])?", master)
+    return f"local[{found.group(1) or 1},{TRIES}]" if found else master
+
+
+def prepare(spark: SparkSession) -> SparkSession:
+    """A session of the user's (spark-submit, a notebook, Connect) with the settings of the work, as far as it allows them."""
+    for name, value in OF_THE_WORK.items():
+        try:
+            spark.conf.set(name, value)
+        except Exception as error:  # a static setting of an older session: ours was only the better choice
+            if "CANNOT_MODIFY" not in str(error):
+                raise PipelineError(f"the session does not take {name}: {reason_of(error)}") from error
+    return spark
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether it is a session of Spark Connect: its JVM is out of reach."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether all its work is done by processes of this machine."""
+    return not is_connect(spark) and _LOCAL.fullmatch(str(spark.sparkContext.master)) is not None
+
+
+def see_that_spark_knows(spark: SparkSession, place: str) -> None:
+    """PipelineError when Spark itself, through its Hadoop, cannot write at a URI; what is on this machine it can."""
+    if local(place) is not None:
+        return
+    scheme = place.partition(":")[0]
+    try:
+        java = spark._jvm
+        assert java is not None
+        java.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, spark._jsc.hadoopConfiguration())
+    except Exception as error:
+        raise PipelineError(
+            f"{place}: this Spark has no file system for {scheme}: (a checkpoint is written by Spark, whose Hadoop needs a"
+            " connector for it); choose a path, or add the connector's jars"
+        ) from error
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks run at the same time, as far as the session tells."""
+    if is_connect(spark):
+        return int(spark.conf.get("spark.default.parallelism", None) or os.cpu_count() or 1)
+    return int(spark.sparkContext.defaultParallelism)
+
+
+def ship(spark: SparkSession) -> None:
+    """Hands this package, and the small ones it needs, to the executors, as Python.
+
+    Not where the compiled build runs with `spark.archives`: then that is how executors get it (`archive_of_build`).
+    """
+    if COMPILED and not is_connect(spark) and spark.conf.get("spark.archives", None):
+        return
+    archive = str(archive_of_package(Path(tempfile.mkdtemp(prefix="amqp-sansio-"))))
+    if is_connect(spark):
+        spark.addArtifacts(archive, pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(archive)
+
+
+def archive_of_package(folder: Path) -> Path:
+    """Writes amqp_sansio.zip into `folder`, for `spark-submit --py-files`: this package with attrs and typing-extensions.
+
+    Python cannot import machine code from it: of the compiled build it holds the sources.
+    """
+    archive = folder / "amqp_sansio.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path, name in _files(".py"):
+            packed.write(path, name)
+    return archive
+
+
+def archive_of_build(folder: Path) -> Path:
+    """Writes amqp_sansio.tar.gz into `folder`, for `spark-submit --archives`: the same with the code of the compiled build.
+
+    Executors unpack it; `spark.executorEnv.PYTHONPATH` names it to them.  PipelineError when this process runs the pure build.
+    """
+    if not COMPILED:
+        raise PipelineError("this is not the compiled build: put its folder on PYTHONPATH first")
+    archive = folder / "amqp_sansio.tar.gz"
+    with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
+        for path, name in _files(".py", ".so"):
+            packed.add(path, str(name))
+    return archive
+
+
+def _files(*suffixes: str) -> Iterator[tuple[Path, Path]]:
+    """The files that executors need of us, and their names there."""
+    import attr
+    import attrs
+    import typing_extensions
+
+    import amqp_sansio
+
+    for package in (amqp_sansio, attr, attrs):
+        root = Path(str(package.__file__)).parent
+        for path in sorted(root.rglob("*")):
+            if path.suffix in suffixes:
+                yield path, path.relative_to(root.parent)
+    yield Path(str(typing_extensions.__file__)), Path("typing_extensions.py")
+    if COMPILED:  # what its modules share, and what its sources import
+        beside = Path(str(amqp_sansio.__file__)).parents[1]
+        for path in [beside / "mypy_extensions.py", *beside.glob("amqp_sansio__mypyc*")]:
+            if path.suffix in suffixes:
+                yield path, Path(path.name)

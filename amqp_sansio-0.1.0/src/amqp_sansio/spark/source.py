@@ -1,0 +1,336 @@
+"""The data source `amqp_capture`: packets of capture files as frames, in batches and as streams.
+
+    register(spark)
+    spark.read.format("amqp_capture").load("/captures/*.pcapng")
+    spark.readStream.format("amqp_capture").option("closed", "newest").load("/captures")
+
+Options (all are optional): `columns`, names between commas; `split`, octets of a partition inside a large file (33554432);
+`resync`, "true" to find the splits without reading the files; `pushdown`, "true" to let Spark hand its filters down (the
+session must allow it: spark.sql.python.filterPushdown.enabled); `form`, "bundles" for a row of some packets of one connection
+instead of one for each packet; `octets`, where bundles have the payloads of their packets (see OCTETS); `ports`, between commas
+or empty: bundles leave out most of what cannot be AMQP and has none of these ports.  For streams also
+`closed` (see `captures.files.CLOSED`) and `maxFilesPerTrigger` (16).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark.sql import datasource as spark_filters
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+
+from amqp_sansio.captures.columns.bundles import BUNDLES, bundled
+from amqp_sansio.captures.columns.filters import FILTERED, Filter
+from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, stamp_of
+from amqp_sansio.captures.columns.read import read_split
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import CLOSED, Key, closed_in, found, names_in, order, resolved, size_of, there
+from amqp_sansio.captures.packets_schema import PACKETS, Column, ddl, picked
+from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, splits
+from amqp_sansio.captures.taken import Taken
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+NAME: Final = "amqp_capture"
+"""The format's name."""
+FORMS: Final = ("packets", "bundles")
+"""What a row is: a packet, or some packets of one connection (see `captures.columns.bundles`)."""
+OCTETS: Final = ("row", "file", "cached")
+"""Where bundles have the payloads of their packets: in the row; left in the file, which the replaying task must see, unless it
+is compressed; in the file if all files fit into half of the memory that this machine has left, else in the row."""
+FILES_OF_A_PARTITION: Final = 512
+"""Files, at most, that share a partition: to open one costs something."""
+FILES_PER_TRIGGER: Final = 16
+"""Files of one batch of a stream, unless told otherwise."""
+
+_COMPARISONS: Final[dict[type[spark_filters.Filter], str]] = {
+    spark_filters.EqualTo: "=",
+    spark_filters.GreaterThan: ">",
+    spark_filters.GreaterThanOrEqual: ">=",
+    spark_filters.LessThan: "<",
+    spark_filters.LessThanOrEqual: "<=",
+    spark_filters.In: "in",
+}
+
+
+def register(spark: SparkSession) -> None:
+    """Makes the format known to a session."""
+    spark.dataSource.register(CaptureSource)
+
+
+class Plan(NamedTuple):
+    """What the options ask for, as plain values."""
+
+    paths: tuple[str, ...]
+    columns: tuple[Column, ...]
+    split: int
+    resync: bool
+    closed: str = "newest"
+    files: int = FILES_PER_TRIGGER
+    bundles: bool = False
+    octets: str = OCTETS[0]
+    ports: tuple[int, ...] | None = None
+
+    def read(self, partition: InputPartition, filters: Sequence[Filter] = ()) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition.  SplitError when resynchronisation was misled."""
+        assert isinstance(partition, CapturePartition)
+        for split in partition.splits:
+            if not self.bundles:
+                yield from read_split(split, self.columns, filters)
+                continue
+            stamp = stamp_of(split.path) if partition.in_file else CARRIED
+            columns = PACKETS if stamp == CARRIED else PLACED
+            yield from bundled(read_split(split, columns, ports=self.ports), stamp, split.latest)
+
+    def partitions(
+        self, files: Iterable[tuple[int, str]], cut: Mapping[int, Sequence[Split]] | None = None
+    ) -> list[CapturePartition]:
+        """The partitions of files with their numbers: splits of large ones, and small ones together.
+
+        `cut` are the splits of files whose numbers it names, where they are known.
+        """
+        cut = cut or {}
+        made: list[CapturePartition] = []
+        together: list[Split] = []
+        room = self.split
+        files = list(files)
+        in_file = self.octets == "file" or (self.octets == "cached" and fit([path for _, path in files]))
+        for number, path in files:
+            parts = cut.get(number) or splits(path, number, self.split, self.resync)
+            if len(parts) > 1:
+                made += [CapturePartition([part], in_file) for part in parts]
+                continue
+            size = max(size_of(path), self.split // FILES_OF_A_PARTITION)
+            if together and size > room:
+                made.append(CapturePartition(together, in_file))
+                together, room = [], self.split
+            together += parts
+            room -= size
+        if together:
+            made.append(CapturePartition(together, in_file))
+        return made
+
+
+class CapturePartition(InputPartition):
+    """Splits that are read one after the other; bundles leave payloads in the file, if it can be, with `in_file`."""
+
+    def __init__(self, parts: Sequence[Split], in_file: bool = False) -> None:
+        super().__init__(None)
+        self.splits: Final = tuple(parts)
+        self.in_file: Final = in_file
+
+    def __repr__(self) -> str:
+        return f"CapturePartition({self.splits!r}, {self.in_file})"
+
+
+def plan_of(options: Mapping[str, str], schema: StructType | None = None) -> Plan:
+    """The plan of a source's options; a schema that the user gave chooses the columns.  ValueError says what is wrong."""
+    paths = json.loads(options["paths"]) if "paths" in options else [options["path"]] if "path" in options else []
+    if not paths:
+        raise ValueError("a path is missing: load(path), or several as a list")
+    bundles = _word(options, "form", FORMS) == "bundles"
+    return Plan(
+        tuple(map(str, paths)),
+        picked(options.get("columns")) if schema is None or bundles else _chosen(schema),
+        _number(options, "split", SPLIT_OCTETS),
+        _flag(options, "resync"),
+        _word(options, "closed", CLOSED),
+        _number(options, "maxFilesPerTrigger", FILES_PER_TRIGGER),
+        bundles,
+        _word(options, "octets", OCTETS),
+        _ports(options),
+    )
+
+
+def _number(options: Mapping[str, str], name: str, otherwise: int) -> int:
+    text = options.get(name, str(otherwise))
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{name} is a number from 1 on, not {text!r}")
+    return int(text)
+
+
+def _ports(options: Mapping[str, str]) -> tuple[int, ...] | None:
+    if "ports" not in options:
+        return None
+    words = [word.strip() for word in options["ports"].split(",") if word.strip()]
+    if not all(word.isdecimal() and int(word) < 65536 for word in words):
+        raise ValueError(f"ports are numbers below 65536, between commas, not {options['ports']!r}")
+    return tuple(map(int, words))
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    return _word(options, name, ("false", "true")) == "true"
+
+
+def _word(options: Mapping[str, str], name: str, words: tuple[str, ...]) -> str:
+    text = options.get(name, words[0]).lower()
+    if text not in words:
+        raise ValueError(f"{name} is {' or '.join(words)}, not {text!r}")
+    return text
+
+
+def _chosen(schema: StructType) -> tuple[Column, ...]:
+    """The columns of a schema, in its order."""
+    known = {column.name: column for column in PACKETS}
+    picked(tuple(field.name for field in schema))
+    for field in schema:
+        if field.dataType.simpleString() != known[field.name].ddl:
+            raise ValueError(f"{field.name} is {known[field.name].ddl}, not {field.dataType.simpleString()}")
+    return tuple(known[field.name] for field in schema)
+
+
+def fit(paths: Iterable[str]) -> bool:
+    """Whether these files fit into half of the memory that this machine has left, its cache of files included (Linux tells)."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            left = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
+    except OSError:
+        return False
+    return sum(map(size_of, paths)) <= left // 2
+
+
+class CaptureSource(DataSource):
+    """The data source.  It holds options only; files are opened where they are read."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Its name in `format(...)`."""
+        return NAME
+
+    def schema(self) -> str:
+        """The columns that are asked for."""
+        if _word(self.options, "form", FORMS) == "bundles":
+            return BUNDLES
+        return ddl(picked(self.options.get("columns")))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads files that are there."""
+        plan = plan_of(self.options, schema)
+        return PushingReader(plan) if _flag(self.options, "pushdown") else CaptureReader(plan)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's name
+        """Reads the files that come into a folder."""
+        return CaptureStream(plan_of(self.options, schema))
+
+
+class CaptureReader(DataSourceReader):
+    """Files that are there."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan: Final = plan
+        self.filters: tuple[Filter, ...] = ()
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Splits of all files.  CaptureError for a path that is not there."""
+        return self.plan.partitions(enumerate(found(self.plan.paths)))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The packets of a partition."""
+        return self.plan.read(partition, self.filters)
+
+
+class PushingReader(CaptureReader):
+    """The same with filters that are looked at before a row is made whole.
+
+    Spark refuses a reader that could take filters while its setting forbids it: hence a class of its own.
+    """
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 -- Spark's name
+        """Takes those that it can look at; the others are Spark's."""
+        for each in filters:
+            taken = filter_of(each)
+            if taken is None:
+                yield each
+            else:
+                self.filters += (taken,)
+
+
+def filter_of(asked: Any, negated: bool = False) -> Filter | None:
+    """A filter of Spark's as ours; None for one that we leave to it."""
+    if isinstance(asked, spark_filters.Not):
+        return filter_of(asked.child, not negated)
+    attribute: tuple[str, ...] = getattr(asked, "attribute", ())
+    if len(attribute) != 1 or attribute[0] not in FILTERED:
+        return None
+    name = attribute[0]
+    if isinstance(asked, spark_filters.IsNull | spark_filters.IsNotNull):
+        return Filter(name, "null", None, negated != isinstance(asked, spark_filters.IsNotNull))
+    operator = _COMPARISONS.get(type(asked))
+    value: Any = getattr(asked, "value", None)
+    if operator is None or value is None:
+        return None
+    if operator == "in":
+        if any(each is None for each in value):
+            return None
+        value = tuple(value)
+    return Filter(name, operator, value, negated)
+
+
+class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Files that come into a folder, each taken once when nobody writes to it any more, in the order of their names.
+
+    One that comes when a later name was taken is taken next.  An offset is how many files were taken, the last name by order,
+    the names of those that it added, and what is remembered of all (see `captures.taken`).
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        if len(plan.paths) != 1:
+            raise ValueError("a stream reads one folder")
+        self.plan: Final = plan
+        self.folder: Final = resolved(plan.paths[0]).rstrip("/")
+        self._until: set[Key] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
+        """Nothing was taken."""
+        return {"files": 0, "last": "", "names": "[]", "floor": "", "taken": ""}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
+        """So many files at a time."""
+        return ReadMaxFiles(self.plan.files)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name
+        """The offset behind the next files.  CaptureError when the folder cannot be read."""
+        closed, taken = closed_in(self.folder, self.plan.closed), Taken(start)
+        names = taken.without(closed)
+        if self._until is not None:
+            names = [name for name in names if order(name) in self._until]
+        if isinstance(limit, ReadMaxFiles):
+            names = names[: limit.max_files]
+        if not names:
+            return start
+        taken.add(names, closed)
+        last = max(filter(None, (start["last"], names[-1])), key=order)
+        return {"files": start["files"] + len(names), "last": last, "names": json.dumps(names), **taken.told()}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
+        """What comes from now on is not taken."""
+        self._until = set(map(order, closed_in(self.folder, self.plan.closed)))
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Splits of the files between two offsets: those that the later one names, so that it is the same ones each time."""
+        first, count = int(start["files"]), int(end["files"]) - int(start["files"])
+        names: list[str] = json.loads(end["names"])
+        if count > len(names):  # several batches at once
+            before, behind = Taken(start), Taken(end)
+            names = [name for name in before.without(names_in(self.folder)) if name in behind]
+        if count < 0 or len(names) < count:
+            raise CaptureError(self.folder, 0, 0, f"{count - len(names)} files that were counted are not there any more")
+        chosen = names[len(names) - count :]
+        return self.plan.partitions((first + at, there(os.path.join(self.folder, name))) for at, name in enumerate(chosen))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The packets of a partition."""
+        return self.plan.read(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing is kept that could be let go."""
+
+    def stop(self) -> None:
+        """Nothing is open."""

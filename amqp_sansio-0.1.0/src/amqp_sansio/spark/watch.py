@@ -1,0 +1,224 @@
+"""`watch`: captures to tables as they are written: the work of `analyze` as a stream, exactly once, from where it stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from amqp_sansio.captures.columns.end_to_end import SOURCE
+from amqp_sansio.captures.columns.findings import findings_in
+from amqp_sansio.captures.columns.late import Late
+from amqp_sansio.captures.columns.outcome import Outcome, outcome
+from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
+from amqp_sansio.captures.former import FORMER_VERSION
+from amqp_sansio.captures.replay.options import IDLE_HOURS, MOST_IDLE_HOURS, ReplayOptions
+from amqp_sansio.captures.tables import SCHEMA_VERSION
+from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.failures import reason_of, remedied, told
+from amqp_sansio.spark.following import followed, open_records
+from amqp_sansio.spark.joined import write_end_to_end
+from amqp_sansio.spark.output import OPEN, Output
+from amqp_sansio.spark.passes import write_tables
+from amqp_sansio.spark.session import is_connect, prepare, see_that_spark_knows
+from amqp_sansio.spark.sources import stream_bundles
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+CONNECT: Final = "watch does not run through Spark Connect: give it a master (local[N], spark://host:port, yarn, k8s://...)"
+"""Why: a stream of ours writes with foreachBatch in this process, and reads its state from the checkpoint."""
+MARKER: Final = "_amqp-sansio.json"
+"""In the checkpoint: which stream it is of, and what that was asked for."""
+TRIGGER: Final = "10 seconds"
+"""How often a stream looks for files.  A batch costs a second whatever is in it, so more often is dear."""
+RESTARTS: Final = 4
+"""Failures in a row, without a batch done between them, after which the stream ends."""
+COMMIT_PAUSE: Final = 0.05
+"""Seconds between two looks whether the batch that was written last has been noted, when the stream is stopped."""
+FIRST_PAUSE: Final = 1.0
+"""Seconds before the first restart; each further one waits twice as long."""
+
+
+class Watch:
+    """A stream over the capture files that come into `folder`, into the tables at `out`.
+
+    What it has done is remembered in `checkpoint`; both belong together.  PipelineError when they do not, when the stream was
+    started with another plan, or when it fails again and again.  `warn` takes one sentence about each file that came too late.
+
+    `idle_hours` (0 to 100,000; 0: never) is how long nothing was captured of a pair of addresses and ports when its state
+    expires.  ValueError for what is no such number.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: str,
+        out: str,
+        checkpoint: str,
+        plan: ReplayOptions | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+        idle_hours: float = IDLE_HOURS,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        if not 0 <= idle_hours <= MOST_IDLE_HOURS:
+            raise ValueError(f"{idle_hours} hours are not between 0 and {MOST_IDLE_HOURS:.0f}")
+        if is_connect(spark):
+            raise PipelineError(CONNECT)
+        self._spark: Final = prepare(spark)
+        self._folder: Final = folder
+        self._checkpoint: Final = checkpoint.rstrip("/")
+        self._plan: Final = plan or ReplayOptions()
+        self._idle_hours: Final = float(idle_hours)
+        self._options = options
+        self._warn: Final = warn
+        self._late: list[Late] = []
+        with told("the stream cannot be started"):
+            self._place: Final = Place(out)
+            self._memory: Final = Place(checkpoint)
+        see_that_spark_knows(spark, checkpoint)
+        self._output: Output | None = None
+        self._stop: Final = threading.Event()
+        self._batches = 0
+
+    def count(self) -> tuple[int, int]:
+        """Nothing is known of how much will come: no tasks to count."""
+        return 0, 0
+
+    def stop(self) -> None:
+        """Ends the stream after the batch it is at.  What connections have open stays in the state of the stream."""
+        self._stop.set()
+
+    def run(self, once: bool = False, trigger: str = TRIGGER) -> Outcome:
+        """Follows the folder until `stop`, or, with `once`, until everything there has been read; each batch is published.
+
+        At the end of `once` the rows of connections that are still open are published too; for that the whole state of the
+        stream is read, which `stop` spares.  SIGINT and SIGTERM stop it, if it runs in the main thread.
+        """
+        began = time.monotonic()
+        with told("the stream cannot be started"):
+            self._place.open()
+        try:
+            self._belong_together()
+            with _on_signals(self.stop):
+                self._supervise(once, trigger)
+            with told("the tables cannot be completed"):
+                self._settle(with_open=not self._stop.is_set())
+            files = self._place.published()
+        finally:
+            self._place.discard()
+        return outcome(self._place.name, self._plan, files, findings_in(files, self._place.name), began, self._late)
+
+    def start(self, once: bool, trigger: str = TRIGGER) -> StreamingQuery:
+        """Starts the query, or starts it again."""
+        self._output = Output(self._place, self._folder, self._plan, self._warn)
+        bundles = stream_bundles(self._spark, self._folder, self._options, self._plan.ports)
+        writer = followed(bundles, self._plan, self._idle_hours).writeStream.foreachBatch(self._output)
+        writer = writer.option("checkpointLocation", self._checkpoint).outputMode("append")
+        return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)).start()
+
+    def _supervise(self, once: bool, trigger: str) -> None:
+        """Runs the query, again when it fails: a source that crashes ends a query, and the next one goes on where it was."""
+        failures = 0
+        while not self._stop.is_set():
+            with told("the stream cannot be started"):
+                query = self.start(once, trigger)
+            output = self._output
+            assert output is not None
+            try:
+                while query.isActive and not self._stop.is_set():
+                    query.awaitTermination(1)
+                if self._stop.is_set():
+                    output.close()
+                    # A batch that was written counts when Spark has noted it: stopped before, it would be done again.
+                    while query.isActive and self._committed() < output.last:
+                        time.sleep(COMMIT_PAUSE)
+                    query.stop()
+                query.awaitTermination()
+            except Exception as error:
+                if self._stop.is_set():
+                    return
+                self._options = remedied(error, self._options) or self._options
+                failures = 0 if output.batches else failures + 1
+                if failures >= RESTARTS:
+                    raise PipelineError(f"the stream failed {failures} times: {reason_of(error)}") from error
+                self._stop.wait(FIRST_PAUSE * 2.0**failures)
+                continue
+            return
+
+    def _committed(self) -> int:
+        """The number of the latest batch that Spark has noted as done; -1 when there is none."""
+        return self._memory.last_number("commits")
+
+    def _settle(self, with_open: bool) -> None:
+        """Publishes what was settled in the stream, its latencies, and on request what is open in its state."""
+        place = self._place
+        output = Output(place, self._folder, self._plan)
+        last = self._committed()
+        # A batch that was written and not committed will be done again.
+        settled = [file for file in output.files if 0 <= Output.number(file.path) <= last]
+        files: list[Written] = []
+        if with_open and last >= 0:
+            files += write_tables(open_records(self._spark, self._checkpoint, self._plan), place.work, OPEN)
+        if SOURCE in self._plan.tables:
+            files += write_end_to_end(self._spark, [*settled, *files], place.name, place.work)
+        output.late = self._late = [each for each in output.late if each.batch <= last]
+        output.publish(files, settled.__contains__)
+
+    def _belong_together(self) -> None:
+        """Sees to it that output and checkpoint are of one stream, and that it was started with the same plan."""
+        out, checkpoint, memory = self._place.name, self._checkpoint, self._memory
+        ours, theirs = self._place.read(STREAM), memory.read(MARKER)
+        plan = {**attrs.asdict(self._plan), "idle_hours": self._idle_hours}
+        for place, said in ((out, ours), (checkpoint, theirs)):
+            version = SCHEMA_VERSION if said is None else json.loads(said).get("schema", FORMER_VERSION)
+            if version != SCHEMA_VERSION:
+                raise PipelineError(
+                    f"{place}: the stream writes tables of schema {version}, and this version writes {SCHEMA_VERSION}:"
+                    " go on with the version that began it, or begin anew with another folder and another checkpoint"
+                )
+        if theirs is None and ours is None:
+            if self._place.read(MANIFEST) is not None or self._place.files():
+                raise PipelineError(f"{out}: holds tables that are not of a stream; watch into another folder")
+            marked = {"stream": uuid.uuid4().hex, "folder": self._folder, "schema": SCHEMA_VERSION, "plan": plan}
+            said = json.dumps(marked).encode()
+            self._place.write(STREAM, said)
+            memory.make()
+            memory.write(MARKER, said)
+            return
+        if theirs is None and not self._place.files():  # killed between the two marks
+            memory.make()
+            memory.write(MARKER, ours or b"")
+            return
+        if ours is None or theirs is None or json.loads(ours)["stream"] != json.loads(theirs)["stream"]:
+            raise PipelineError(f"{out} and the checkpoint {checkpoint} are not of the same stream")
+        # A stream of an earlier version forgets nothing, and its state has no room for it.
+        before: dict[str, Any] = {"idle_hours": 0.0, **json.loads(theirs)["plan"]}
+        changed = [name for name, value in json.loads(json.dumps(plan)).items() if before.get(name) != value]
+        if "idle_hours" in changed:
+            changed[changed.index("idle_hours")] = f"idle_hours ({before['idle_hours']:g})"
+        if changed:
+            raise PipelineError(f"the stream was started with another {', '.join(changed)}: go on with the same, or begin anew")
+
+
+@contextmanager
+def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGINT and SIGTERM call `stop` while it is entered."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

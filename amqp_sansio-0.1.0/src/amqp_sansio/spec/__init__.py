@@ -1,0 +1,1 @@
+"""The generated vocabulary: one class for each control, command and struct; codes and rules."""

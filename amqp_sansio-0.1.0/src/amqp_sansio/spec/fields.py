@@ -1,0 +1,103 @@
+"""What field tables of the older dialects hold: plain values to read, and the letters under which they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Final, TypeAlias
+
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.values import List, Map
+from amqp_sansio.spec.values import Value as Plain
+
+Fields: TypeAlias = "tuple[tuple[str, Field], ...]"
+"""The entries of a table: name and value under its letter, in order."""
+
+
+DEEPEST: Final = 100
+"""Tables and arrays in one another that a caller may give; nobody reads as many."""
+
+
+class Field(Value):
+    """A value under a letter: `Field("B", 5)`.  With the letter "" the profile of the dialect chooses one.
+
+    `octets` are those behind the letter where the value alone would not give them back: a boolean that is neither 0 nor
+    1, a floating point that is no number.
+    """
+
+    __slots__ = ("letter", "octets", "value")
+    FIELDS: ClassVar[tuple[str, ...]] = ("letter", "value", "octets")
+    __match_args__ = ("letter", "value")
+
+    def __init__(self, letter: str, value: object, octets: bytes | None = None) -> None:
+        self.letter: Final = letter
+        self.value: Final = value
+        self.octets: Final = octets
+
+
+class FieldTable(Map):
+    """A table: a read-only map of plain values, an array among them a `List`; equal to any mapping with the same ones.
+
+    `fields` keeps what the map does not say: letters, order, and each entry where a name comes twice (the last one counts).  By
+    them what was read is written again to the same octets.
+    """
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: Iterable[tuple[str, Field]]) -> None:
+        kept = tuple(fields)
+        super().__init__({name: _plain(field.value) for name, field in kept}, True)
+        self.fields: Final[Fields] = kept
+
+    def __repr__(self) -> str:
+        return f"FieldTable({self._entries!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return FieldTable, (self.fields,)
+
+
+def _plain(value: object) -> Plain:
+    """What the value of a field is without letters."""
+    if type(value) is tuple:
+        return List([_plain(item.value) for item in value])
+    return value  # type: ignore[return-value]  # what the kinds of a profile are read as
+
+
+def as_fields(value: Mapping[str, object] | None) -> Map | None:
+    """The table that an argument keeps, made from any mapping, in which a `Field` says under which letter its value goes.
+
+    EncodeError for what is no mapping, or nested more than `DEEPEST` deep.
+    """
+    if value is None or isinstance(value, Map):
+        return value
+    if not isinstance(value, Mapping):
+        raise EncodeError("field", f"takes a mapping, not {type(value).__name__}")
+    return _table(value, 0)
+
+
+def _table(value: Mapping[str, object], depth: int) -> FieldTable:
+    if depth > DEEPEST:
+        raise EncodeError("table", "values are nested too deep")
+    return FieldTable([(name, _field(item, depth)) for name, item in value.items()])
+
+
+def _field(value: object, depth: int) -> Field:
+    letter, octets = "", None
+    if isinstance(value, Field):
+        letter, octets, value = value.letter, value.octets, value.value
+    if isinstance(value, Mapping) and not isinstance(value, Map):
+        value = _table(value, depth + 1)
+    elif isinstance(value, list | tuple):
+        if depth >= DEEPEST:
+            raise EncodeError("table", "values are nested too deep")
+        value = tuple([_field(item, depth + 1) for item in value])
+    return Field(letter, value, octets)
+
+
+def as_table(value: Mapping[str, object] | None) -> Map:
+    """The same for an argument that is always there: an empty one for None.  EncodeError."""
+    table = as_fields(value)
+    return EMPTY if table is None else table
+
+
+EMPTY: Final = FieldTable(())

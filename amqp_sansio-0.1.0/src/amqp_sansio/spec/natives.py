@@ -1,0 +1,340 @@
+"""Explicit typed values, one class for each type whose code the default mapping would not choose.
+
+Each is a Python native with a type code: it is used like the native, and written as its own type.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import ClassVar, Final, Self
+
+
+class Boolean(int):
+    """A boolean octet other than 0 and 1: true, all the same.  0..255."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x08
+
+
+class Int8(int):
+    """-128..127."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x01
+
+
+class Uint8(int):
+    """0..255."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x02
+
+
+class Int16(int):
+    """-2**15..2**15-1."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x11
+
+
+class Uint16(int):
+    """0..65535."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x12
+
+
+class Int32(int):
+    """-2**31..2**31-1."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x21
+
+
+class Uint32(int):
+    """0..2**32-1."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x22
+
+
+class Int64(int):
+    """-2**63..2**63-1; what a plain int of that range is taken for."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x31
+
+
+class Uint64(int):
+    """0..2**64-1."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x32
+
+
+class Datetime(int):
+    """64 bits of POSIX time, signed; -2**63..2**64-1 is encoded.
+
+    The specification says seconds; some peers send milliseconds, so the number stays as it came (`seconds` guesses).
+    """
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x38
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since 1970 UTC, taking numbers of 10**11 and more for milliseconds."""
+        return int(self) / 1000 if abs(int(self)) >= 100_000_000_000 else float(self)
+
+
+class Bit(int):
+    """The type `bit`: its presence is all it says.  Always 1; not sent by default."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0xF1
+
+    def __new__(cls, value: int = 1) -> Self:
+        return super().__new__(cls, 1)
+
+
+class Float(float):
+    """IEEE 754 single precision.  A number that a single cannot hold is rounded; one beyond its range is an `EncodeError`.
+
+    `octets` are the four octets of a NaN that came from the wire (None otherwise): payloads differ.
+    """
+
+    __slots__ = ("octets",)
+    CODE: ClassVar[int] = 0x23
+    octets: Final[bytes | None]
+
+    def __new__(cls, value: float, octets: bytes | None = None) -> Self:
+        return super().__new__(cls, value)
+
+    def __init__(self, value: float, octets: bytes | None = None) -> None:
+        self.octets = octets
+
+    def __eq__(self, other: object) -> bool:
+        if self.octets is not None and isinstance(other, Float | Double):
+            return self.octets == other.octets
+        return float.__eq__(self, other) if isinstance(other, int | float) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.octets) if self.octets is not None else float.__hash__(self)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[float, bytes | None]]:
+        return type(self), (float(self), self.octets)
+
+
+class Double(float):
+    """IEEE 754 double precision; what a plain float is taken for.  `octets` are the eight octets of a NaN from the wire."""
+
+    __slots__ = ("octets",)
+    CODE: ClassVar[int] = 0x33
+    octets: Final[bytes | None]
+
+    def __new__(cls, value: float, octets: bytes | None = None) -> Self:
+        return super().__new__(cls, value)
+
+    def __init__(self, value: float, octets: bytes | None = None) -> None:
+        self.octets = octets
+
+    def __eq__(self, other: object) -> bool:
+        if self.octets is not None and isinstance(other, Float | Double):
+            return self.octets == other.octets
+        return float.__eq__(self, other) if isinstance(other, int | float) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.octets) if self.octets is not None else float.__hash__(self)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[float, bytes | None]]:
+        return type(self), (float(self), self.octets)
+
+
+class Dec32(Decimal):
+    """A decimal of scale 0..255 and a signed 32-bit mantissa."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0xC8
+
+
+class Dec64(Decimal):
+    """A decimal of scale 0..255 and a signed 64-bit mantissa; what a plain Decimal is taken for."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0xD8
+
+
+# --- text ------------------------------------------------------------------------------------------------
+
+
+class Char(str):
+    """One character of ISO 8859-15, one octet."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x04
+
+
+class CharUtf32(str):
+    """One Unicode scalar value (no surrogate), four octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x27
+
+
+class Str8(str):
+    """UTF-8 of at most 255 octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x85
+
+
+class Str16(str):
+    """UTF-8 of at most 65535 octets; what a plain str is taken for."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x95
+
+
+class Str8Latin(str):
+    """ISO 8859-15 of at most 255 octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x84
+
+
+class Str16Latin(str):
+    """ISO 8859-15 of at most 65535 octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x94
+
+
+class Str8Utf16(str):
+    """UTF-16 of at most 255 octets (in effect 254): written big-endian and without byte order mark.
+
+    `octets` is what came from the wire where that was in another form (byte order mark, little-endian), else None.
+    """
+
+    __slots__ = ("octets",)
+    CODE: ClassVar[int] = 0x86
+    octets: Final[bytes | None]
+
+    def __new__(cls, value: str, octets: bytes | None = None) -> Self:
+        return super().__new__(cls, value)
+
+    def __init__(self, value: str, octets: bytes | None = None) -> None:
+        self.octets = octets
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, bytes | None]]:
+        return type(self), (str(self), self.octets)
+
+
+class Str16Utf16(str):
+    """UTF-16 of at most 65535 octets (in effect 65534); see `Str8Utf16`."""
+
+    __slots__ = ("octets",)
+    CODE: ClassVar[int] = 0x96
+    octets: Final[bytes | None]
+
+    def __new__(cls, value: str, octets: bytes | None = None) -> Self:
+        return super().__new__(cls, value)
+
+    def __init__(self, value: str, octets: bytes | None = None) -> None:
+        self.octets = octets
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, bytes | None]]:
+        return type(self), (str(self), self.octets)
+
+
+# --- octets ----------------------------------------------------------------------------------------------
+
+
+class Bin8(bytes):
+    """One octet."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x00
+
+
+class Bin16(bytes):
+    """Two octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x10
+
+
+class Bin32(bytes):
+    """Four octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x20
+
+
+class Bin64(bytes):
+    """Eight octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x30
+
+
+class Bin128(bytes):
+    """16 octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x40
+
+
+class Bin256(bytes):
+    """32 octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x50
+
+
+class Bin512(bytes):
+    """64 octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x60
+
+
+class Bin1024(bytes):
+    """128 octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x70
+
+
+class Bin40(bytes):
+    """Five octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0xC0
+
+
+class Bin72(bytes):
+    """Nine octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0xD0
+
+
+class Vbin8(bytes):
+    """At most 255 octets."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x80
+
+
+class Vbin16(bytes):
+    """At most 65535 octets; what plain bytes of that length are taken for."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0x90
+
+
+class Vbin32(bytes):
+    """At most 2**32-1 octets; what longer plain bytes are taken for."""
+
+    __slots__ = ()
+    CODE: ClassVar[int] = 0xA0

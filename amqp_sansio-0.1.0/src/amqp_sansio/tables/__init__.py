@@ -1,0 +1,1 @@
+"""What may follow what, as rows in the third person."""

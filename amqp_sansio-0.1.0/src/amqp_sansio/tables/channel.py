@@ -1,0 +1,112 @@
+"""The life of a channel of the older dialects, in the third person, and the mode that it is in.
+
+Close is full duplex, for what was in flight when the other side said close is legal: a side that has said close says nothing
+more but the answer to a close that crossed it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.kernel.machine import Row, Table
+from amqp_sansio.tables.connection import CLIENT, SERVER
+
+OPEN: Final = "channel.open"
+OPEN_OK: Final = "channel.open-ok"
+CLOSE: Final = "channel.close"
+CLOSE_OK: Final = "channel.close-ok"
+RESUME: Final = "channel.resume"
+"""0-9: opens a channel with what an earlier one had."""
+RESUMED: Final = "channel.ok"
+"""Its answer; that of other methods is work."""
+FLOW: Final = "channel.flow"
+FLOW_OK: Final = "channel.flow-ok"
+WORK: Final = "work"
+"""Any other method on the channel."""
+
+LIFE: Final = Table(
+    "channel",
+    "not-open",
+    [
+        Row("not-open", CLIENT, OPEN, "opening"),
+        Row("closed", CLIENT, OPEN, "opening"),
+        Row("not-open", CLIENT, RESUME, "resuming"),
+        Row("closed", CLIENT, RESUME, "resuming"),
+        # The client need not wait for open-ok, nor for the ok to resume.
+        Row("opening", SERVER, OPEN_OK, "open"),
+        Row("resuming", SERVER, RESUMED, "open"),
+        *[Row(state, CLIENT, WORK, state) for state in ("opening", "resuming", "open")],
+        Row("open", SERVER, WORK, "open"),
+        Row("opening", CLIENT, CLOSE, "closing-unopened"),
+        Row("resuming", CLIENT, CLOSE, "closing-unresumed"),
+        Row("closing-unopened", SERVER, OPEN_OK, "closing"),
+        Row("closing-unresumed", SERVER, RESUMED, "closing"),
+        *[Row(state, SERVER, CLOSE, "crossed") for state in ("closing-unopened", "closing-unresumed")],
+        *[Row(state, SERVER, CLOSE, "refused") for state in ("opening", "resuming")],
+        Row("open", CLIENT, CLOSE, "closing"),
+        Row("open", SERVER, CLOSE, "refused"),
+        # Closed by the client.
+        Row("closing", SERVER, WORK, "closing"),
+        Row("closing", SERVER, CLOSE, "crossed"),
+        Row("closing", SERVER, CLOSE_OK, "closed"),
+        # Closed by the server.
+        Row("refused", CLIENT, WORK, "refused"),
+        Row("refused", CLIENT, CLOSE, "crossed"),
+        Row("refused", CLIENT, CLOSE_OK, "closed"),
+        # Closed by both: each answers.
+        Row("crossed", CLIENT, CLOSE_OK, "crossed, answered by the client"),
+        Row("crossed", SERVER, CLOSE_OK, "crossed, answered by the server"),
+        Row("crossed, answered by the client", SERVER, CLOSE_OK, "closed"),
+        Row("crossed, answered by the server", CLIENT, CLOSE_OK, "closed"),
+    ],
+    final=["not-open", "closed"],
+)
+"""channel = (C:OPEN S:OPEN-OK | C:RESUME S:OK) use* close, any number of times; close as in class connection."""
+
+SELECT_TX: Final = "tx.select"
+COMMIT: Final = "tx.commit"
+ROLLBACK: Final = "tx.rollback"
+SELECT_CONFIRM: Final = "confirm.select"
+CONFIRM: Final = "confirm"
+"""What the server says of what was published: basic.ack and basic.nack."""
+
+MODE: Final = Table(
+    "channel mode",
+    "plain",
+    [
+        Row("plain", CLIENT, SELECT_TX, "transacted"),
+        *[Row("transacted", CLIENT, verb, "transacted") for verb in (SELECT_TX, COMMIT, ROLLBACK)],
+        Row("plain", CLIENT, SELECT_CONFIRM, "confirming"),
+        Row("confirming", CLIENT, SELECT_CONFIRM, "confirming"),
+        Row("confirming", SERVER, CONFIRM, "confirming"),
+    ],
+    final=["plain", "transacted", "confirming"],
+)
+"""A channel is transacted, or its messages are confirmed, or neither."""
+
+OPEN_REFERENCE: Final = "message.open"
+RESUME_REFERENCE: Final = "message.resume"
+APPEND: Final = "message.append"
+CHECKPOINT: Final = "message.checkpoint"
+TRANSFER: Final = "message.transfer by reference"
+CLOSE_REFERENCE: Final = "message.close"
+
+
+def _reference(speaker: str) -> Table:
+    return Table(
+        f"reference of the {speaker}",
+        "out of scope",
+        [
+            *[Row("out of scope", speaker, verb, "in scope") for verb in (OPEN_REFERENCE, RESUME_REFERENCE)],
+            *[Row("in scope", speaker, verb, "in scope") for verb in (APPEND, CHECKPOINT, TRANSFER)],
+            Row("in scope", speaker, CLOSE_REFERENCE, "out of scope"),
+        ],
+        final=["out of scope", "in scope"],
+    )
+
+
+REFERENCE: Final = {speaker: _reference(speaker) for speaker in (CLIENT, SERVER)}
+"""reference = (OPEN | RESUME) (APPEND | CHECKPOINT | TRANSFER)* CLOSE, any number of times: 0-9, one that `speaker` opens.
+
+It is in scope as soon as it was asked for.
+"""

@@ -1,0 +1,1 @@
+"""Two machines joined in memory, for tests."""

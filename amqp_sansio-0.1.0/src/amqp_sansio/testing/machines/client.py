@@ -1,0 +1,187 @@
+"""A machine that talks to your client as its server: answers, says what it may, and now and then what it must not."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from amqp_sansio.dialects import DEFAULT
+from amqp_sansio.events import Violation
+from amqp_sansio.grammar.automaton import START, Word
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.protocol import SIZE
+from amqp_sansio.spec import session as s
+from amqp_sansio.testing.speech.blame import Watch, blamed
+from amqp_sansio.testing.speech.parts import PARTS
+from amqp_sansio.testing.speech.step import Conversation, Step
+from amqp_sansio.testing.speech.voice import AttachmentVoice, ConnectionVoice, Setting, speaker_of
+from amqp_sansio.wire.segments import CONTROL, Malformed, SegmentReader
+
+_CONNECTION = PARTS["connection"].language
+_ATTACHMENT = PARTS["session: attachment"].language
+
+
+class ClientMachine(RuleBasedStateMachine):
+    """Subclass it, say how octets come to your client, and let pytest run `YourMachine.TestCase`.
+
+    * `connect()` makes a client that is about to open a connection, and perhaps a session; it may do what it likes after that.
+    * `exchange(octets)` gives it these octets (none: only listens) and answers what it said: b"" when that was nothing, None
+      when it has hung up and nothing is left.
+
+    What a client says must be legal in the grammars of connection and session and to an observer; when the server breaks a
+    rule of the connection, the client must end it.  What it does wrong fails the example and shows the conversation.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps: list[Step] = []
+        self._watch = Watch()
+        self._header = b""
+        self._reader = SegmentReader(DEFAULT_LIMITS, 65535)
+        self._setting = Setting()
+        self._connection: int | None = START
+        self._session: int | None = START
+        self._wrong: str = ""
+        self._over = False
+
+    def connect(self) -> None:
+        """Makes a client that begins to talk."""
+        raise NotImplementedError("a machine says how a client is made")
+
+    def exchange(self, octets: bytes) -> bytes | None:
+        """Gives octets to the client; what it said."""
+        raise NotImplementedError("a machine says how octets are exchanged")
+
+    def disconnect(self) -> None:
+        """The example is over."""
+
+    @initialize()
+    def begins(self) -> None:
+        """The client opens its connection."""
+        self.connect()
+        self._take(b"")
+
+    @rule(number=st.integers(0, 63))
+    def says(self, number: int) -> None:
+        """The server says the next legal word, or listens when there is none."""
+        if self._over:
+            return
+        words = [word for word in _CONNECTION.legal(self._connection or 0) if self._speaks(word)]
+        if self._open:
+            words = [word for word in words if not word.endswith("session-traffic")]
+            words += [word for word in _ATTACHMENT.legal(self._session or 0) if self._answers(word)]
+        if not words:
+            self._take(b"")
+            return
+        word = words[number % len(words)]
+        self._say(self._step(word))
+
+    @rule(number=st.integers(0, 63))
+    def breaks_a_rule(self, number: int) -> None:
+        """The server says what it must not: the client must end the connection."""
+        if self._over or self._connection is None or not self._header:
+            return
+        legal = _CONNECTION.legal(self._connection)
+        words = [word for word in _CONNECTION.alphabet if self._speaks(word) and word not in legal]
+        words = [word for word in words if not word.endswith(("session-traffic", "protocol-header"))]
+        if not words:
+            return
+        step = self._step(words[number % len(words)])
+        found = blamed([*self._steps, step])
+        if found is None or found[0] < len(self._steps) or not found[1].must:
+            return
+        self._wrong = found[1].rule
+        said = len(self._steps)
+        self._connection = self._session = None
+        self._say(step)
+        for _ in range(3):
+            if self._ended(said + 1):
+                self._over = True
+                return
+            self._take(b"")
+        self._fail(found[1].rule, "the client lets it pass; expected: connection.close, or the end of the connection")
+
+    # What is said and heard.
+
+    def _ended(self, since: int) -> bool:
+        """Whether the client has hung up, or closed the connection since that step."""
+        return self._over or any(each.verb == "connection.close" for each in self._steps[since:])
+
+    @property
+    def _open(self) -> bool:
+        return any(step.verb == "connection.open-ok" for step in self._steps)
+
+    def _speaks(self, word: Word) -> bool:
+        """Whether it is a word that this server says: it says what another version or another host would not."""
+        return speaker_of(word) == "server" and not word.endswith(("other-protocol-header", "redirect", "secure"))
+
+    def _answers(self, word: Word) -> bool:
+        """Sessions are granted and left; the server asks for none, and takes none away."""
+        asked = next((step.verb for step in reversed(self._steps) if step.verb.startswith("session.")), "")
+        wanted = {"session.attach": "server:session.attached", "session.detach": "server:session.detached"}
+        return word == wanted.get(asked)
+
+    def _step(self, word: Word) -> Step:
+        known = word in _ATTACHMENT.alphabet
+        voice = AttachmentVoice(self._setting) if known else ConnectionVoice(self._setting)
+        return voice.say(word)[0]
+
+    def _say(self, step: Step) -> None:
+        self._hear(step, self._watch.hear(step))
+        self._take(step.octets)
+
+    def _take(self, octets: bytes) -> None:
+        came = self.exchange(octets)
+        if came is None:
+            self._over = True
+            return
+        found = self._watch.octets("client", came)
+        missing = SIZE - len(self._header)
+        if came and missing:
+            self._header += came[:missing]
+            came = came[missing:]
+            if len(self._header) == SIZE:
+                self._hear(Step("client", self._header), found)
+        self._reader.receive(came)
+        while (unit := self._reader.next()) is not None:
+            if isinstance(unit, Malformed):
+                raise self._failure(unit.rule, f"the client: {unit.text}")
+            layout, payload = DEFAULT.codec, unit.payload
+            if unit.kind == CONTROL:
+                control = layout.decode_control(payload, 0, len(payload))
+                self._hear(Step("client", control, unit.channel), found)
+            else:
+                command, sync = layout.decode_command(payload, 0, len(payload))
+                self._hear(Step("client", command, unit.channel, sync=sync), found)
+        if found[0] and found[0][0].speaker == "C":
+            self._fail(found[0][0].rule, f"the client: {found[0][0].text}")
+
+    def _hear(self, step: Step, found: tuple[list[Violation], list[Violation]]) -> None:
+        self._steps.append(step)
+        if isinstance(step.said, s.Attach) and step.speaker == "client":
+            self._setting = Setting(step.said.name or b"", step.channel)
+        word = ConnectionVoice(self._setting).hear(step)
+        if self._connection is not None and word is not None:
+            to = _CONNECTION.step(self._connection, word)
+            if to is None and step.speaker == "client" and not self._wrong:
+                self._fail("grammar of connection", f"legal: {', '.join(_CONNECTION.legal(self._connection))}")
+            self._connection = to
+        session = AttachmentVoice(self._setting).hear(step)
+        if self._session is not None and session is not None:
+            to = _ATTACHMENT.step(self._session, session)
+            if to is None and step.speaker == "client" and not self._wrong:
+                self._fail("grammar of session: attachment", f"legal: {', '.join(_ATTACHMENT.legal(self._session))}")
+            self._session = to
+        if step.verb == "connection.close-ok":
+            self._over = True
+
+    def _fail(self, rule: str, text: str) -> None:
+        raise self._failure(rule, text)
+
+    def _failure(self, rule: str, text: str) -> AssertionError:
+        lines = "\n".join(f"    {line}" for line in Conversation("client", self._steps).lines)
+        return AssertionError(f"{rule}: {text}\n{lines}")
+
+    def teardown(self) -> None:
+        """The end."""
+        self.disconnect()

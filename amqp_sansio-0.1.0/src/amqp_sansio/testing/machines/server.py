@@ -1,0 +1,118 @@
+"""A machine that talks to your server: legal words of the grammar one after the other, and now and then an illegal one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from amqp_sansio.testing.probe.judging import Finding
+from amqp_sansio.testing.probe.plans import Plan, sections
+from amqp_sansio.testing.probe.rounds import Round
+from amqp_sansio.testing.probe.talk import Talk
+from amqp_sansio.testing.speech.blame import illegal
+from amqp_sansio.testing.speech.parts import Part
+from amqp_sansio.testing.speech.voice import Setting
+
+
+class _Exchange:
+    """The machine's `exchange` as a transport."""
+
+    def __init__(self, exchange: Callable[[bytes], bytes | None], close: Callable[[], None]) -> None:
+        self.exchange: Final = exchange
+        self.close: Final = close
+
+
+class ServerMachine(RuleBasedStateMachine):
+    """Subclass it, say how octets come to your server, and let pytest run `YourMachine.TestCase`.
+
+    * `connect()` begins a new connection to a server; every example begins with one.
+    * `exchange(octets)` sends these octets (none: only listens) and answers what came back: b"" when nothing came for as long
+      as one should wait, None when the server has hung up and nothing is left.
+
+    `section` such as "tx" is what is spoken of (None: everything that the server offers); `user`, `password` and
+    `virtual_host` are how it lets us in.  A rule that the server breaks fails the example, and the conversation is shown.
+    """
+
+    section: ClassVar[str | None] = None
+    user: ClassVar[str] = ""
+    password: ClassVar[str] = ""
+    virtual_host: ClassVar[str] = ""
+    _count: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._led: Round | None = None
+        self._over = False
+
+    def connect(self) -> None:
+        """Begins a new connection to a server."""
+        raise NotImplementedError("a machine says how to connect")
+
+    def exchange(self, octets: bytes) -> bytes | None:
+        """Sends octets; what came back."""
+        raise NotImplementedError("a machine says how octets are exchanged")
+
+    def disconnect(self) -> None:
+        """The example is over."""
+
+    @initialize(data=st.data())
+    def begins(self, data: st.DataObject) -> None:
+        """A connection, and a part of the protocol to speak of."""
+        part: Part = data.draw(st.sampled_from(sections(self.section)), label="part")
+        ServerMachine._count += 1
+        prefix = f"machine-{ServerMachine._count}-"
+        setting = Setting(f"{prefix}s".encode(), 1, prefix)
+        setting.user, setting.password, setting.virtual_host = self.user, self.password, self.virtual_host
+        self.connect()
+        self._led = Round(Plan(0, part.name, ()), Talk(_Exchange(self.exchange, self.disconnect), setting))
+        self._over = not self._led.begin()
+        self._check()
+
+    @rule(number=st.integers(0, 63))
+    def says(self, number: int) -> None:
+        """The client says the next legal word, or hears what the server has to say."""
+        led = self._led
+        if led is None or self._over:
+            return
+        choices = led.choices
+        if not choices:
+            self._over = True
+            return
+        word = choices[number % len(choices)]
+        self._over = not led.step(word)
+        self._check()
+
+    @rule(number=st.integers(0, 63))
+    def breaks_a_rule(self, number: int) -> None:
+        """The client says an illegal word: the server must object, and the conversation is over."""
+        led = self._led
+        if led is None or self._over:
+            return
+        if led.part is None or led.state is None:
+            return
+        choices = illegal(led.part, led.state)
+        if choices:
+            led.wrong(choices[number % len(choices)])
+            self._over = bool(led.talk.ended) or led.state is None
+        self._check()
+
+    def _check(self) -> None:
+        led = self._led
+        assert led is not None
+        broken = [finding for finding in led.findings if not finding.kept]
+        for violation in led.talk.accused:
+            broken.append(Finding(violation.rule, False, f"the server: {violation.text or violation.said}"))
+        if broken:
+            first = broken[0]
+            lines = "\n".join(f"    {line}" for line in led.conversation(first).lines)
+            raise AssertionError(f"{first.rule}: {first.text}\n{lines}")
+
+    def teardown(self) -> None:
+        """The goodbye."""
+        if self._led is not None:
+            if not self._led.talk.ended and not self._led.closed:
+                self._led.talk.leave()
+            self.disconnect()

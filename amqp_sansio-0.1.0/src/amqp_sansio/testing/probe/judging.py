@@ -1,0 +1,110 @@
+"""What a server may answer: to what is legal, and to a step that breaks a rule."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from amqp_sansio.broker.fronts.sessions.columns import COLUMNS
+from amqp_sansio.spec import connection as c
+from amqp_sansio.spec import session as s
+from amqp_sansio.spec.execution import Exception_
+from amqp_sansio.testing.speech.blame import Blame
+from amqp_sansio.testing.speech.step import Step
+
+MAY: Final = ("dtx", "file", "stream")
+"""Classes that a server need not have."""
+NOT_IMPLEMENTED: Final = 540
+FRAMING: Final = 501
+COMMAND_INVALID: Final = 503
+
+
+class Answer(NamedTuple):
+    """How a server took a step: "taken", "exception", "detached", "closed", "ended" or "silent"; `code` where it gave one."""
+
+    kind: str
+    code: int = 0
+    text: str = ""
+
+    def __str__(self) -> str:
+        said = {
+            "taken": "it was let pass",
+            "exception": f"execution.exception {self.code}",
+            "detached": f"session.detached with code {self.code}",
+            "closed": f"connection.close {self.code}",
+            "ended": "the server hung up",
+            "silent": "no answer",
+        }[self.kind]
+        return f"{said}: {self.text}" if self.text else said
+
+
+class Finding(NamedTuple):
+    """One rule, kept or broken, in one conversation."""
+
+    rule: str
+    kept: bool
+    text: str = ""
+
+
+def answer_of(steps: list[Step], ended: bool, answered: bool) -> Answer:
+    """How the server took the conversation, by what it sent since."""
+    for step in steps:
+        said = step.said
+        if isinstance(said, c.Close):
+            return Answer("closed", said.reply_code or 0, said.reply_text or "")
+        if isinstance(said, Exception_):
+            return Answer("exception", said.error_code or 0, said.description or "")
+        if isinstance(said, s.Detached):
+            return Answer("detached", said.code or 0)
+    if ended:
+        return Answer("ended")
+    return Answer("taken" if answered else "silent")
+
+
+def judge(blame: Blame, word: str, answer: Answer) -> tuple[bool, str]:
+    """Whether an answer to a step that breaks a rule is one that the rule allows, and why not."""
+    if answer.kind == "taken" and not blame.must:
+        return True, "let pass, as deployed brokers do"
+    if answer.kind == "silent":
+        return False, f"no answer, also to what was asked behind it; expected: {_expected(blame, word)}"
+    if _allowed(blame, word, answer) or not blame.must:
+        return True, str(answer)
+    return False, f"{answer}; expected: {_expected(blame, word)}"
+
+
+def _connection(blame: Blame) -> bool:
+    return blame.rule.startswith("connection.") or FRAMING in blame.codes
+
+
+def _free(blame: Blame, word: str) -> bool:
+    """Whether nothing says what follows: attached, detach and detached that nobody waits for are ignored by many."""
+    return blame.rule.startswith("session.att") and not word.endswith(":other")
+
+
+def _allowed(blame: Blame, word: str, answer: Answer) -> bool:
+    if _connection(blame):
+        frames = answer.kind == "exception" and answer.code == COMMAND_INVALID
+        return answer.kind in ("closed", "ended") or (frames and blame.rule.startswith("assembly."))
+    if _free(blame, word):
+        return True
+    if blame.rule.startswith("session."):
+        return answer.kind in ("detached", "exception", "closed")
+    return answer.kind == "exception" and (not blame.codes or answer.code in codes(blame))
+
+
+def codes(blame: Blame) -> frozenset[int]:
+    """The codes that may answer it: of class dtx those of every reason to refuse the command, for several come at once."""
+    if not blame.rule.startswith("dtx."):
+        return blame.codes
+    verb = ".".join(blame.rule.split(".")[:2])
+    rows = [each for each in COLUMNS.values() if each.command is not None and verb == each.command.VERB]
+    return blame.codes | {int(code) for each in rows for code in (each.spec, each.qpid) if code is not None}
+
+
+def _expected(blame: Blame, word: str) -> str:
+    if _connection(blame):
+        return "connection.close, or the end of the connection"
+    if _free(blame, word):
+        return "any"
+    if blame.rule.startswith("session."):
+        return "session.detached, or execution.exception"
+    return f"execution.exception {' or '.join(map(str, sorted(codes(blame))))}".rstrip()

@@ -1,0 +1,121 @@
+"""What the probe sends to a server: every move of every grammar that a client can lead to, each illegal step, then at
+random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+from amqp_sansio.grammar.automaton import Word
+from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_words
+from amqp_sansio.testing.speech.blame import illegal
+from amqp_sansio.testing.speech.parts import PARTS, SECTIONS, Part
+from amqp_sansio.testing.speech.trespass import trespasses
+from amqp_sansio.testing.speech.voice import Setting
+
+LONGEST: Final = 12
+_ILLEGAL_SHARE: Final = 0.4
+CAUSES: Final[dict[Word, Word]] = {
+    "server:session.completed": "client:session.flush",
+    "server:session.confirmed": "client:session.flush",
+}
+"""What makes a server say what it may say at any time."""
+
+
+class Plan(NamedTuple):
+    """Conversation `number`: these words of a part, then `wrong`, an illegal one; or a trespass of the catalogue."""
+
+    number: int
+    part: str
+    words: tuple[Word, ...]
+    wrong: Word | None = None
+    trespass: str | None = None
+
+
+def sections(section: str | None) -> list[Part]:
+    """The parts of a section.  ValueError for one that there is not."""
+    found = [part for part in PARTS.values() if section in (None, part.section, part.name)]
+    if not found:
+        raise ValueError(f"no section {section!r}: there are {', '.join(SECTIONS)}")
+    return found
+
+
+def covering(part: Part) -> list[tuple[Word, ...]]:
+    """Conversations that go through every move that a client can lead to: the shortest ones, no one a beginning of another."""
+    ways = transition_words(part.client_led).values()
+    every = sorted([_caused(part, said) for said in ways], key=lambda said: (-len(said), said))
+    kept: list[tuple[Word, ...]] = []
+    for said in every:
+        if not any(other[: len(said)] == said for other in kept):
+            kept.append(said)
+    return sorted(kept, key=lambda said: (len(said), said))
+
+
+def _caused(part: Part, said: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The same way, and in it what makes the server say the last word of it, where nothing else would."""
+    *before, last = said
+    cause = CAUSES.get(last)
+    if cause is None or cause in before:
+        return said
+    for at in range(len(before) + 1):
+        way = (*before[:at], cause, *before[at:])
+        if part.client_led.run(way) == part.client_led.run(before):
+            return (*way, last)
+    return said
+
+
+def wrongs(part: Part) -> list[tuple[tuple[Word, ...], Word]]:
+    """Every illegal word of the client in every state that a client can lead to, behind the shortest way there."""
+    found: list[tuple[tuple[Word, ...], Word]] = []
+    seen: set[tuple[int, Word]] = set()
+    for way in shortest_to_each(part.client_led).values():
+        state = part.language.run(way)
+        if state is None:
+            continue
+        for word in illegal(part, state):
+            if (state, word) not in seen:
+                seen.add((state, word))
+                found.append((way, word))
+    return found
+
+
+def _each_once(parts: Sequence[Part], random: Random) -> Iterator[Callable[[int], Plan]]:
+    """Everything there is to be tried once: first a way through every move, then what is illegal, in any order."""
+    for part in parts:
+        for said in covering(part):
+            yield lambda number, part=part, said=said: Plan(number, part.name, said)  # type: ignore[misc]
+    names = {part.section for part in parts}
+    rest: list[Callable[[int], Plan]] = [
+        lambda number, each=each: Plan(number, each.section, (), None, each.condition.name)  # type: ignore[misc]
+        for each in trespasses(Setting())
+        if each.section in names
+    ]
+    for part in parts:
+        for way, word in wrongs(part):
+            rest.append(lambda number, part=part, way=way, word=word: Plan(number, part.name, way, word))  # type: ignore[misc]
+    random.shuffle(rest)
+    yield from rest
+
+
+def plans(section: str | None, count: int, seed: int) -> Iterator[Plan]:
+    """`count` plans, the same for the same seed.  ValueError for a section that there is not."""
+    parts = sections(section)
+    random = Random(seed)
+    number = 0
+    for make in _each_once(parts, random):
+        if number == count:
+            return
+        yield make(number)
+        number += 1
+    samplers = {part.name: Sampler(part.client_led) for part in parts}
+    while number < count:
+        part = random.choice(parts)
+        said = samplers[part.name].word(random.randint(1, LONGEST), random.randrange)
+        if said is None:
+            said = random.choice(covering(part))
+        state = part.language.run(said)
+        candidates = illegal(part, state) if state is not None else ()
+        wrong = random.choice(candidates) if candidates and random.random() < _ILLEGAL_SHARE else None
+        yield Plan(number, part.name, said, wrong)
+        number += 1

@@ -1,0 +1,166 @@
+"""A whole probe: plans one conversation after the other, leads each on a connection of its own, and tidies up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from amqp_sansio.spec import dtx, exchange
+from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.exchange import ExchangeQueryResult
+from amqp_sansio.spec.execution import Result
+from amqp_sansio.testing.probe.judging import Finding
+from amqp_sansio.testing.probe.plans import Plan, plans, sections
+from amqp_sansio.testing.probe.report import Report
+from amqp_sansio.testing.probe.rounds import Round
+from amqp_sansio.testing.probe.talk import ProbeError, Talk, Transport
+from amqp_sansio.testing.speech.trespass import Trespass, trespasses
+from amqp_sansio.testing.speech.voice import Setting, Voice
+
+ALIVE: Final = "server: it goes on"
+"""The rule that a server survives whatever it receives."""
+CHANCES: Final = 3
+"""How often a server that is gone is looked for."""
+
+
+class Prober:
+    """`connect` makes a new connection to the server.  ValueError for a section that there is not."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Transport],
+        *,
+        section: str | None = None,
+        conversations: int = 1000,
+        seed: int = 0,
+        user: str = "",
+        password: str = "",
+        virtual_host: str = "",
+        only: int | None = None,
+    ) -> None:
+        self.report: Final = Report([part.name for part in sections(section)])
+        self._connect: Final = connect
+        self._last: Round | None = None
+        self._gone = False
+        self._plans: Final = plans(section, conversations, seed)
+        self._only: Final = only
+        self._seed: Final = seed
+        self._user: Final = user
+        self._password: Final = password
+        self._virtual_host: Final = virtual_host
+
+    def run(self) -> Report:
+        """All conversations.  ProbeError when the server cannot be reached, or does not even open a connection."""
+        for _ in self.rounds():
+            pass
+        return self.report
+
+    def rounds(self) -> Iterator[Round]:
+        """One conversation after the other, as it is done."""
+        for plan in self._plans:
+            if self._only in (None, plan.number):
+                yield self._round(plan)
+
+    def _setting(self, plan: Plan) -> Setting:
+        prefix = f"probe-{self._seed}-{plan.number}-"
+        setting = Setting(f"{prefix}s".encode(), 1, prefix)
+        setting.user, setting.password, setting.virtual_host = self._user, self._password, self._virtual_host
+        return setting
+
+    def _round(self, plan: Plan) -> Round:
+        setting = self._setting(plan)
+        found = [each for each in trespasses(setting) if each.condition.name == plan.trespass]
+        done = self._led(plan, setting, found[0] if found else None)
+        self.report.add(done)
+        self._last = done
+        if done.hung_up:
+            self._look_for(done)
+        self._tidy(done, setting)
+        return done
+
+    def _look_for(self, done: Round) -> None:
+        """The server has hung up: whether it still serves others."""
+        transport: Transport | None = None
+        try:
+            transport = self._connect()
+            talk = Talk(transport, self._setting(done.plan))
+            talk.open()
+            talk.leave()
+        except ProbeError:
+            self._is_gone(done)
+        else:
+            self.report.found(done, Finding(ALIVE, True, "it hung up, and serves others"))
+        finally:
+            if transport is not None:
+                transport.close()
+
+    def _is_gone(self, done: Round) -> None:
+        if not self._gone:
+            self._gone = True
+            self.report.found(done, Finding(ALIVE, False, "this conversation ends the server: nobody serves others behind it"))
+
+    def _led(self, plan: Plan, setting: Setting, trespass: Trespass | None) -> Round:
+        """The conversation.  A server that was there and is no more gets more chances: somebody may start it again."""
+        left = CHANCES
+        while True:
+            transport: Transport | None = None
+            try:
+                transport = self._connect()
+                done = Round(plan, Talk(transport, setting), trespass)
+                done.run()
+                self._gone = False
+                return done
+            except ProbeError:
+                if self._last is None or not left:
+                    raise
+                self._is_gone(self._last)
+                left -= 1
+            finally:
+                if transport is not None:
+                    transport.close()
+
+    def _tidy(self, done: Round, setting: Setting) -> None:
+        """What outlives the session is taken away: exchanges that were declared, branches that are prepared."""
+        said = [step.said for step in done.talk.steps if step.speaker == "client"]
+        names = sorted({each.exchange or "" for each in said if isinstance(each, exchange.Declare) and not each.passive})
+        names = [name for name in names if name.startswith(setting.prefix)]
+        xids = list(dict.fromkeys([each.xid for each in said if isinstance(each, dtx.Prepare) and each.xid is not None]))
+        if (not names and not xids) or done.not_offered or self._gone:
+            return
+        try:
+            transport = self._connect()
+        except ProbeError:
+            return  # the next conversation tells
+        try:
+            talk = Talk(transport, self._setting(done.plan))
+            talk.open()
+            for number, name in enumerate(names):
+                self._forget(talk, number, exchange.Query(name), exchange.Delete(name))
+            for number, xid in enumerate(xids, len(names)):
+                self._end_branch(talk, number, xid)
+            talk.leave()
+        except ProbeError:
+            pass  # it was good enough for the conversation
+        finally:
+            transport.close()
+
+    def _forget(self, talk: Talk, number: int, query: exchange.Query, delete: exchange.Delete) -> None:
+        voice = self._session(talk, number)
+        talk.say(voice.step("client", query))
+        talk.sync(1)
+        results = [step.said.value for step in talk.steps if isinstance(step.said, Result)]
+        if results and isinstance(results[-1], ExchangeQueryResult) and not results[-1].not_found:
+            talk.say(voice.step("client", delete))
+            talk.sync(3)
+
+    def _end_branch(self, talk: Talk, number: int, xid: Xid) -> None:
+        voice = self._session(talk, number)
+        talk.say(voice.step("client", dtx.Rollback(xid)))
+        talk.sync(1)
+
+    def _session(self, talk: Talk, number: int) -> Voice:
+        """A session on a channel of its own, which may end with an exception."""
+        setting = Setting(talk.setting.session + b"-tidy-%d" % number, 1)
+        talk.heard_all()
+        talk.attach(setting.session, setting.channel)
+        return Voice(setting)

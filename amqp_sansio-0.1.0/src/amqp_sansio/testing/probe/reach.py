@@ -1,0 +1,57 @@
+"""What a probe did not come to: the moves of a grammar that were not gone through, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from amqp_sansio.grammar.automaton import START, Word
+from amqp_sansio.grammar.walks import shortest_to_each, transition_words
+from amqp_sansio.testing.speech.parts import Part
+from amqp_sansio.testing.speech.voice import speaker_of
+
+REASONS: Final[dict[tuple[str, Word], str]] = {
+    ("connection", "server:connection.close-ok"): (
+        "it would come before the answer to the words ahead of the close, and servers answer in order"
+    ),
+    ("message: subscription", "server:message.cancel completed"): (
+        "it would come before the completion of the stop or flush ahead of the cancel, and servers complete in order"
+    ),
+    ("dtx: branch", "session:prepare(read-only)"): "work that was ended with fail is answered with xa-rbrollback",
+}
+"""Moves that no client can bring about, where a server does as most do."""
+
+
+class Missed(NamedTuple):
+    """So many moves with the same word that were not gone through for the same reason."""
+
+    word: Word
+    moves: int
+    why: str
+
+    def __str__(self) -> str:
+        speaker, _, word = self.word.rpartition(":")
+        places = f" ({self.moves} places)" if self.moves > 1 else ""
+        return f"{f'{word} by the {speaker}' if speaker else word}{places}: {self.why}"
+
+
+def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:
+    """What is missing of a part when these moves were gone through, in the order of the words."""
+    language, gone = part.client_led, set(gone)
+    entered = {START, *[language.moves[state][word] for state, word in gone]}
+    ways = shortest_to_each(language)
+    counts: dict[tuple[Word, str], int] = {}
+    for state, word in sorted(transition_words(language).keys() - gone):
+        why = REASONS.get((part.name, word)) if state in entered else None
+        if why is None and state in entered:
+            why = "the server did not say it there" if speaker_of(word) == "server" else "no conversation came to say it there"
+        if why is None:
+            at = START
+            for before in ways[state]:
+                if (at, before) not in gone:
+                    why = f"it lies behind {before}, which did not come before"
+                    break
+                at = language.moves[at][before]
+        key = word, why or "another way leads there"
+        counts[key] = counts.get(key, 0) + 1
+    return [Missed(word, moves, why) for (word, why), moves in sorted(counts.items())]

@@ -1,0 +1,359 @@
+"""One conversation with a server: leads it as planned, hears what it says, and finds which rules it kept."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.grammar.automaton import START, Word
+from amqp_sansio.spec import dtx
+from amqp_sansio.spec import session as s
+from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, Redirect, Secure, Start, Tune
+from amqp_sansio.spec.execution import Result
+from amqp_sansio.testing.probe.judging import MAY, NOT_IMPLEMENTED, Answer, Finding, answer_of, judge
+from amqp_sansio.testing.probe.plans import Plan
+from amqp_sansio.testing.probe.talk import Talk, objection
+from amqp_sansio.testing.speech.blame import Blame, blamed
+from amqp_sansio.testing.speech.parts import PARTS, Part
+from amqp_sansio.testing.speech.step import Conversation, Step
+from amqp_sansio.testing.speech.trespass import Trespass
+from amqp_sansio.testing.speech.voice import Voice, speaker_of
+
+READ_ONLY: Final = 7
+_ANSWERED: Final = {
+    "client:session.attach": (s.Attached, s.Detached),
+    "client:session.detach": (s.Detached,),
+    "client:other": (s.Expected, s.Detached),
+    "client:session.flush expected": (s.Expected,),
+    "client:session.flush": (s.Completed,),
+}
+"""What an answer to a control looks like."""
+
+
+_IN_HANDSHAKE: Final = {
+    "protocol-header": (Start,),
+    "connection.start-ok": (Secure, Tune),
+    "connection.secure-ok": (Secure, Tune),
+    "connection.open": (OpenOk, Redirect),
+    "connection.close": (CloseOk,),
+}
+"""What answers a control of the handshake."""
+
+
+IN_TIME: Final = "server: it answers in time"
+"""The rule that is broken by a server that says nothing to what is asked before the conversation proper begins."""
+_REPLIES: Final = ("file.open-ok",)
+"""What a client says only when it was asked."""
+
+
+def taken(verb: str) -> str:
+    """The name of the rule that a server takes something where it is legal."""
+    return f"legal: {verb} is taken"
+
+
+class Round:
+    """`findings` are there when `run` has come back; `moves` are the moves of the grammar that were gone through."""
+
+    def __init__(self, plan: Plan, talk: Talk, trespass: Trespass | None = None) -> None:
+        self.plan: Final = plan
+        self.talk: Final = talk
+        self.trespass: Final = trespass
+        self.part: Final[Part | None] = None if trespass else PARTS[plan.part]
+        self.voice: Final = self.part.voice(talk.setting) if self.part else Voice(talk.setting)
+        self.findings: Final[list[Finding]] = []
+        self.moves: Final[list[tuple[int, Word]]] = []
+        self.words: Final[list[Word]] = []
+        self.not_offered = False
+        """The server says that it does not have this class of commands."""
+        self._state: int | None = START
+        self._led: int | None = START
+        self._live = False
+        self._refused = False
+        self._crossing: Final = self.part is not None and self.part.opening == "nothing"
+        """Whether we speak when the planned word has come, whatever else has come."""
+
+    @property
+    def rule(self) -> str:
+        """The name of the rule that the server speaks as the grammar of this part has it."""
+        return f"grammar of {self.plan.part}"
+
+    def run(self) -> None:
+        """The conversation.  ProbeError when the server cannot be reached, or does not even open a connection."""
+        if self.begin():
+            self._lead()
+        self._live = False
+        self._end()
+
+    def begin(self) -> bool:
+        """The opening and what prepares the conversation; whether it goes on.  ProbeError as `run`."""
+        self.talk.listener = self._heard
+        self.voice.foresee(self.plan.words)
+        opening = self.part.opening if self.part else "work"
+        if opening != "nothing":
+            self.talk.open()
+        if opening in ("session", "work"):
+            self.talk.attach(self.talk.setting.session, self.talk.setting.channel, opening == "work")
+        self._live = True
+        if opening == "work":
+            prepared = [step for step in self.voice.prepare() if step.speaker == "client" and step.verb not in _REPLIES]
+            self.talk.say(*prepared)
+        self.talk.opened = len(self.talk.steps)
+        if opening == "work" and (not self._settled() or self._objected()):
+            self._judge_legal("what prepares it")
+            return False
+        return True
+
+    @property
+    def state(self) -> int | None:
+        """Where the conversation stands in the grammar; None where the grammar says nothing any more."""
+        return self._state
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the server has ended the connection without a word."""
+        said = [step.said for step in self.talk.steps if step.speaker == "server"]
+        return self.talk.ended and not any(isinstance(each, Close | CloseOk) for each in said)
+
+    @property
+    def closed(self) -> bool:
+        """Whether we have closed the connection already."""
+        return any(step.verb == "connection.close" for step in self.talk.steps)
+
+    @property
+    def choices(self) -> tuple[Word, ...]:
+        """The words that the client may say next, when the server is led to answer only."""
+        if self.part is None or self._state is None or self._led is None or self.talk.ended:
+            return ()
+        legal = self.part.client_led.legal(self._led)
+        return tuple([word for word in legal if speaker_of(word) == "client" and word in self.part.language.legal(self._state)])
+
+    def step(self, word: Word) -> bool:
+        """The client says a legal word, and the server is given the time to answer; whether the conversation goes on."""
+        return self._say(word, True)
+
+    def wrong(self, word: Word) -> None:
+        """The client says an illegal word, when somebody can be blamed for it; the conversation is over then."""
+        self._break(word)
+
+    def _objected(self) -> bool:
+        channel = self.talk.setting.channel
+        return any(step.speaker == "server" and objection(step, channel) for step in self.talk.steps)
+
+    def _heard(self, step: Step) -> None:
+        """Every step, as we send or receive it."""
+        word = self.voice.hear(step) if step.speaker == "server" and self._live else None
+        self.voice.told(step)
+        if self._crossing and isinstance(step.said, Start):
+            self.talk.choose(step.said)
+        elif self._crossing and isinstance(step.said, Tune):
+            self.talk.setting.tune = step.said
+        if word is not None and self.part is not None:
+            self._go(word)
+
+    def _go(self, word: Word) -> None:
+        if self.part is None or self._state is None:
+            return
+        self.words.append(word)
+        if self._led is not None:
+            to = self.part.client_led.step(self._led, word)
+            if to is not None:
+                self.moves.append((self._led, word))
+            self._led = to
+        to = self.part.language.step(self._state, word)
+        if to is None and speaker_of(word) == "server" and not self._refused:
+            legal = ", ".join(self.part.language.legal(self._state))
+            self.findings.append(Finding(self.rule, False, f"the server says {word.partition(':')[2]}; legal: {legal}"))
+        self._state = to
+
+    # Leading.
+
+    def _lead(self) -> None:
+        if self.trespass is not None:
+            self._trespass(self.trespass)
+            return
+        assert self.part is not None
+        pipelined = any(speaker_of(word) == "server" for word in self.part.client_led.alphabet)
+        for word, after in zip(self.plan.words, (*self.plan.words[1:], None), strict=False):
+            if self._state is None or self.talk.ended:
+                return
+            if speaker_of(word) == "client":
+                if self.part.language.step(self._state, word) is None:
+                    return  # the server has chosen another way
+                waits = not pipelined or after is None or speaker_of(after) == "server"
+                # What is illegal is said when all is heard: what the server has said by then counts to it.
+                if not self._say(word, waits, None if self.plan.wrong else after):
+                    return
+            elif not self._wait(word):
+                return
+        if self.plan.wrong is not None:
+            self._break(self.plan.wrong)
+
+    def _say(self, word: Word, waits: bool, after: Word | None = None) -> bool:
+        """Says a legal word, and waits for what becomes of it (`after`: which word is planned) or not; whether it goes on."""
+        assert self.part is not None
+        ahead = self.voice.ahead(word)
+        if ahead:
+            self.talk.say(*ahead)
+            if not self._settled():
+                return False
+            self.talk.aside()  # what is delivered may come behind it
+        if not waits:
+            self._go(word)
+            self.talk.say(*self.voice.say(word))
+            return True
+        if not self._crossing:
+            self.talk.heard_all()
+        mark = len(self.talk.steps)
+        late = self.part.name == "dtx: branch"  # what became of it is in the result
+        if not late:
+            self._go(word)
+        steps = self.voice.say(word)
+        self.talk.say(*steps)
+        answered = self._answered(word, after)
+        if late:
+            self._go(self._became(word, mark))
+        answer = answer_of([step for step in self.talk.steps[mark:] if step.speaker == "server"], self.talk.ended, answered)
+        verb = word.partition(":")[2]
+        return self._accepted(
+            verb if "." in verb else f"{self.plan.part}: {verb}" if steps[0].verb == "octets" else steps[0].verb, answer
+        )
+
+    def _became(self, word: Word, mark: int) -> Word:
+        """A prepare of a branch without work may be answered with read-only, and is another word then."""
+        if not word.startswith("session:prepare"):
+            return word
+        results = [step.said.value for step in self.talk.steps[mark:] if isinstance(step.said, Result)]
+        only = any(isinstance(each, dtx.XaResult) and each.status == READ_ONLY for each in results)
+        return "session:prepare(read-only)" if only else "session:prepare"
+
+    def _accepted(self, verb: str, answer: Answer) -> bool:
+        section = self.plan.part.partition(":")[0]
+        ends = verb in ("connection.close", "connection.close-ok", "session.detach", "execution.exception")
+        if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and section in MAY:
+            self.not_offered = True
+            return False
+        if answer.kind == "taken" or ends or (answer.kind == "detached" and answer.code == 0):
+            self.findings.append(Finding(taken(verb), True))
+            return not (ends and self.talk.ended)
+        self.findings.append(Finding(taken(verb), False, str(answer)))
+        self._refused = True
+        return False
+
+    def _wait(self, word: Word) -> bool:
+        """Waits for a word of the server; whether it came, or something that leads on just as well."""
+        before = len(self.words)
+        if word in self.words[self._seen :]:
+            self._seen = len(self.words) - self.words[::-1].index(word)
+            return True
+        if not self._crossing:
+            for _ in range(2):  # what is delivered may come behind what was asked for
+                if len(self.words) == before:
+                    self.talk.aside()
+        elif len(self.words) == before:
+            self.talk.until(lambda step: objection(step, 0) or word in self.words[before:])
+        return word in self.words[before:]
+
+    _seen = 0
+
+    # The questions behind what is said.
+
+    def _answered(self, word: Word, after: Word | None) -> bool:
+        """Lets the server answer; whether it did."""
+        assert self.part is not None
+        if self._crossing:
+            return self._in_handshake(word, after)
+        kinds = _ANSWERED.get(word)
+        if kinds is not None and self.part.section == "session":
+            channel = self.talk.setting.channel
+            return (
+                self.talk.until(
+                    lambda step: objection(step, channel) or (step.channel == channel and isinstance(step.said, kinds))
+                )
+                is not None
+            )
+        return self.talk.aside() if "exception" in word else self._settled()
+
+    def _in_handshake(self, word: Word, after: Word | None) -> bool:
+        verb = word.partition(":")[2]
+        answers = _IN_HANDSHAKE.get(verb)
+        mark = len(self.words)
+        if after is not None and speaker_of(after) == "server":
+            return self.talk.until(lambda step: objection(step, 0) or after in self.words[mark:]) is not None
+        return answers is None or self.talk.until(lambda step: isinstance(step.said, (Close, *answers))) is not None
+
+    def _settled(self) -> bool:
+        """Whether the server has done everything it was asked, or has ended something."""
+        part = self.part
+        if part is not None and part.section in ("session", "assembly", "message"):
+            return self.talk.aside()
+        return self.talk.sync(self.voice.halves["client"].next_id)
+
+    # What is wrong.
+
+    def _break(self, word: Word) -> None:
+        assert self.part is not None
+        steps = self.voice.say(word)
+        found = blamed([*self.talk.steps, *steps[:1]])
+        if found is None or found[0] < len(self.talk.steps):
+            return  # nobody is to blame for it, or somebody has been before
+        self._answer_to(found[1], word, steps)
+
+    def _trespass(self, each: Trespass) -> None:
+        step = self.voice.step
+        self.talk.say(*[step("client", command, command.VERB) for command in each.before])
+        if each.before and (not self._settled() or self._objected()):
+            self._judge_legal(each.before[-1].VERB)
+            return
+        blame = Blame(each.rule, each.codes, each.must, (), each.condition.name)
+        self._answer_to(blame, each.command.VERB, [step("client", each.command, each.command.VERB)])
+
+    def _judge_legal(self, verb: str) -> None:
+        answer = answer_of([step for step in self.talk.steps if step.speaker == "server"], self.talk.ended, False)
+        if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and self.plan.part.partition(":")[0] in MAY:
+            self.not_offered = True
+        else:
+            rule = IN_TIME if answer.kind == "silent" else taken(verb)
+            self.findings.append(Finding(rule, False, str(answer)))
+
+    def _answer_to(self, blame: Blame, word: Word, steps: list[Step]) -> None:
+        self._refused = True  # from here on the grammar says nothing
+        self._state = None
+        if not self._crossing:
+            self.talk.heard_all()
+        mark = len(self.talk.steps)
+        self.talk.say(*steps[:1])
+        answered = self._question()
+        heard = [step for step in self.talk.steps[mark:] if step.speaker == "server"]
+        answer = answer_of(heard, self.talk.ended, answered)
+        if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and self.plan.part.partition(":")[0] in MAY:
+            self.not_offered = True
+            return
+        kept, text = judge(blame, word, answer)
+        self.findings.append(Finding(blame.rule, kept, text))
+
+    def _question(self) -> bool:
+        """Asks something behind an illegal step; whether there was an answer."""
+        if self._crossing:
+            channel = self.talk.setting.channel
+            return self.talk.until(lambda step: objection(step, channel)) is None and not self.talk.ended
+        if self.part is not None and self.part.section in ("session", "assembly", "message"):
+            return self.talk.aside()
+        return self.talk.sync(self.voice.halves["client"].next_id)
+
+    # The end.
+
+    def _end(self) -> None:
+        if self._crossing:
+            if not self.talk.ended and "client:connection.close" not in self.words:
+                self.talk.leave()
+        else:
+            self.talk.leave()
+        for violation in self.talk.accused:
+            self.findings.append(Finding(violation.rule, False, f"the server: {violation.text or violation.said}"))
+        spoken = not self.not_offered and any(speaker_of(word) == "server" for word in self.words)
+        if spoken and all(finding.kept for finding in self.findings if finding.rule == self.rule):
+            self.findings.append(Finding(self.rule, True))
+
+    def conversation(self, finding: Finding | None = None) -> Conversation:
+        """All steps, with what they show."""
+        breaks = "" if finding is None or finding.kept else finding.rule
+        return Conversation(self.plan.part, self.talk.steps, self.talk.opened, breaks)

@@ -1,0 +1,270 @@
+"""One connection to the server that is probed: says steps, hears steps, and has two observers listen to all of it.
+
+`listen` takes one frame of what has come: so we may say something that crosses what the server has said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from amqp_sansio.dialects import DEFAULT
+from amqp_sansio.errors import AmqpError, DecodeError
+from amqp_sansio.events import Violation
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.protocol import SIZE
+from amqp_sansio.spec import connection as c
+from amqp_sansio.spec import session as s
+from amqp_sansio.spec.execution import Exception_, Sync
+from amqp_sansio.testing.speech.blame import Watch
+from amqp_sansio.testing.speech.step import Step
+from amqp_sansio.testing.speech.voice import ConnectionVoice, Setting
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.octets import frame_header
+from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed, SegmentReader
+
+ASIDE: Final = 1
+"""The barrier's channel stands so many behind that of the session."""
+MOST_SILENCES: Final = 1
+_EMPTY_READS: Final = 10_000
+
+
+class ProbeError(AmqpError):
+    """No verdict about the server: it cannot be reached, or does not let us in."""
+
+
+class Transport(Protocol):
+    """A connection to the tested server.
+
+    `exchange` sends the octets (none: only listens) and gives what came back: b"" when nothing came for as long as one should
+    wait, None when the other side has ended the connection and nothing is left.  Whatever came is given before None.
+    """
+
+    def exchange(self, octets: bytes, /) -> bytes | None: ...
+
+    def close(self) -> None: ...
+
+
+class Talk:
+    """`steps` is all that both sent; `accused` what the server did wrong, to an observer that tolerates much."""
+
+    def __init__(self, transport: Transport, setting: Setting) -> None:
+        self.transport: Final = transport
+        self.setting: Final = setting
+        self.steps: Final[list[Step]] = []
+        self.octets: Final = {"client": bytearray(), "server": bytearray()}
+        self.accused: Final[list[Violation]] = []
+        self.letter: Final[list[Violation]] = []
+        """What only an observer that holds everybody to the letter has against the server."""
+        self.blamed: Final[list[Violation]] = []
+        """What an observer has against us."""
+        self.ended = False
+        """The server has hung up, or what it says cannot be read."""
+        self.opened = 0
+        self._pending = bytearray()
+        self._watch: Final = Watch()
+        self._header = b""
+        self._reader: Final = SegmentReader(DEFAULT_LIMITS, 65535)
+        self._asides = 0
+        self._heard = 0
+        self._came = bytearray()
+        """What came and was not listened to yet."""
+        self.listener: Callable[[Step], object] | None = None
+        """Gets every step as we send or receive it."""
+
+    def say(self, *steps: Step) -> None:
+        """Says steps; they leave with the next look for an answer."""
+        for step in steps:
+            self._pending += step.octets
+            self.octets["client"] += step.octets
+            plain, _ = self._watch.hear(step)
+            self.blamed.extend(plain)
+            self._tell(step)
+
+    def _tell(self, step: Step) -> None:
+        self.steps.append(step)
+        if self.listener is not None:
+            self.listener(step)
+
+    def listen(self) -> bool:
+        """Hears the next frame; where none has come, sends our output and waits.  False when nothing comes."""
+        if self._hear_next():
+            return True
+        if self.ended:
+            return False
+        octets, self._pending = bytes(self._pending), bytearray()
+        came = self.transport.exchange(octets)
+        if came is None:
+            self.ended = True
+            self._hear(self._take(len(self._came)))
+            return False
+        self.octets["server"] += came
+        self._came += came
+        self._hear_next()
+        return bool(came)
+
+    def _hear_next(self) -> bool:
+        """Hears a frame, or what has come of the protocol header; False when there is none."""
+        if self.ended or not self._came:
+            return False
+        size = SIZE - len(self._header)
+        if not size:
+            if len(self._came) < FRAME_HEADER_SIZE:
+                return False
+            size = frame_header(bytes(self._came[:FRAME_HEADER_SIZE]), 0)[2]
+            if size > len(self._came):
+                return False
+            if size < FRAME_HEADER_SIZE:
+                size = len(self._came)
+        self._hear(self._take(size))
+        return True
+
+    def _take(self, size: int) -> bytes:
+        octets = bytes(self._came[:size])
+        del self._came[:size]
+        return octets
+
+    def until(self, done: Callable[[Step], bool], silences: int = MOST_SILENCES) -> Step | None:
+        """Listens until the server says something that is `done`; None when it falls silent or hangs up before that."""
+        while True:
+            while self._heard < len(self.steps):
+                step = self.steps[self._heard]
+                self._heard += 1
+                if step.speaker == "server" and done(step):
+                    return step
+            if not self.listen():
+                silences -= 1
+                if self.ended or silences < 0:
+                    return None
+
+    def heard_all(self) -> None:
+        """Hears all that has come; it answers nothing that is asked from now on."""
+        while self._hear_next():
+            pass
+        self._heard = len(self.steps)
+
+    def _hear(self, octets: bytes) -> None:
+        plain, letter = self._watch.octets("server", octets)
+        self.accused.extend([each for each in plain if each.speaker == "S"])
+        self.letter.extend([each for each in letter if each.speaker == "S"])
+        missing = SIZE - len(self._header)
+        if missing:
+            self._header += octets[:missing]
+            octets = octets[missing:]
+            if len(self._header) < SIZE:
+                return
+            self._tell(Step("server", self._header))
+        self._reader.receive(octets)
+        while (unit := self._reader.next()) is not None:
+            if isinstance(unit, Malformed):
+                self.ended = True  # the observers have told what is wrong
+                return
+            try:
+                self._tell(self._step(unit))
+            except DecodeError:
+                continue
+
+    def _step(self, unit: Assembly) -> Step:
+        layout = DEFAULT.codec
+        payload = unit.payload
+        if unit.kind == CONTROL:
+            return Step("server", layout.decode_control(payload, 0, len(payload)), unit.channel)
+        command, sync = layout.decode_command(payload, 0, len(payload))
+        return Step("server", command, unit.channel, sync=sync, body=unit.body)
+
+    # The usual things.
+
+    def open(self) -> None:
+        """From the protocol header to open-ok.  ProbeError when that is not possible."""
+        talker = ConnectionVoice(self.setting)
+        self.say(*talker.say("client:protocol-header"))
+        step = self.until(lambda step: not isinstance(step.said, bytes) or step.octets != DEFAULT.header)
+        if step is None or not isinstance(step.said, c.Start):
+            raise ProbeError(f"no AMQP 0-10 is spoken there: {self._answer(step)}")
+        self.choose(step.said)
+        self.say(*talker.say("client:connection.start-ok"))
+        while True:
+            step = self.until(lambda _: True)
+            if step is None or not isinstance(step.said, c.Secure):
+                break
+            self.say(*talker.say("client:connection.secure-ok"))
+        if step is None or not isinstance(step.said, c.Tune):
+            raise ProbeError(f"the server does not let us in ({self.setting.mechanism}): {self._answer(step)}")
+        self.setting.tune = step.said
+        self.say(*talker.say("client:connection.tune-ok"), *talker.say("client:connection.open"))
+        step = self.until(lambda _: True)
+        if step is None or not isinstance(step.said, c.OpenOk):
+            raise ProbeError(f"virtual host {self.setting.virtual_host!r} is not opened: {self._answer(step)}")
+
+    def choose(self, start: c.Start) -> None:
+        """A mechanism that the server offers: PLAIN when there is a user, else ANONYMOUS.  ProbeError when it has neither."""
+        offered = tuple(start.mechanisms or ())
+        wanted = ("PLAIN",) if self.setting.user else ("ANONYMOUS", "PLAIN")
+        found = next((each for each in wanted if each in offered), None)
+        if found is None:
+            raise ProbeError(f"the server offers {', '.join(offered) or 'no mechanism'}, and we have {' and '.join(wanted)}")
+        self.setting.mechanism = found
+        if not self.setting.user and found == "PLAIN":
+            self.setting.user = self.setting.password = "guest"
+
+    def _answer(self, step: Step | None) -> str:
+        if step is None:
+            return "it hung up" if self.ended else "it does not answer"
+        return step.line
+
+    def attach(self, name: bytes, channel: int, pointed: bool = True) -> None:
+        """A session of ours.  ProbeError when the server has none for us."""
+        self.heard_all()
+        self.say(Step("client", s.Attach(name), channel))
+        step = self.until(lambda step: step.channel == channel and isinstance(step.said, s.Attached | s.Detached))
+        if step is None or not isinstance(step.said, s.Attached):
+            raise ProbeError(f"the server attaches no session: {self._answer(step)}")
+        if pointed:
+            self.say(Step("client", s.CommandPoint(0, 0), channel))
+
+    def aside(self) -> bool:
+        """A question on another channel, asked after all the steps: whether the server answered it."""
+        channel = self.setting.channel + ASIDE
+        if not self._asides:
+            try:
+                self.attach(self.setting.session + b"-aside", channel)
+            except ProbeError:
+                return False
+        self._asides += 1
+        self.say(Step("client", s.Flush(expected=True), channel))
+        own = (s.Expected, s.Detached)
+        step = self.until(
+            lambda step: isinstance(step.said, c.Close) or (step.channel == channel and isinstance(step.said, own))
+        )
+        return step is not None and isinstance(step.said, s.Expected)
+
+    def sync(self, id: int) -> bool:
+        """execution.sync as command `id` of the session: whether the server did all before it, or has ended the session."""
+        channel = self.setting.channel
+
+        def done(step: Step) -> bool:
+            said = step.said
+            if isinstance(said, s.Completed):
+                return step.channel == channel and bool(said.commands) and id in (said.commands or ())
+            return objection(step, channel) and not isinstance(said, Exception_)
+
+        self.say(Step("client", Sync(), channel, sync=True))
+        return self.until(done) is not None
+
+    def leave(self) -> bool:
+        """Closes the connection, where it is open; whether the server said close-ok."""
+        if self.ended:
+            return False
+        self.heard_all()
+        self.say(*ConnectionVoice(self.setting).say("client:connection.close"))
+        left = self.until(lambda step: isinstance(step.said, c.CloseOk)) is not None
+        self.heard_all()
+        return left
+
+
+def objection(step: Step, channel: int) -> bool:
+    """Whether the server ends something by this step, or says that it is no more."""
+    said = step.said
+    if isinstance(said, c.Close):
+        return True
+    return step.channel == channel and isinstance(said, Exception_ | s.Detached | s.Detach)

@@ -1,0 +1,332 @@
+"""What clients do, one function for each verb of a plan: by what is there, or nothing when nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from amqp_sansio.engine.xid import xid
+from amqp_sansio.spec import queue
+from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.testing.simulation.allowance import ENDLESS, Allowance
+from amqp_sansio.testing.simulation.item import Group, Item
+from amqp_sansio.testing.simulation.line import BRITTLE, Line
+from amqp_sansio.testing.simulation.plan import Step
+from amqp_sansio.testing.simulation.tenure import Branch, Tenure
+
+if TYPE_CHECKING:
+    from amqp_sansio.testing.simulation.world import World
+
+Doing: TypeAlias = "Callable[[World, Line, Tenure, Step], None]"
+
+DURABLE: Final = ("red", "blue")
+QUEUES: Final = (*DURABLE, "grey", BRITTLE)
+"""Two durable queues, a transient one, and one that comes and goes."""
+_TARGETS: Final = (*DURABLE, *DURABLE, *DURABLE, "grey", BRITTLE)
+_PRIORITIES: Final = (4, 4, 4, 0, 9)
+_SIZES: Final = (0, 0, 0, 100, 3000, 70_000)
+FORMAT_ID: Final = 1
+
+
+def _some(numbers: list[int], step: Step) -> list[int]:
+    """One to five neighbours of these."""
+    start = step.a % len(numbers)
+    return numbers[start : start + 1 + step.b % 5]
+
+
+def _held(tenure: Tenure) -> list[int]:
+    """What the session holds and is not settling."""
+    return [id for id, item in tenure.held.items() if item.holder is tenure and item.accept is None]
+
+
+def publish(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """One to four messages to one queue."""
+    name = _TARGETS[step.a % len(_TARGETS)] if tenure.branch is None else DURABLE[step.a % len(DURABLE)]
+    priority = _PRIORITIES[step.b % len(_PRIORITIES)]
+    lasts = name in DURABLE and step.c % 8 != 0
+    size = _SIZES[step.c // 8 % len(_SIZES)]
+    said: list[str] = []
+    for _ in range(1 + step.c // 64 % 4):
+        group = tenure.work
+        brittle = name == BRITTLE or (name not in DURABLE and line.site.crashes > 0)
+        item = world.ledger.publish(line.site.name, name, priority, tenure.name, lasts, group, brittle, size)
+        id = tenure.session.publish(
+            "", body=item.body, routing_key=name, priority=priority, delivery_mode=2 if lasts else 1
+        )  # fmt: skip
+        tenure.publishing[id] = item
+        said.append(item.words)
+        world.count["published"] += 1
+    where = f" in {tenure.work.name}" if tenure.work is not None else ""
+    kind = "persistent" if lasts else "transient"
+    world.tell(f"{line.name} publishes {', '.join(said)} to {name} of {line.site.name} ({kind}, priority {priority}){where}")
+
+
+def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """To a queue, by window or by credit, to take or to look."""
+    name = _TARGETS[step.a % len(_TARGETS)]
+    looks = line.persona.kind == "looker" and step.c % 3 != 0
+    destination = f"see {name}" if looks else name
+    session = tenure.session
+    if destination in session._subscriptions or destination in tenure.queues:
+        return
+    mode = step.b % 4 == 1 and not tenure.transactional and name == "grey"
+    tenure.brittle = tenure.brittle or name == BRITTLE
+    tenure.fleeting = tenure.fleeting or name not in DURABLE
+    if name not in DURABLE:
+        session.send(queue.Declare(name))  # it may have gone with a crash
+    if mode and not looks:
+        world.ledger.leak(line.site.name, name)
+    subscription = session.subscribe(name, destination, acquire_mode=1 if looks else 0, accept_mode=1 if mode else 0)
+    window = step.b % 2 == 0
+    if not window:
+        subscription.set_mode(0)
+    tenure.queues[destination] = name, not looks
+    allowance = tenure.allowances[destination] = Allowance(destination, window)
+    how = f"{'browse' if looks else 'take'}, {'window' if window else 'credit'} mode{', no accept' if mode else ''}"
+    world.tell(f"{line.name} subscribes to {name} of {line.site.name} ({how})")
+    _grant(world, line, tenure, destination, allowance, step)
+
+
+def _grant(world: World, line: Line, tenure: Tenure, destination: str, allowance: Allowance, step: Step) -> None:
+    messages = 1 + step.c % 5
+    octets = 2000 * messages if step.c // 5 % 5 == 0 else ENDLESS
+    tenure.session._subscriptions[destination].grant(messages, octets)
+    allowance.grant(messages, octets)
+    world.tell(
+        f"{line.name} grants {messages} messages{'' if octets == ENDLESS else f' and {octets} octets'} to {destination!r}"
+    )
+
+
+def grant(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """More credit."""
+    names = _subscribed(tenure)
+    if names:
+        name = names[step.a % len(names)]
+        _grant(world, line, tenure, name, tenure.allowances[name], step)
+
+
+def accept(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Some of what is held."""
+    ids = _held(tenure)
+    if not ids:
+        return
+    ids = _some(ids, step)
+    for id in ids:
+        line.settle(tenure, id)
+    said = tenure.session.accept(ids)
+    items = [tenure.held[id] for id in ids]
+    group = tenure.work
+    take(tenure, said, items, group)
+    if not tenure.transactional:  # a local transaction that is rolled back leaves it with the session
+        for id in ids:
+            del tenure.held[id]
+    where = f" in {group.name}" if group is not None else ""
+    world.tell(f"{line.name} accepts {', '.join([item.words for item in items])}{where}")
+
+
+def take(tenure: Tenure, said: int, items: list[Item], group: Group | None) -> None:
+    """These are accepted, by the command `said`."""
+    if group is None:
+        tenure.accepting[said] = items
+    for item in items:
+        if group is None:
+            item.gone = "maybe"
+        else:
+            item.accept, group.owner = group, tenure
+            group.accepts.append(item)
+            if not tenure.transactional:
+                item.holder = None
+
+
+def release(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Gives some of what is held back, or of what was only shown."""
+    ids = _held(tenure)
+    if tenure.shown and (not ids or step.c % 4 == 0):
+        ids = _some([id for id in tenure.shown if not [1 for asked in tenure.acquiring.values() if id in asked]] or [-1], step)
+        if ids == [-1]:
+            return
+        for id in ids:
+            line.settle(tenure, id)
+            del tenure.shown[id]
+        tenure.session.release(ids)
+        world.tell(f"{line.name} has seen enough of transfers {ids}")
+    elif ids:
+        give_back(world, line, tenure, _some(ids, step), step.c % 2 == 0)
+
+
+def give_back(world: World, line: Line, tenure: Tenure, ids: list[int], mark: bool) -> None:
+    """Releases what is held."""
+    for id in ids:
+        line.settle(tenure, id)
+    tenure.session.release(ids, mark)
+    items = [tenure.held.pop(id) for id in ids]
+    for item in items:
+        world.ledger.released(item, mark)
+    world.tell(f"{line.name} releases {', '.join([item.words for item in items])}{' and marks them' if mark else ''}")
+
+
+def reject(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Nobody gets it any more: the queues have no alternate exchange."""
+    ids = _held(tenure)
+    if not ids:
+        return
+    ids = _some(ids, step)
+    for id in ids:
+        line.settle(tenure, id)
+    items = [tenure.held.pop(id) for id in ids]
+    take(tenure, tenure.session.reject(ids), items, None)
+    world.tell(f"{line.name} rejects {', '.join([item.words for item in items])}")
+
+
+def _subscribed(tenure: Tenure) -> list[str]:
+    return [name for name, subscription in tenure.session._subscriptions.items() if not subscription.cancelled]
+
+
+def _subscription(tenure: Tenure, step: Step) -> str | None:
+    names = _subscribed(tenure)
+    return names[step.a % len(names)] if names else None
+
+
+def stop(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Takes all credit away."""
+    name = _subscription(tenure, step)
+    if name is not None:
+        tenure.allowances[name].end(tenure.session._subscriptions[name].stop())
+        world.tell(f"{line.name} stops {name!r}")
+
+
+def flush(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Asks for what there is; then the credit is gone."""
+    name = _subscription(tenure, step)
+    if name is not None:
+        tenure.allowances[name].end(tenure.session._subscriptions[name].flush())
+        world.tell(f"{line.name} flushes {name!r}")
+
+
+def cancel(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Ends a subscription; what came can still be settled."""
+    name = _subscription(tenure, step)
+    if name is not None:
+        tenure.session._subscriptions[name].cancel()
+        world.tell(f"{line.name} cancels {name!r}")
+
+
+def acquire(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Asks for some of what it was shown."""
+    asked = {id for ids in tenure.acquiring.values() for id in ids}
+    ids = [id for id in tenure.shown if id not in asked]
+    if ids:
+        ids = _some(ids, step)
+        tenure.acquiring[tenure.session.acquire(ids)] = ids
+        world.tell(f"{line.name} asks for {', '.join([tenure.shown[id].words for id in ids])}")
+
+
+def sync(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """A barrier."""
+    tenure.syncs[tenure.session.sync()] = None
+    world.tell(f"{line.name} says sync")
+
+
+def decide(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Commits or rolls back the local transaction."""
+    group = tenure.group
+    if not tenure.transactional or group is None:
+        return
+    mine = [id for id, item in tenure.held.items() if item.accept is group]
+    number = len([each for each in world.ledger.groups if each.name.endswith(f" of {tenure.name}")]) + 1
+    tenure.group = world.ledger.group(f"transaction {number} of {tenure.name}")
+    if step.a % 5 < 3:
+        group.outcome = "asked"
+        for id in mine:
+            del tenure.held[id]
+        tenure.deciding[tenure.session.tx.commit()] = group
+        world.tell(f"{line.name} commits {group.name}")
+    else:
+        tenure.session.tx.rollback()
+        group.rolled_back(tenure)
+        world.tell(f"{line.name} rolls {group.name} back")
+        if mine and step.b % 2 == 0:
+            give_back(world, line, tenure, mine, False)
+
+
+def branch(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """One step of a distributed transaction with one branch, without waiting for the answer to the one before."""
+    if not tenure.branching:
+        return
+    known = tenure.branch
+    if known is None:
+        begin(world, line, tenure, xid(FORMAT_ID, b"%d" % (len(world.ledger.groups) + 1)))
+    elif known.stage == "active":
+        tenure.asked[tenure.session.dtx.end(known.xid)] = "end", known
+        known.stage = "ended"
+        world.tell(f"{line.name} ends its work on {known.group.name}")
+    elif known.stage == "ended" and (known.group.publishes or known.group.accepts) and step.a % 5 < 3:
+        tenure.asked[tenure.session.dtx.prepare(known.xid)] = "prepare", known
+        known.stage = "prepared"
+        world.tell(f"{line.name} prepares {known.group.name}")
+    elif step.a % 5 < 3:
+        tenure.asked[tenure.session.dtx.commit(known.xid, one_phase=known.stage == "ended")] = "commit", known
+        known.stage, known.group.outcome = "committing", "asked"
+        tenure.branch = None
+        world.tell(f"{line.name} commits {known.group.name}")
+    else:
+        id = tenure.session.dtx.rollback(known.xid)
+        if known.stage == "prepared":
+            tenure.asked[id] = "rollback", known
+        known.group.rolled_back()
+        tenure.branch = None
+        world.tell(f"{line.name} rolls {known.group.name} back")
+
+
+def begin(world: World, line: Line, tenure: Tenure, name: Xid, group: Group | None = None) -> Branch:
+    """Starts a branch, of a transaction of its own unless there is one."""
+    if group is None:
+        group = world.ledger.group(f"transaction {len(world.ledger.groups) + 1}")
+        group.due = line.due()
+        world.xids[group.name] = name
+    made = tenure.branch = Branch(name, group)
+    tenure.asked[tenure.session.dtx.start(name)] = "start", made
+    world.count["branches"] += 1
+    world.tell(f"{line.name} starts {group.name} at {line.site.name}")
+    return made
+
+
+def detach(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Gives the transport up; the caller goes on later."""
+    line.harm()
+    tenure.session.detach()
+    world.tell(f"{line.name} detaches its session")
+
+
+def delete(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Deletes the queue that comes and goes."""
+    session = tenure.session
+    session.send(queue.Declare(BRITTLE))  # so that it is there
+    session.send(queue.Delete(BRITTLE))
+    tenure.brittle = True  # when it is said again after a loss, somebody else may have deleted it
+    world.tell(f"{line.name} deletes {BRITTLE} of {line.site.name}")
+
+
+def declare(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    """Declares the queue that comes and goes."""
+    tenure.session.send(queue.Declare(BRITTLE))
+    world.tell(f"{line.name} declares {BRITTLE} of {line.site.name}")
+
+
+DOINGS: Final[dict[str, Doing]] = {
+    "publish": publish, "subscribe": subscribe, "grant": grant, "accept": accept, "release": release, "reject": reject,
+    "stop": stop, "flush": flush, "cancel": cancel, "acquire": acquire, "sync": sync, "decide": decide, "branch": branch,
+    "detach": detach, "delete": delete, "declare": declare,
+}  # fmt: skip
+"""By verb: what takes a session that may be spoken on."""
+
+ABLE: Final[dict[str, Callable[[Tenure], object]]] = {
+    "accept": _held,
+    "release": lambda tenure: tenure.shown or _held(tenure),
+    "reject": _held,
+    "grant": lambda tenure: tenure.allowances,
+    "acquire": lambda tenure: tenure.shown,
+    "decide": lambda tenure: tenure.group is not None and (tenure.group.publishes or tenure.group.accepts),
+    "branch": lambda tenure: tenure.branching,
+}
+"""By verb: which sessions have something to do it with."""

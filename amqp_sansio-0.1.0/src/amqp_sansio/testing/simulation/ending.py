@@ -1,0 +1,226 @@
+"""The end of a simulation: the network heals, everybody finishes, everything drains; and what must be true then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.engine.session import Session
+from amqp_sansio.events import BranchesRecovered
+from amqp_sansio.ledger.demarcation import key_of
+from amqp_sansio.spec import queue
+from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.testing.simulation.allowance import ENDLESS, Allowance
+from amqp_sansio.testing.simulation.doings import DURABLE, QUEUES
+from amqp_sansio.testing.simulation.fault import DEADLOCK, DOUBT, LOST, demand
+from amqp_sansio.testing.simulation.line import BRITTLE, KEPT, Line
+from amqp_sansio.testing.simulation.manager import FORMAT
+from amqp_sansio.testing.simulation.plan import Persona
+from amqp_sansio.testing.simulation.site import PATIENCE, Site
+
+if TYPE_CHECKING:
+    from amqp_sansio.testing.simulation.world import World
+
+ROUNDS: Final = 400
+"""How often everything may arrive before it comes to rest."""
+_STEP: Final = 5.0
+"""Seconds at a time: shorter than any heartbeat."""
+
+
+class Ending:
+    """What happens before the first step and after the last one."""
+
+    def __init__(self, world: World) -> None:
+        self.world: Final = world
+        self.found: Final[set[bytes]] = set()
+        self.there: Final[list[Line]] = []
+        """The clients that ever came."""
+
+    # --- the beginning ------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Somebody declares the queues."""
+        self.world.tick(0.0)
+        for site in self.world.sites:
+            line = self._visitor("the first client", site)
+            self._settle()
+            session = self._session(line)
+            for name in (*QUEUES,):
+                session.send(queue.Declare(name, durable=name in DURABLE), sync=True)
+            self._settle()
+            self._leave(line)
+        self.world.story.lines.clear()
+        self.world.tell(f"red and blue (durable), grey and {BRITTLE} are declared")
+
+    # --- the end --------------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Everything heals and drains.  Fault when it does not, or when something is wrong then."""
+        world = self.world
+        world.tell("the network heals")
+        self.there.extend([line for line in world.every_client if line.rounds or line.wire is not None])
+        self._heal()
+        seconds = 0.0
+        while seconds < 1.3 * KEPT:  # sessions that nobody will ask for are given up
+            world.tick(_STEP)
+            seconds += _STEP
+            self._rest(self.there)
+        self._heal()
+        for line in self.there:
+            line.check_rest()
+        world.tell("everybody leaves")
+        self._finish()
+        for _ in range(3):
+            world.tick(PATIENCE)  # branches that nobody prepared are given up
+            self._rest([])
+        world.tell("the queues are emptied")
+        for site in world.sites:
+            self._drain(site, f"the last client of {site.name}", False)
+        world.ledger.drained(self.found)
+        for site in world.sites:
+            world.crash(site, False)
+            self._drain(site, f"a client after a restart of {site.name}", True)
+
+    def _heal(self) -> None:
+        """Nothing stalls any more, and clients that are away come back."""
+        world = self.world
+        for _ in range(4):
+            for line in world.every:
+                if line.wire is not None:
+                    line.wire.up.until = line.wire.down.until = 0
+            for line in self.there:
+                line.come()
+            self._rest(self.there)
+
+    def _rest(self, lines: list[Line]) -> None:
+        """Until nobody has anything more to say."""
+        world = self.world
+        for _ in range(ROUNDS):
+            happened = world.breathe()
+            for line in lines:
+                happened |= world.arrive(line, 64, 1 << 20)
+            for site in world.sites:
+                happened |= site.sync()
+                happened |= site.tell()
+            if world.manager is not None and world.manager.life and not world.manager.closing:
+                world.manager.advance()
+            if not happened and not world.flow():
+                return
+        demand(False, DEADLOCK, f"it does not come to rest in {ROUNDS} rounds")
+
+    def _finish(self) -> None:
+        world = self.world
+        manager = world.manager
+        if manager is not None and manager.life:
+            manager.closing = True
+            for _ in range(ROUNDS):
+                more = manager.advance()
+                world.flow()
+                self._settle()
+                if not more:
+                    break
+            else:
+                demand(False, DEADLOCK, "the manager does not come to its end")
+            for line in manager.lines.values():
+                line.drop()
+                if line.tenure is not None:
+                    line.over(line.tenure)
+        for line in self.there:
+            assert line.tenure is not None
+            line.leaving = True
+            line.harm()
+            session = line.tenure.session
+            if session.state == "attached":
+                session.request_timeout(0)
+        self._rest(self.there)
+        for line in self.there:
+            assert line.tenure is not None
+            if line.tenure.session.state == "attached":
+                line.tenure.session.detach()
+        self._rest(self.there)
+        for line in self.there:
+            self._leave(line)
+
+    def _settle(self) -> None:
+        """As `_rest`, but the manager waits."""
+        world = self.world
+        for _ in range(ROUNDS):
+            happened = world.breathe()
+            for site in world.sites:
+                happened |= site.sync()
+                happened |= site.tell()
+            if not happened:
+                return
+        demand(False, DEADLOCK, f"it does not come to rest in {ROUNDS} rounds")
+
+    # --- visitors -------------------------------------------------------------------------------------------------------------
+
+    def _visitor(self, name: str, site: Site) -> Line:
+        line = Line(self.world, name, site, Persona("plain", site.number, 0, 1.0))
+        self.world.lines.append(line)
+        line.connect()
+        return line
+
+    def _session(self, line: Line) -> Session:
+        demand(line.ready, DEADLOCK, f"{line.name} does not get its session")
+        assert line.tenure is not None
+        return line.tenure.session
+
+    def _leave(self, line: Line) -> None:
+        line.drop()
+        if line.tenure is not None:
+            line.over(line.tenure)
+        if line in self.world.lines and line not in self.world.every_client:
+            self.world.lines.remove(line)
+        self._settle()
+
+    def _drain(self, site: Site, name: str, again: bool) -> None:
+        """Takes everything off the queues of a broker; when that was done before, nothing may be there."""
+        line = self._visitor(name, site)
+        line.heard = []
+        self._settle()
+        session = self._session(line)
+        for _ in range(2):
+            listed = self._recover(line, session)
+            for each in listed:
+                demand(
+                    each.format_ != FORMAT, DOUBT, f"{site.name} has {each.global_id!r} in doubt, and its manager is done"
+                )  # fmt: skip
+                session.dtx.rollback(each)
+                self._undo(each)
+            self._settle()
+        demand(not self._recover(line, session), DOUBT, f"{site.name} has branches in doubt that were rolled back")
+        tenure = line.tenure
+        assert tenure is not None
+        for queued in QUEUES:
+            session.send(queue.Declare(queued, durable=queued in DURABLE))
+            tenure.queues[queued] = queued, True
+            allowance = tenure.allowances[queued] = Allowance(queued, True)
+            session.subscribe(queued, queued).grant(ENDLESS)
+            allowance.grant(ENDLESS)
+        self._settle()
+        items = list(tenure.held.values())
+        demand(not (again and items), LOST, f"{[item.words for item in items]} came back after a restart of {site.name}")
+        self.found.update([item.body for item in items])
+        if tenure.held:
+            said = session.accept(list(tenure.held), sync=True)
+            tenure.accepting[said] = items
+            for item in items:
+                item.gone = "maybe"
+        self._settle()
+        demand(not tenure.accepting, DEADLOCK, f"{site.name} never completes the accept of {name}")
+        self._leave(line)
+
+    def _recover(self, line: Line, session: Session) -> tuple[Xid, ...]:
+        line.heard = []
+        session.dtx.recover()
+        self._settle()
+        answers = [event for event in line.heard or () if isinstance(event, BranchesRecovered)]
+        demand(answers and answers[0].xids is not None, DEADLOCK, f"{line.site.name} does not answer dtx.recover")
+        return answers[0].xids or ()
+
+    def _undo(self, recovered: Xid) -> None:
+        """It is rolled back now: the request for its commit never arrived."""
+        for group in self.world.ledger.groups:
+            xids = self.world.xids.get(group.name)
+            if xids is not None and key_of(xids) == key_of(recovered):
+                group.rolled_back()

@@ -1,0 +1,166 @@
+"""What must be true of messages, kept by somebody who sees only what clients say and hear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from amqp_sansio.testing.simulation.fault import ATOMICITY, DOUBLED, LOST, ORDER, Fault, demand
+from amqp_sansio.testing.simulation.item import Group, Item
+from amqp_sansio.testing.simulation.tenure import Tenure
+
+
+class Ledger:
+    """All messages that there ever were; each has a body of its own."""
+
+    def __init__(self) -> None:
+        self.items: Final[dict[bytes, Item]] = {}
+        self.groups: Final[list[Group]] = []
+        self.leaks: Final[set[tuple[str, str]]] = set()
+        """Broker and queue where somebody takes without accepting: what is sent to him is gone, whether it arrives or not."""
+
+    def group(self, name: str) -> Group:
+        """A new transaction."""
+        self.groups.append(Group(name))
+        return self.groups[-1]
+
+    def publish(
+        self, site: str, queue: str, priority: int, publisher: str, lasts: bool, group: Group | None, brittle: bool, size: int
+    ) -> Item:
+        """A new message, of `size` octets at least; the caller sends its body."""
+        number = len(self.items) + 1
+        body = b"#%d " % number
+        brittle = brittle or (site, queue) in self.leaks
+        item = Item(body.ljust(size, b"."), number, site, queue, priority, publisher, lasts, brittle, publish=group)
+        if group is not None:
+            item.born = "no"
+            group.publishes.append(item)
+        self.items[item.body] = item
+        return item
+
+    def find(self, body: bytes, site: str, queue: str) -> Item:
+        """The message of a body that came from that queue."""
+        item = self.items.get(body)
+        demand(item is not None, LOST, f"{site} delivers {body[:40]!r}, which nobody ever sent")
+        assert item is not None
+        demand(
+            item.site == site and item.queue == queue, LOST, f"{item.words} came from {queue} of {site}, not from {item.queue}"
+        )
+        return item
+
+    def _born(self, item: Item) -> None:
+        group = item.publish
+        if group is not None and item.born != "yes":
+            demand(group.outcome != "rolled back", ATOMICITY, f"{item.words} came, but {group.name} was rolled back")
+            demand(
+                group.outcome != "open", ATOMICITY, f"{item.words} came, but nobody has asked for the commit of {group.name}"
+            )
+            group.committed()
+        item.born = "yes"
+
+    def shown(self, item: Item) -> None:
+        """Somebody sees a message without having it."""
+        self._born(item)
+
+    def received(self, tenure: Tenure, item: Item, redelivered: bool, now: float, destination: str | None) -> None:
+        """Somebody is handed a message, to keep until it is settled.
+
+        `destination`: None when it came by other ways than the order of its queue.
+        """
+        self._born(item)
+        try:
+            self._free(tenure, item, now)
+            demand(redelivered or item.unmarked, DOUBLED, f"{item.words} came again without a mark")
+        except Fault:
+            if tenure.loose(now):
+                return  # it flew while the broker had ended the session, and given the message to somebody else
+            raise
+        fresh = not redelivered and not item.receipts and item.publish is None
+        if destination is not None and fresh:  # what nobody had comes in order
+            key = destination, item.publisher, item.priority
+            before = tenure.last.get(key, 0)
+            demand(before < item.number, ORDER, f"{item.words} came to {tenure.client} behind #{before}")
+            tenure.last[key] = item.number
+        item.receipts += 1
+        item.unmarked = False
+        item.gone = "no"
+        item.holder = tenure
+
+    def _free(self, tenure: Tenure, item: Item, now: float) -> None:
+        """Nobody else has the message, or had."""
+        demand(item.gone != "yes", DOUBLED, f"{item.words} came, but it was taken off {item.queue} for good")
+        group = item.accept
+        if group is not None:
+            self._undone(item, group, now)
+        holder = item.holder
+        if holder is not None:
+            demand(holder.loose(now), DOUBLED, f"{item.words} came to {tenure.client}, but {holder.client} has it")
+
+    def _undone(self, item: Item, group: Group, now: float) -> None:
+        """A message that was accepted in a transaction comes again: it is rolled back, if it may be."""
+        demand(
+            group.outcome != "committed", DOUBLED, f"{item.words} came, but it was accepted in {group.name}, which is committed"
+        )
+        if group.outcome != "rolled back":
+            demand(
+                item.site not in group.promised,
+                ATOMICITY,
+                f"{item.words} came, but {item.site} had prepared {group.name} with it",
+            )
+            gives_up = group.due is not None and now >= group.due
+            loose = group.outcome == "unknown" or (group.owner is not None and group.owner.loose(now))
+            demand(gives_up or loose, DOUBLED, f"{item.words} came, but it is accepted in {group.name}, which is open")
+        group.rolled_back()
+        item.accept = None
+
+    def leak(self, site: str, queue: str) -> None:
+        """Somebody takes messages of this queue without accepting them."""
+        self.leaks.add((site, queue))
+        for item in self.items.values():
+            if item.site == site and item.queue == queue:
+                item.brittle = True
+
+    def released(self, item: Item, mark: bool) -> None:
+        """Its holder gives it back."""
+        item.holder = None
+        item.unmarked = not mark and not item.marked
+        item.marked = item.marked or mark
+
+    def left(self, items: Iterable[Item]) -> None:
+        """The session that held these is over: they are back on their queues, marked."""
+        for item in items:
+            item.holder = None
+
+    def crashed(self, site: str, now: float) -> None:
+        """A broker crashed: what does not last may be gone, and branches that were not prepared are."""
+        for group in self.groups:
+            if group.due is not None:
+                group.due = min(group.due, now)
+        for item in self.items.values():
+            if item.site == site and not item.lasts:
+                item.brittle = True
+
+    def drained(self, present: set[bytes]) -> None:
+        """`present` is everything that was left: what must be there is, and no half of a transaction."""
+        for group in self.groups:
+            if group.outcome in ("asked", "unknown"):
+                self._settle(group, present)
+        for item in self.items.values():
+            if item.certain:
+                demand(item.body in present, LOST, f"{item.words} is lost: it was published to {item.queue} of {item.site}")
+
+    def _settle(self, group: Group, present: set[bytes]) -> None:
+        """A transaction whose outcome nobody told: what is there tells it."""
+        here = {item.body in present or item.receipts > 0 for item in group.publishes if not item.brittle}
+        demand(len(here) <= 1, ATOMICITY, f"half of what was published in {group.name} is there")
+        kept = {item.body in present for item in group.accepts if item.accept is group and not item.brittle}
+        demand(len(kept) <= 1, ATOMICITY, f"half of what was accepted in {group.name} is still there")
+        demand(not (here and here == kept), ATOMICITY, f"{group.name} has published and not taken, or taken and not published")
+        if (here or {not each for each in kept}) == {True}:
+            group.committed()
+        else:
+            demand(not group.decided, ATOMICITY, f"its manager decided to commit {group.name}, and nothing of it is there")
+            demand(
+                not (group.promised and (here or kept)), ATOMICITY, f"{group.name} was prepared, and is gone"
+            )  # fmt: skip
+            group.rolled_back()

@@ -1,0 +1,373 @@
+"""A client at one broker: a connection at a time, and a session on it that may outlive the connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.events import (
+    BranchAnswered,
+    CommandsCompleted,
+    ConnectionClosed,
+    ConnectionOpened,
+    Event,
+    ExceptionReceived,
+    Origin,
+    ResultReceived,
+    SessionAttached,
+    SessionDetached,
+    TimeoutGranted,
+    TransferReceived,
+)
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet, serial_lt
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.message import Acquired
+from amqp_sansio.testing.simulation.fault import ATOMICITY, DEADLOCK, LEGALITY, demand
+from amqp_sansio.testing.simulation.plan import Persona
+from amqp_sansio.testing.simulation.site import PATIENCE, Site
+from amqp_sansio.testing.simulation.tenure import DRIFT, Branch, Tenure
+from amqp_sansio.testing.simulation.wire import Wire
+
+if TYPE_CHECKING:
+    from amqp_sansio.testing.simulation.world import World
+
+KEPT: Final = 200
+"""Seconds that a lasting session asks to be kept."""
+BRITTLE: Final = "brief"
+"""The queue that somebody may delete at any time."""
+
+
+class Line:
+    """One client and the broker that it talks to."""
+
+    def __init__(self, world: World, name: str, site: Site, persona: Persona) -> None:
+        self.world: Final = world
+        self.name: Final = name
+        self.site: Final = site
+        self.persona: Final = persona
+        self.lasting: Final = "lasting" in persona.kind
+        self.wire: Wire | None = None
+        self.tenure: Tenure | None = None
+        self.rounds = 0
+        self.open = False
+        self.leaving = False
+        self.tolerant = False
+        """Whether it may be refused what it says, as a manager that asks for a branch which is no more."""
+        self.heard: list[Event] | None = None
+        """Where events are kept for somebody who waits for them; None when nobody does."""
+
+    # --- coming and going ---------------------------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """Whether the session may be spoken on."""
+        return self.tenure is not None and not self.tenure.over and self.tenure.session.state == "attached" and self.open
+
+    def now(self) -> float:
+        """What its clock shows."""
+        return self.world.now * self.persona.rate
+
+    def connect(self) -> None:
+        """A new connection; the session is resumed when it lives, else there is a new one."""
+        config = ClientConfig(heartbeat=self.persona.heartbeat)
+        served = self.site.broker.connect(ServerConfig(session_timeout=KEPT))
+        self.wire = Wire(self.world.client(config), served)
+        self.site.wires[served] = self.wire
+        self.wire.client.tick(self.now())
+        self.open = False
+        self.world.count["connections"] += 1
+        self.world.tell(f"{self.name} connects to {self.site.name}")
+
+    def come(self) -> bool:
+        """Does the next thing that it needs in order to be ready; whether there was anything to do."""
+        if self.wire is None:
+            self.connect()
+            return True
+        if not self.open or self.leaving:
+            return False
+        tenure = self.tenure
+        if tenure is None or tenure.over:
+            self._begin()
+        elif tenure.session.state == "detached":
+            self.world.tell(f"{self.name} resumes its session")
+            self.wire.client.resume(tenure.session, force=True)
+        else:
+            return False
+        return True
+
+    def _begin(self) -> None:
+        assert self.wire is not None
+        self.rounds += 1
+        name = f"{self.name}-{self.rounds}"
+        session = self.wire.client.session(name, timeout=KEPT if self.lasting else 0)
+        self.tenure = Tenure(name, self.name, session)
+
+    def harm(self) -> None:
+        """The broker may take the connection for lost from now on."""
+        if self.tenure is not None:
+            self.tenure.harm(self.world.now)
+
+    def drop(self) -> None:
+        """The client is done with its connection: what it had to say flies, its socket is closed."""
+        if self.wire is not None:
+            self.harm()
+            self.wire.close_from_client()
+            self.wire = None
+            self.open = False
+
+    def tick(self) -> None:
+        """Time passes."""
+        if self.wire is not None:
+            self.hear_all()
+        elif self.tenure is not None and not self.tenure.over:
+            self.tenure.session.tick(self.now())
+            if self.tenure.session.state == "ended":
+                self.over(self.tenure)
+
+    # --- what it hears --------------------------------------------------------------------------------------------------------
+
+    def hear_all(self) -> bool:
+        """Acts on all events that there are; whether there were any."""
+        wire = self.wire
+        if wire is None:
+            return False
+        wire.client.tick(self.now())
+        happened = False
+        for event in wire.client.events():
+            happened = True
+            self.hear(event)
+        return happened
+
+    def hear(self, event: Event) -> None:
+        """Brings what it knows up to date, and objects to what cannot be."""
+        tenure = self.tenure
+        match event:
+            case TransferReceived():
+                assert tenure is not None
+                self._received(tenure, event)
+            case CommandsCompleted():
+                assert tenure is not None
+                self._completed(tenure, event.ids)
+            case BranchAnswered():
+                assert tenure is not None
+                self._answered(tenure, event)
+            case ResultReceived() if isinstance(event.value, Acquired):
+                assert tenure is not None
+                self._acquired(tenure, event.id, event.value.transfers)
+            case ConnectionOpened():
+                self.open = True
+                self.come()
+            case SessionAttached():
+                assert tenure is not None
+                self._attached(tenure, event.resumed)
+            case TimeoutGranted():
+                assert tenure is not None
+                tenure.granted = event.seconds
+            case SessionDetached():
+                demand(event.violation is None, LEGALITY, f"{self.name} on {self.site.name}: {event.violation}")
+                demand(event.origin is not Origin.VIOLATION, LEGALITY, f"{self.name}: the session is detached: {event.text}")
+                if tenure is not None and event.ended:
+                    self.over(tenure)
+                elif tenure is not None:
+                    tenure.harm(self.world.now)
+            case ConnectionClosed():
+                self._closed(event)
+            case ExceptionReceived():
+                excused = self.tolerant or (tenure is not None and tenure.brittle)
+                if tenure is not None and tenure.branching and (self.site.crashes or tenure.late):
+                    excused = True  # the branch that it speaks of went with a crash, or took too long
+                if tenure is not None and tenure.fleeting and self.site.crashes and event.error_code == 404:
+                    excused = True  # the queue went before its subscribe was heard
+                demand(excused, LEGALITY, f"{self.site.name} refuses what {self.name} says: {event.description}")
+            case _:
+                pass
+        if self.heard is not None:
+            self.heard.append(event)
+
+    def _closed(self, event: ConnectionClosed) -> None:
+        demand(
+            event.origin in (Origin.EOF, Origin.TIMEOUT, Origin.LOCAL) or (event.origin is Origin.PEER and event.code == 320),
+            LEGALITY,
+            f"the connection of {self.name} to {self.site.name} is closed: {event.origin} {event.code} {event.text}",
+        )
+        self.open = False
+        if self.wire is not None:
+            self.harm()
+            self.wire.say()
+            self.wire.close_from_client()
+            self.wire = None
+
+    def _attached(self, tenure: Tenure, resumed: bool) -> None:
+        tenure.well()
+        if resumed:
+            self.world.count["resumed"] += 1
+            for allowance in tenure.allowances.values():
+                allowance.resumed()
+            for item in tenure.held.values():
+                if item.holder is not tenure and item.accept is None and not tenure.brittle:
+                    demand(False, LEGALITY, f"{self.name} resumes with {item.words}, which went to others meanwhile")
+        elif self.persona.kind.endswith("tx") and not tenure.transactional:
+            tenure.session.select_tx()
+            tenure.transactional = True
+            tenure.group = self.world.ledger.group(f"transaction 1 of {tenure.name}")
+        elif "branch" in self.persona.kind or self.persona.kind == "manager":
+            tenure.session.select_dtx()
+            tenure.branching = not self.tolerant
+
+    def _received(self, tenure: Tenure, event: TransferReceived) -> None:
+        destination = event.transfer.destination or ""
+        properties = event.delivery_properties
+        redelivered = properties is not None and bool(properties.redelivered)
+        octets = len(event.header) + len(event.body)
+        allowance = tenure.allowances.get(destination)
+        demand(
+            allowance is not None, LEGALITY, f"{self.name} was sent a message to {destination!r}, which it never subscribed to"
+        )
+        assert allowance is not None
+        allowance.transfer(octets)
+        queue, acquired = tenure.queues[destination]
+        item = self.world.ledger.find(event.body, self.site.name, queue)
+        self.world.count["delivered"] += 1
+        explicit = not event.transfer.accept_mode
+        if not acquired:
+            self.world.ledger.shown(item)
+            if explicit:
+                tenure.shown[event.id] = item
+        else:
+            self.world.ledger.received(tenure, item, redelivered, self.world.now, destination)
+            if explicit:
+                tenure.held[event.id] = item
+            else:
+                item.holder, item.gone = None, "maybe"
+        if explicit:
+            tenure.costs[event.id] = destination, octets
+        else:
+            allowance.complete(octets)
+
+    def settle(self, tenure: Tenure, id: int) -> None:
+        """The client settles a transfer: it is complete, and moves its window."""
+        cost = tenure.costs.pop(id, None)
+        if cost is not None and cost[0] in tenure.allowances:
+            tenure.allowances[cost[0]].complete(cost[1])
+
+    def _completed(self, tenure: Tenure, ids: RangeSet) -> None:
+        for id in pick(ids, tenure.publishing):
+            item = tenure.publishing.pop(id)
+            if item.publish is None:
+                item.born = "yes"
+        for id in pick(ids, tenure.accepting):
+            for item in tenure.accepting.pop(id):
+                item.gone, item.holder = "yes", None
+        for id in pick(ids, tenure.deciding):
+            self.world.count["committed"] += 1
+            tenure.deciding.pop(id).committed()
+        for allowance in tenure.allowances.values():
+            for id in pick(ids, allowance.ending):
+                allowance.ended(id)
+        for id in pick(ids, tenure.syncs):
+            del tenure.syncs[id]
+            for name, waiting in (("publish", tenure.publishing), ("accept", tenure.accepting), ("commit", tenure.deciding)):
+                early = [each for each in waiting if serial_lt(each, id)]
+                demand(not early, LEGALITY, f"{self.site.name} completes a sync of {self.name} before its {name} {early}")
+
+    def _acquired(self, tenure: Tenure, id: int, ids: RangeSet | None) -> None:
+        asked = tenure.acquiring.pop(id, [])
+        mine = ids or RangeSet()
+        for each in asked:
+            item = tenure.shown.get(each)
+            if item is not None and each in mine:
+                del tenure.shown[each]
+                tenure.held[each] = item
+                self.world.ledger.received(tenure, item, True, self.world.now, None)
+
+    def _answered(self, tenure: Tenure, event: BranchAnswered) -> None:
+        asked = tenure.asked.pop(event.id, None)
+        if asked is None:
+            return
+        verb, branch = asked
+        group, status = branch.group, event.status
+        if verb == "rollback":
+            if status is None:
+                _in_doubt(branch)
+            return
+        if status is None:
+            return  # it is over: `over` sees to it
+        if status is XaStatus.XA_OK:
+            if verb == "prepare":
+                group.promised.add(self.site.name)
+            elif verb == "commit":
+                self.world.count["committed"] += 1
+                group.committed()
+            return
+        tenure.late = True
+        late = group.due is not None and self.world.now >= group.due
+        demand(
+            late and status is XaStatus.XA_RBTIMEOUT,
+            ATOMICITY,
+            f"{self.site.name} answers {verb} of {group.name} with {status.name}",
+        )
+        demand(
+            self.site.name not in group.promised, ATOMICITY, f"{self.site.name} gives up {group.name}, which it had prepared"
+        )
+        group.rolled_back()
+        if tenure.branch is branch:
+            tenure.branch = None
+
+    def over(self, tenure: Tenure) -> None:
+        """The session is over: what was not answered is unknown, what it held is on its queues again."""
+        if tenure.over:
+            return
+        tenure.over = True
+        for group in tenure.deciding.values():
+            group.lost()
+        if tenure.group is not None:
+            tenure.group.lost()
+        for verb, branch in tenure.asked.values():
+            if verb == "rollback":
+                _in_doubt(branch)
+        branches = [branch for _, branch in tenure.asked.values()]
+        if tenure.branch is not None:
+            branches.append(tenure.branch)
+        if not self.tolerant:  # else a manager decides
+            for branch in branches:
+                if branch.stage == "prepared" and branch.group.outcome == "open":
+                    branch.group.outcome = "asked"  # the broker may have prepared it: then it stays until somebody decides
+                branch.group.lost()
+        self.world.ledger.left([item for item in tenure.held.values() if item.holder is tenure])
+        self.world.ledger.left([i for items in tenure.accepting.values() for i in items if i.holder is tenure])
+        tenure.held.clear()
+
+    # --- at rest --------------------------------------------------------------------------------------------------------------
+
+    def check_rest(self) -> None:
+        """Nothing that it said is unanswered where nobody has anything more to say."""
+        demand(self.ready, DEADLOCK, f"{self.name} does not come to {self.site.name}, although nothing is in its way")
+        tenure = self.tenure
+        assert tenure is not None
+        doubt = tenure.session.in_doubt
+        demand(not doubt, DEADLOCK, f"{self.site.name} never completes the commands {doubt} of {self.name}")
+        for destination, allowance in tenure.allowances.items():
+            queue, acquired = tenure.queues[destination]
+            subscription = tenure.session._subscriptions.get(destination)
+            if subscription is not None and not subscription.cancelled and acquired and allowance.left:
+                waiting = [
+                    item.words
+                    for item in self.world.ledger.items.values()
+                    if item.queue == queue and item.site == self.site.name
+                    and item.certain and item.holder is None and item.accept is None
+                ]  # fmt: skip
+                demand(
+                    not waiting, DEADLOCK,
+                    f"{self.name} has credit for {allowance.left} messages of {queue}, and is not sent {', '.join(waiting)}",
+                )  # fmt: skip
+
+    def due(self) -> float:
+        """Until when a branch that begins now cannot have timed out."""
+        return self.world.now + DRIFT * PATIENCE
+
+
+def _in_doubt(branch: Branch) -> None:
+    """Nobody knows whether its rollback arrived: until somebody decides, the broker may keep what was accepted in it."""
+    for item in branch.group.accepts:
+        item.brittle = True

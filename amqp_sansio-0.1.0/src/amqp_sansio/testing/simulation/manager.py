@@ -1,0 +1,275 @@
+"""A transaction manager with a disk of its own: it moves messages from one broker to another, each in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase, presumed_aborts
+from amqp_sansio.engine.xid import xid
+from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, TransactionOutcome
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.testing.simulation.allowance import Allowance
+from amqp_sansio.testing.simulation.doings import begin, take
+from amqp_sansio.testing.simulation.fault import ATOMICITY, demand
+from amqp_sansio.testing.simulation.item import Group
+from amqp_sansio.testing.simulation.line import Line
+
+if TYPE_CHECKING:
+    from amqp_sansio.testing.simulation.world import World
+
+FORMAT: Final = 7
+"""By which the manager knows its own branches."""
+QUEUE: Final = "red"
+
+E = TypeVar("E")
+Waiting: TypeAlias = Generator[None, None, E]
+"""Something that takes time: each yield is a moment in which others act."""
+
+
+class LostError(Exception):
+    """The session with a broker is over: whatever was asked has no answer."""
+
+
+class Manager:
+    """It takes from the first broker and gives to the second.  What it does is one long generator, which can be killed."""
+
+    def __init__(self, world: World, lines: tuple[Line, Line]) -> None:
+        self.world: Final = world
+        self.lines: Final = {line.site.name: line for line in lines}
+        self.origin, self.target = lines
+        self.decisions: Final[dict[bytes, tuple[tuple[str, int, bytes, bytes], ...]]] = {}
+        """On its disk, by global id."""
+        self.groups: Final[dict[bytes, Group]] = {}
+        self.life = 0
+        self.closing = False
+        self.transfers = 0
+        self._course: Waiting[None] | None = None
+        for line in lines:
+            line.tolerant = True
+
+    # --- how it lives -------------------------------------------------------------------------------------------------------
+
+    def advance(self) -> bool:
+        """Goes on as far as it can; False when it has come to its end."""
+        if self._course is None:
+            self.life += 1
+            for line in self.lines.values():
+                line.heard = []
+            self._course = self._live()
+            self.world.tell(f"the manager begins, life {self.life}")
+        try:
+            next(self._course)
+        except StopIteration:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """It forgets all that is not on its disk, and its sockets are closed."""
+        if self._course is None:
+            return
+        self.world.tell("the manager is killed")
+        self._course.close()
+        self._course = None
+        for line in self.lines.values():
+            line.drop()
+            if line.tenure is not None:
+                line.over(line.tenure)
+        for whole, group in self.groups.items():
+            if whole not in self.decisions and group.outcome in ("open", "asked"):
+                group.rolled_back()  # nobody remembers it
+
+    def _live(self) -> Waiting[None]:
+        yield from self._recover()
+        while not self.closing:
+            yield from self._transfer()
+        yield from self._recover()  # what an earlier life had said may have come to a broker only later
+
+    # --- waiting --------------------------------------------------------------------------------------------------------------
+
+    def _open(self, line: Line) -> Waiting[Session]:
+        """A session that lives: the one that there is, or a new one."""
+        while not line.ready:
+            line.come()
+            yield
+        assert line.tenure is not None
+        return line.tenure.session
+
+    def _wait(self, line: Line, name: bytes, kind: type[E], which: Callable[[E], bool]) -> Waiting[E]:
+        """Until such an event came on that session; LostError when it ended before."""
+        while True:
+            heard = line.heard or []
+            for at, event in enumerate(heard):
+                if isinstance(event, kind) and getattr(event, "session", name) == name and which(event):
+                    del heard[at]
+                    return event
+            tenure = line.tenure
+            if tenure is None or tenure.over or tenure.session.name != name:
+                raise LostError
+            yield
+
+    def _status(self, line: Line, session: Session, id: int) -> Waiting[XaStatus | None]:
+        answered = yield from self._wait(line, session.name, BranchAnswered, lambda event: event.id == id)
+        return answered.status
+
+    # --- its work -------------------------------------------------------------------------------------------------------------
+
+    def _transfer(self) -> Waiting[None]:
+        """One message from the one broker to the other."""
+        self.transfers += 1
+        whole = f"transfer {self.life}.{self.transfers}".encode()
+        branches = {name: xid(FORMAT, whole, name.encode()) for name in self.lines}
+        group = self.groups[whole] = self.world.ledger.group(whole.decode())
+        try:
+            if not (yield from self._work(group, branches)):
+                group.rolled_back()
+                return
+            machine = TwoPhase(branches)
+        except LostError:
+            machine = TwoPhase.abandon(branches)
+        yield from self._carry_out(machine, whole)
+        self.world.tell(f"the manager is done with {group.name}: {group.outcome}")
+
+    def _work(self, group: Group, branches: dict[str, Xid]) -> Waiting[bool]:
+        """Takes a message in one branch and publishes it in the other; False when there is none and nobody waits for more."""
+        line = self.origin
+        taken = yield from self._take(line)
+        if taken is None:
+            return False
+        assert line.tenure is not None
+        tenure = line.tenure
+        session = tenure.session
+        group.due = line.due()
+        branch = begin(self.world, line, tenure, branches[line.site.name], group)
+        started = next(reversed(tenure.asked))
+        yield from self._well(line, session, started)
+        item = tenure.held.pop(taken)
+        line.settle(tenure, taken)
+        take(tenure, session.accept(taken), [item], group)
+        self.world.tell(f"the manager accepts {item.words} in {group.name}")
+        yield
+        branch.stage = "ended"
+        if session.state != "attached":
+            raise LostError
+        yield from self._well(line, session, session.dtx.end(branch.xid))
+
+        line = self.target
+        session = yield from self._open(line)
+        assert line.tenure is not None
+        tenure = line.tenure
+        branch = begin(self.world, line, tenure, branches[line.site.name], group)
+        yield from self._well(line, session, next(reversed(tenure.asked)))
+        made = self.world.ledger.publish(line.site.name, QUEUE, item.priority, tenure.name, True, group, False, 0)
+        tenure.publishing[
+            session.publish("", body=made.body, routing_key=QUEUE, priority=made.priority, delivery_mode=2)
+        ] = made  # fmt: skip
+        self.world.tell(f"the manager publishes it to {line.site.name} as {made.words} in {group.name}")
+        yield
+        branch.stage = "ended"
+        if session.state != "attached":
+            raise LostError
+        yield from self._well(line, session, session.dtx.end(branch.xid))
+        return True
+
+    def _well(self, line: Line, session: Session, id: int) -> Waiting[None]:
+        """LostError unless that is answered with XA_OK."""
+        status = yield from self._status(line, session, id)
+        if status is not XaStatus.XA_OK or session.state != "attached":
+            raise LostError
+
+    def _take(self, line: Line) -> Waiting[int | None]:
+        """The id of a transfer that it holds; None when it closes before there is one."""
+        while True:
+            session = yield from self._open(line)
+            tenure = line.tenure
+            assert tenure is not None
+            held = [id for id, item in tenure.held.items() if item.holder is tenure]
+            if self.closing:
+                return None
+            if held:
+                return held[0]
+            if QUEUE not in tenure.allowances:
+                session.subscribe(QUEUE, QUEUE).set_mode(0)
+                tenure.queues[QUEUE] = QUEUE, True
+                tenure.allowances[QUEUE] = Allowance(QUEUE, False)
+            if not tenure.allowances[QUEUE].left:
+                session._subscriptions[QUEUE].grant(1)
+                tenure.allowances[QUEUE].grant(1)
+            yield
+
+    def _carry_out(self, machine: TwoPhase, whole: bytes) -> Waiting[None]:
+        """Does what the machine asks for, until it is finished."""
+        group = self.groups.get(whole)
+        while not machine.finished:
+            if group is not None and machine.outcome is TransactionOutcome.ROLLED_BACK:
+                group.rolled_back()
+            asked: dict[str, bytes] = {}
+            for action in machine.take():
+                match action:
+                    case Decide(decision=decision):
+                        yield  # it may die before it has decided,
+                        self.decisions[whole] = decision.plain
+                        if group is not None:
+                            group.outcome, group.decided = "asked", True
+                        self.world.tell(f"the manager decides to commit {whole.decode()}")
+                        yield  # or before it knows that it has
+                        machine.durable()
+                    case Ask(participant=name, command=command):
+                        line = self.lines[name]
+                        session = yield from self._open(line)
+                        if session.state == "attached":
+                            session.send(command, sync=True)
+                            asked[name] = session.name
+                            self.world.tell(f"the manager says {command.VERB} to {name}")
+                        else:
+                            machine.lost(name)
+            for name in machine.awaited:
+                yield from self._listen(machine, name, asked.get(name, b""), group)
+        demand(not machine.heuristics, ATOMICITY, f"{whole.decode()}: brokers decided by themselves: {machine.heuristics}")
+        if group is not None:
+            if machine.outcome is TransactionOutcome.COMMITTED:
+                group.decided = False
+                if group.outcome == "open":
+                    group.outcome = "asked"
+                group.committed()
+                self.world.count["moved"] += 1
+            else:
+                group.rolled_back()
+        self.decisions.pop(whole, None)
+
+    def _listen(self, machine: TwoPhase, name: str, session: bytes, group: Group | None) -> Waiting[None]:
+        """Until the machine has heard the answer of one broker."""
+        while name in machine.awaited:
+            try:
+                event: Event = yield from self._wait(
+                    self.lines[name], session, BranchAnswered | BranchesRecovered, lambda event: True  # type: ignore[arg-type]
+                )  # fmt: skip
+            except LostError:
+                if name in machine.awaited:
+                    machine.lost(name)
+            else:
+                prepared = isinstance(event, BranchAnswered) and event.verb == "dtx.prepare"
+                if machine.hear(name, event) and group is not None and prepared and machine.states[name] == "prepared":
+                    group.promised.add(name)
+
+    # --- after its death ------------------------------------------------------------------------------------------------------
+
+    def _recover(self) -> Waiting[None]:
+        """Decisions that are stored are carried out, the rest is rolled back."""
+        for whole, plain in list(self.decisions.items()):
+            yield from self._carry_out(TwoPhase.recover(Decision.of(plain)), whole)
+        found: dict[str, tuple[Xid, ...]] = {}
+        for name, line in self.lines.items():
+            while name not in found:
+                session = yield from self._open(line)
+                session.dtx.recover()
+                try:
+                    event = yield from self._wait(line, session.name, BranchesRecovered, lambda event: True)
+                except LostError:
+                    continue
+                if event.xids is not None:
+                    found[name] = event.xids
+        for machine in presumed_aborts(found, [], lambda each: each.format_ == FORMAT):
+            yield from self._carry_out(machine, b"")

@@ -1,0 +1,56 @@
+"""What came of a simulation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from amqp_sansio.testing.simulation.plan import Plan
+
+COUNTED: Final = (
+    "published", "delivered", "committed", "branches", "moved", "connections", "resumed", "cuts", "crashes", "stalls", "octets",
+)  # fmt: skip
+
+
+@attrs.frozen
+class Failure:
+    """An invariant that did not hold.  `rule` is one of `fault.RULES`; `at` the number of the step, from 1; 0 in the end, when
+    the network had healed."""
+
+    rule: str
+    text: str
+    at: int
+
+
+@attrs.frozen
+class Outcome:
+    """A simulation that is over.
+
+    `counts`: messages published and delivered, transactions committed, branches, messages moved between brokers by the manager,
+    connections, sessions resumed, cuts, crashes of brokers, stalls, octets.  `digest` is a checksum of all octets that anybody
+    said: equal seeds, equal digests.  `story`: what happened, line by line; empty unless it was asked for.
+    """
+
+    plan: Plan
+    failure: Failure | None
+    counts: dict[str, int]
+    digest: int
+    story: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every invariant held."""
+        return self.failure is None
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        count = self.counts
+        many = {
+            "messages": count["published"], "delivered": count["delivered"], "transactions": count["committed"],
+            "moved": count["moved"], "resumed": count["resumed"], "cuts": count["cuts"], "crashes": count["crashes"],
+        }  # fmt: skip
+        words = ", ".join([f"{value} {name}" for name, value in many.items()])
+        found = "good" if self.failure is None else f"FAILED: {self.failure.rule}"
+        return f"seed {self.plan.seed}: {words}: {found}"

@@ -1,0 +1,81 @@
+"""Makes a failure small: removes steps from the plan and makes numbers 0, as long as the same invariant breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from amqp_sansio.testing.simulation.outcome import Outcome
+from amqp_sansio.testing.simulation.plan import Plan, Step
+
+MOST_RUNS: Final = 2000
+"""How often a plan is tried at most."""
+
+
+class Shrinking:
+    """The search for the shortest plan that fails as `outcome` does; `run` runs one."""
+
+    def __init__(self, outcome: Outcome, run: Callable[[Plan], Outcome], most: int = MOST_RUNS) -> None:
+        self.best: Outcome = outcome
+        self.runs = 0
+        self._run: Final = run
+        self._most: Final = most
+
+    def shrink(self) -> Outcome:
+        """The smallest failure that was found; the outcome itself when it did not fail."""
+        failure = self.best.failure
+        if failure is None:
+            return self.best
+        if failure.at:
+            self._try(self.best.plan.steps[: failure.at])
+        before = -1
+        while before != self._size and self.runs < self._most:
+            before = self._size
+            self._remove()
+            self._zero()
+        return self.best
+
+    @property
+    def _size(self) -> int:
+        """Steps count most, numbers that are not 0 a little."""
+        return sum([4 + bool(step.a) + bool(step.b) + bool(step.c) for step in self.best.plan.steps])
+
+    def _try(self, steps: tuple[Step, ...]) -> bool:
+        """Whether these steps fail in the same way: then they are the best."""
+        if self.runs >= self._most or steps == self.best.plan.steps:
+            return False
+        self.runs += 1
+        outcome = self._run(self.best.plan.only(steps))
+        failure, known = outcome.failure, self.best.failure
+        if failure is None or known is None or failure.rule != known.rule:
+            return False
+        if failure.at:  # what comes behind the failure has no part in it
+            outcome = Outcome(
+                outcome.plan.only(outcome.plan.steps[: failure.at]), failure, outcome.counts, outcome.digest, outcome.story
+            )  # fmt: skip
+        self.best = outcome
+        return True
+
+    def _remove(self) -> None:
+        """Parts of the steps, first large ones, from the end to the beginning."""
+        size = max(1, len(self.best.plan.steps) // 2)
+        while size:
+            end = len(self.best.plan.steps)
+            while end > 0:
+                steps = self.best.plan.steps
+                start = max(0, end - size)
+                self._try(steps[:start] + steps[end:])
+                end = min(start, len(self.best.plan.steps))
+            size //= 2
+
+    def _zero(self) -> None:
+        """Numbers."""
+        at = 0
+        while at < len(self.best.plan.steps):
+            for field in range(2, 5):
+                steps = self.best.plan.steps
+                if at < len(steps) and steps[at][field]:
+                    verb, who, *numbers = steps[at]
+                    numbers[field - 2] = 0
+                    self._try((*steps[:at], Step(verb, who, *numbers), *steps[at + 1 :]))
+            at += 1

@@ -1,0 +1,135 @@
+"""A broker with its disk and its clock: it can crash, and goes on with what the disk has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.encoding import decode_entry, encode_entry
+from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
+from amqp_sansio.errors import RestoreError
+from amqp_sansio.testing.simulation.served import Maker, Served, ServedPeer
+from amqp_sansio.testing.simulation.wire import Wire
+
+PATIENCE: Final = 120
+"""Seconds that a branch has until it is prepared."""
+CONFIG: Final = BrokerConfig(journal=True, branch_timeout=PATIENCE, most_branch_timeout=PATIENCE, epoch=0.0)
+
+
+class Site:
+    """One broker.
+
+    Its journal comes to the disk in three moments: entries are taken, they are written and synced, the broker learns it.  A
+    crash may come between any two of them; what was not synced is lost, and of the first entry that was not, a part may stand
+    on the disk.
+    """
+
+    def __init__(self, name: str, number: int, rate: float, maker: Maker) -> None:
+        self.name: Final = name
+        self.number: Final = number
+        self.rate: Final = rate
+        self._maker: Final = maker
+        self.stored: list[tuple[int, bytes]] = []
+        """On the disk, by number: entries."""
+        self.kept: tuple[int, bytes] | None = None
+        """On the disk: a snapshot, and the number up to which entries are in it."""
+        self.taken: list[tuple[int, bytes]] = []
+        """In memory: entries that are not on the disk yet."""
+        self.fresh: tuple[int, bytes] | None = None
+        """In memory: a snapshot that is not on the disk yet."""
+        self.synced = 0
+        """The number up to which everything is on the disk."""
+        self.told = 0
+        """The number up to which the broker knows that."""
+        self.crashes = 0
+        self.wires: Final[dict[ServedPeer, Wire]] = {}
+        self.broker: Served = maker(CONFIG, None, ())
+
+    def now(self, now: float) -> float:
+        """What its clock shows."""
+        return now * self.rate
+
+    def tick(self, now: float) -> None:
+        """Time passes."""
+        self.broker.tick(self.now(now))
+
+    def turn(self, now: float) -> list[tuple[Wire, bytes]]:
+        """The broker ticks and does all that it can, and what it has to say begins to fly: to whom, and what."""
+        self.tick(now)
+        for _ in self.broker.events():
+            pass
+        said: list[tuple[Wire, bytes]] = []
+        for peer in self.broker.ready():
+            octets = peer.data_to_send()
+            wire = self.wires.get(peer)
+            if wire is None:
+                continue
+            if octets:
+                wire.down.put(octets)
+                said.append((wire, octets))
+            if peer.finished:
+                wire.close_from_broker()
+                del self.wires[peer]
+        return said
+
+    # --- the disk -----------------------------------------------------------------------------------------------------------
+
+    def gather(self) -> None:
+        """Takes the entries that there are."""
+        self.taken += [(entry.number, encode_entry(entry)) for entry in self.broker.journal()]
+
+    def snap(self) -> None:
+        """Makes a snapshot, which comes to the disk with the next sync."""
+        self.gather()
+        snapshot = self.broker.snapshot()
+        number = snapshot["journal"]
+        assert isinstance(number, int)
+        self.fresh = number, encode_snapshot(snapshot)
+
+    def sync(self, most: int | None = None) -> bool:
+        """Up to `most` entries come to the disk, or else all and the snapshot with them; whether there was anything."""
+        self.gather()
+        happened = bool(self.taken) or self.fresh is not None
+        part = self.taken[:most]
+        del self.taken[: len(part)]
+        self.stored += part
+        if part:
+            self.synced = part[-1][0]
+        if most is None and self.fresh is not None:
+            number = self.fresh[0]
+            self.kept, self.fresh = self.fresh, None
+            self.stored = [(n, octets) for n, octets in self.stored if n > number]
+        return happened
+
+    def tell(self) -> bool:
+        """The broker hears what is on the disk; whether that was news."""
+        if self.told >= self.synced:
+            return False
+        self.told = self.synced
+        self.broker.journalled(self.told)
+        return True
+
+    def crash(self, torn: bool) -> None:
+        """The broker is gone, with all that is not on the disk, and another goes on with what is.
+
+        `torn`: a part of the first entry that was not synced stands there, too.
+        """
+        self.crashes += 1
+        disk = [octets for _, octets in self.stored]
+        if torn and self.taken:
+            octets = self.taken[0][1]
+            disk.append(octets[: len(octets) // 2])
+        entries = []
+        for octets in disk:
+            try:
+                entries.append(decode_entry(octets))
+            except RestoreError:
+                break
+        self.taken.clear()
+        self.fresh = None
+        for wire in self.wires.values():
+            wire.cut()
+            wire.up.heard = True
+        self.wires.clear()
+        self.broker = self._maker(CONFIG, None if self.kept is None else decode_snapshot(self.kept[1]), entries)
+        self.told = self.synced = max(entries[-1].number if entries else 0, 0 if self.kept is None else self.kept[0])

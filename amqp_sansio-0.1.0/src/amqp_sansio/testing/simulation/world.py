@@ -1,0 +1,325 @@
+"""All of it together: brokers, clients, a manager, the network between them, and time.  One plan decides everything."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.errors import ConnectionClosedError, NoCredit, SessionDetachedError
+from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.testing.simulation.doings import ABLE, DOINGS
+from amqp_sansio.testing.simulation.ending import Ending
+from amqp_sansio.testing.simulation.fault import RAISED, Fault
+from amqp_sansio.testing.simulation.ledger import Ledger
+from amqp_sansio.testing.simulation.line import Line
+from amqp_sansio.testing.simulation.manager import Manager
+from amqp_sansio.testing.simulation.outcome import COUNTED, Failure, Outcome
+from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
+from amqp_sansio.testing.simulation.served import Maker, model_broker
+from amqp_sansio.testing.simulation.site import Site
+from amqp_sansio.testing.simulation.story import Story
+
+NAMES: Final = ("east", "west")
+SECONDS: Final = (0.1, 1.0, 1.0, 5.0, 20.0, 60.0)
+"""How long a tick may take."""
+_CHUNKS: Final = (1, 7, 64, 613, 4096, 1 << 20, 1 << 20)
+_WHOLE: Final = 1 << 20
+
+
+class World:
+    """A simulation that runs.  `client` and `maker` make the clients' connections and the brokers."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        maker: Maker = model_broker,
+        client: Callable[[ClientConfig], ClientConnection] = ClientConnection,
+        tell: bool = False,
+    ) -> None:
+        self.plan: Final = plan
+        self.client: Final = client
+        self.now = 1.0
+        """Seconds, by a clock that is right."""
+        self.at = 0
+        self.ledger: Final = Ledger()
+        self.story: Final = Story(tell)
+        self.count: Final[dict[str, int]] = dict.fromkeys(COUNTED, 0)
+        self.digest = 0
+        self.sites: Final = [Site(NAMES[number], number, rate, maker) for number, rate in enumerate(plan.rates)]
+        self.lines: Final = [
+            Line(self, f"client {number + 1}", self.sites[persona.site % len(self.sites)], persona)
+            for number, persona in enumerate(plan.personas)
+        ]
+        self.every_client: Final = list(self.lines)
+        """The clients of the plan."""
+        self.xids: Final[dict[str, Xid]] = {}
+        """By name of the transaction, branches of clients that decide alone."""
+        self.manager: Manager | None = None
+        if len(self.sites) > 1:
+            both = [
+                Line(self, f"the manager, {site.name},", site, Persona("manager", site.number, 0, 1.0)) for site in self.sites
+            ]
+            self.manager = Manager(self, (both[0], both[1]))
+
+    def run(self) -> Outcome:
+        """From the first step to the end, or to the first invariant that does not hold."""
+        failure: Failure | None = None
+        try:
+            ending = Ending(self)
+            ending.begin()
+            for at, step in enumerate(self.plan.steps, 1):
+                self.at = at
+                self.story.step(at)
+                self.step(step)
+            self.at = 0
+            self.story.step(0)
+            ending.run()
+        except Fault as fault:
+            failure = Failure(fault.rule, fault.text, self.at)
+        except Exception as error:
+            failure = Failure(RAISED, _where(error), self.at)
+        if failure is not None:
+            self.tell(f"{failure.rule}: {failure.text}")
+        return Outcome(self.plan, failure, dict(self.count), self.digest, tuple(self.story.lines))
+
+    def tell(self, text: str) -> None:
+        """Somebody did something."""
+        if self.story.wanted:
+            self.story.tell(text)
+
+    # --- steps ----------------------------------------------------------------------------------------------------------------
+
+    def step(self, step: Step) -> None:
+        """One step of the plan, and what everybody says because of it."""
+        does, may = DOINGS.get(step.verb), ABLE.get(step.verb)
+        able = self.lines
+        if may is not None:  # who has something to do it with comes first
+            able = [line for line in able if line.tenure is not None and line.ready and may(line.tenure)] or able
+        line = able[step.who % len(able)]
+        if does is None:
+            OWN[step.verb](self, line, step)
+        elif line.ready:
+            assert line.tenure is not None
+            with suppress(ConnectionClosedError, SessionDetachedError, NoCredit):  # it lost a race with the other side
+                does(self, line, line.tenure, step)
+        else:
+            self.approach(line)
+        self.flow()
+
+    def approach(self, line: Line) -> None:
+        """A client that is not ready comes nearer to it."""
+        line.come()
+        self.flow()
+        self.arrive(line, 8, _WHOLE)
+
+    def flow(self) -> bool:
+        """What anybody has to say begins to fly; whether there was anything."""
+        happened = False
+        for line in self.every:
+            wire = line.wire
+            if wire is not None:
+                octets = wire.say()
+                if octets:
+                    happened = True
+                    self._said(octets)
+                    if self.story.wanted:
+                        self.story.said(wire, line.name, line.site.name, "up", octets)
+        for site in self.sites:
+            for wire, octets in site.turn(self.now):
+                happened = True
+                self._said(octets)
+                if self.story.wanted:
+                    name = next((line.name for line in self.every if line.wire is wire), "somebody who left")
+                    self.story.said(wire, site.name, name, "down", octets)
+        for line in self.every:
+            if line.wire is not None and line.wire.harmed:
+                line.harm()
+        return happened
+
+    @property
+    def every(self) -> list[Line]:
+        """The clients' lines, and the manager's."""
+        return self.lines if self.manager is None else [*self.lines, *self.manager.lines.values()]
+
+    def _said(self, octets: bytes) -> None:
+        self.count["octets"] += len(octets)
+        self.digest = zlib.crc32(octets, self.digest)
+
+    def arrive(self, line: Line, pieces: int, most: int) -> bool:
+        """Up to so many pieces of up to `most` octets arrive on a line, in each direction; whether anything did."""
+        happened = False
+        for _ in range(pieces):
+            wire = line.wire
+            if wire is None:
+                break
+            moved = wire.arrive_up(most, self.at or _WHOLE)
+            if moved:
+                self.flow()
+            if wire.arrive_down(most, self.at or _WHOLE):
+                moved = True
+                line.hear_all()
+            if not moved:
+                break
+            happened = True
+            self.flow()
+        return happened
+
+    def breathe(self) -> bool:
+        """Everything that flies arrives; whether there was anything."""
+        happened = self.flow()
+        for line in self.every:
+            happened |= self.arrive(line, 64, _WHOLE)
+        for site in self.sites:
+            # A wire that its client has given up still carries its end.
+            for wire in [wire for wire in site.wires.values() if wire.up.due]:
+                if wire.arrive_up(_WHOLE, self.at or _WHOLE):
+                    happened = True
+                    self.flow()
+        return happened
+
+    def crash(self, site: Site, torn: bool) -> None:
+        """A broker crashes and goes on with what is on its disk."""
+        site.gather()
+        lost = len(site.taken)
+        self.tell(
+            f"{site.name} crashes and is restored; {lost} entries were not on its disk{', one torn' if torn and lost else ''}"
+        )
+        self._begin_anew(site, torn)
+
+    def restart(self, site: Site) -> None:
+        """A broker is stopped in good order, with nobody connected and everything on its disk, and started again."""
+        self.tell(f"{site.name} is stopped and started again")
+        for wire in list(site.wires.values()):
+            wire.cut()
+            wire.arrive_up(_WHOLE, self.at or _WHOLE)
+        site.turn(self.now)
+        site.snap()
+        site.sync()
+        self._begin_anew(site, False)
+
+    def _begin_anew(self, site: Site, torn: bool) -> None:
+        self.count["crashes"] += 1
+        for line in self.every:
+            if line.site is site and line.tenure is not None:
+                line.tenure.crashed = True
+        self.ledger.crashed(site.name, self.now)
+        site.crash(torn)
+        site.tick(self.now)
+
+    def tick(self, seconds: float) -> None:
+        """Time passes, for everybody at their own speed."""
+        self.now += seconds
+        for site in self.sites:
+            site.tick(self.now)
+        for line in self.every:
+            line.tick()
+        self.flow()
+
+
+def _where(error: Exception) -> str:
+    """What was raised, and the innermost place."""
+    frame = error.__traceback__
+    place = ""
+    while frame is not None:
+        code = frame.tb_frame.f_code
+        place = f"{code.co_filename.rpartition('amqp_sansio/')[2].rpartition('/tests/')[2]}:{code.co_name}"
+        frame = frame.tb_next
+    return f"{type(error).__name__}: {error} ({place})"
+
+
+# --- verbs of the network, of time and of brokers --------------------------------------------------------------------------
+
+
+def _arrive(world: World, line: Line, step: Step) -> None:
+    if world.arrive(line, 1 + step.a % 8, _CHUNKS[step.b % len(_CHUNKS)]):
+        world.tell(f"octets arrive between {line.name} and {line.site.name}")
+
+
+def _breathe(world: World, line: Line, step: Step) -> None:
+    world.breathe()
+    world.tell("everything that flies arrives")
+
+
+def _come(world: World, line: Line, step: Step) -> None:
+    if not line.ready:
+        world.approach(line)
+
+
+def _cut(world: World, line: Line, step: Step) -> None:
+    if line.wire is not None and not line.wire.harmed:
+        world.count["cuts"] += 1
+        world.tell(f"the connection of {line.name} is cut")
+        line.wire.cut()
+        line.harm()
+
+
+def _half_close(world: World, line: Line, step: Step) -> None:
+    if line.wire is not None and not line.wire.harmed:
+        world.count["cuts"] += 1
+        world.tell(f"{line.name} closes its half of the connection")
+        line.wire.half_close()
+        line.harm()
+
+
+def _stall(world: World, line: Line, step: Step) -> None:
+    if line.wire is not None:
+        world.count["stalls"] += 1
+        until = world.at + 5 + step.b % 40
+        for pipe in (line.wire.up, line.wire.down)[step.a % 3 % 2 : 1 + (step.a % 3 > 0)]:
+            pipe.until = until
+        world.tell(f"the connection of {line.name} stalls until step {until}")
+
+
+def _tick(world: World, line: Line, step: Step) -> None:
+    seconds = SECONDS[step.a % len(SECONDS)]
+    world.tell(f"{seconds} s pass")
+    world.tick(seconds)
+
+
+def _store(world: World, line: Line, step: Step) -> None:
+    site = line.site
+    if site.sync(None if step.a % 3 else 1 + step.b % 4):
+        world.tell(f"entries up to {site.synced} are on the disk of {site.name}")
+    if step.c % 4:
+        site.tell()
+
+
+def _snapshot(world: World, line: Line, step: Step) -> None:
+    world.tell(f"{line.site.name} makes a snapshot")
+    line.site.snap()
+
+
+def _crash(world: World, line: Line, step: Step) -> None:
+    if step.a % 2:
+        line.site.gather()
+        line.site.sync(1 + step.b % 4)
+    world.crash(line.site, bool(step.c % 2))
+
+
+def _restart(world: World, line: Line, step: Step) -> None:
+    world.restart(line.site)
+
+
+def _manage(world: World, line: Line, step: Step) -> None:
+    if world.manager is not None:
+        for each in world.manager.lines.values():
+            world.arrive(each, 1 + step.a % 4, _WHOLE)
+        for _ in range(1 + step.b % 3):
+            world.manager.advance()
+            world.flow()
+
+
+def _kill(world: World, line: Line, step: Step) -> None:
+    if world.manager is not None:
+        world.manager.kill()
+
+
+OWN: Final[dict[str, Callable[[World, Line, Step], None]]] = {
+    "arrive": _arrive, "breathe": _breathe, "come": _come, "cut": _cut, "half-close": _half_close, "stall": _stall,
+    "tick": _tick, "store": _store, "snapshot": _snapshot, "crash": _crash, "manage": _manage, "kill": _kill,
+    "restart": _restart,
+}  # fmt: skip

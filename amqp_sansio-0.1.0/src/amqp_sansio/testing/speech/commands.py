@@ -1,0 +1,339 @@
+"""The voices of the classes whose words are commands: execution, message, tx, dtx, exchange and queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from amqp_sansio.grammar import branch, demarcation
+from amqp_sansio.grammar import tx as tx_grammar
+from amqp_sansio.grammar.automaton import Word
+from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.demarcation import Demarcation, XidKey
+from amqp_sansio.spec import dtx, exchange, message, queue, tx
+from amqp_sansio.spec import session as s
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.dtx import XaResult, Xid
+from amqp_sansio.spec.execution import Exception_, Result, Sync
+from amqp_sansio.spec.message import Acquired, DeliveryProperties
+from amqp_sansio.testing.speech.step import Step
+from amqp_sansio.testing.speech.voice import NONE, Setting, Voice
+
+BODY: Final = b"a message"
+RIVAL: Final = "rival"
+"""The destination of a second consumer of the queue, which takes messages before another can acquire them."""
+
+
+class ExecutionVoice(Voice):
+    """Class execution, as the client says it."""
+
+    def say(self, word: Word) -> list[Step]:
+        said = {
+            "client:execution.sync": Sync(),
+            "client:command": queue.Query(self.q),
+            "client:execution.exception": Exception_(541, description="the client gives up"),
+        }[word]
+        return [self.step("client", said, word, sync=isinstance(said, Sync))]
+
+
+class Client(Voice):
+    """A voice of the client alone that declares a queue first."""
+
+    def prepare(self) -> list[Step]:
+        return [self.queue()]
+
+    def publish(self, word: Word = "") -> Step:
+        """A message to that queue."""
+        header = [DeliveryProperties(routing_key=self.q)]
+        return self.step("client", message.Transfer("", 1, 0), word, header=header, body=BODY)
+
+    def deliver(self, word: Word, accept_mode: int, acquire_mode: int) -> Step:
+        """A message from that queue."""
+        header = [DeliveryProperties(exchange="", routing_key=self.q)]
+        return self.step("server", message.Transfer("d", accept_mode, acquire_mode), word, header=header, body=BODY)
+
+
+class TransferVoice(Client):
+    """The life of one transfer; the client is its recipient."""
+
+    accept_mode = 0
+    acquire_mode = 0
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__(setting)
+        self.transfer: int | None = None
+        """Its id."""
+        self._acquiring: list[int] = []
+        self._planned: list[bool] = []
+        self._rival: int | None = None
+        self._rivalled = False
+
+    def prepare(self) -> list[Step]:
+        return [
+            *super().prepare(),
+            self.step("client", message.Subscribe(self.q, "d", self.accept_mode, self.acquire_mode)),
+            self.step("client", message.Flow("d", 0, 1)),
+            self.step("client", message.Flow("d", 1, 0xFFFFFFFF)),
+            self.publish(),
+        ]
+
+    def foresee(self, words: Sequence[Word]) -> None:
+        self._planned = [word == GOT for word in words if word in (GOT, LOST)]
+
+    def ahead(self, word: Word) -> list[Step]:
+        """Another consumer has the message when an acquire is to find it gone, and has given it back when not."""
+        if word != ACQUIRE or not self._planned:
+            return []
+        wanted = self._planned.pop(0)
+        if wanted == (self._rival is None):
+            return []
+        if self._rival is not None:
+            said: list[Command] = [message.Release(RangeSet.of(self._rival))]
+            self._rival = None
+        else:
+            said = [] if self._rivalled else [message.Subscribe(self.q, RIVAL, 0, 0), message.SetFlowMode(RIVAL, 0)]
+            said += [message.Flow(RIVAL, 0, 1), message.Flow(RIVAL, 1, 0xFFFFFFFF)]
+        return [self.step("client", each) for each in said]
+
+    def told(self, step: Step) -> None:
+        if isinstance(step.said, message.Transfer) and step.speaker == "server":
+            if step.said.destination == RIVAL:
+                self._rival = self.halves["server"].next_id
+            elif self.transfer is None:
+                self.transfer = self.halves["server"].next_id
+        if isinstance(step.said, message.Subscribe) and step.said.destination == RIVAL:
+            self._rivalled = True
+        if isinstance(step.said, message.Acquire):
+            self._acquiring.append(self.halves["client"].next_id)
+        super().told(step)
+
+    def say(self, word: Word) -> list[Step]:
+        speaker, _, verb = word.partition(":")
+        ids = NONE if self.transfer is None else RangeSet.of(self.transfer)
+        if speaker == "recipient":
+            recipient = {
+                "message.acquire": message.Acquire(ids),
+                "message.accept": message.Accept(ids),
+                "message.reject": message.Reject(ids, 0, ""),
+                "message.release": message.Release(ids),
+            }
+            return [self.step("client", recipient[verb] if verb in recipient else s.Completed(ids), word)]
+        if verb.startswith("message.transfer"):
+            return [self.deliver(word, self.accept_mode, self.acquire_mode)]
+        asked = next(iter(self.halves["client"].awaited), 0)
+        return [self.step("server", Result(asked, Acquired(ids if verb == "message.acquired" else NONE)), word)]
+
+    def hear(self, step: Step) -> Word | None:
+        said = step.said
+        if isinstance(said, message.Transfer):
+            if said.destination == RIVAL:
+                return None
+            return f"sender:message.transfer {'not-acquired' if said.acquire_mode else 'pre-acquired'}"
+        if isinstance(said, Result) and isinstance(said.value, Acquired) and said.command_id in self._acquiring:
+            return "sender:message.acquired" + ("" if said.value.transfers else " without it")
+        return None
+
+
+class SubscriptionVoice(Client):
+    """One subscription and its credit."""
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__(setting)
+        self._waiting: dict[int, Word] = {}
+
+    def prepare(self) -> list[Step]:
+        return [*super().prepare(), *[self.publish() for _ in range(3)]]
+
+    def told(self, step: Step) -> None:
+        if isinstance(step.said, message.Stop | message.Flush | message.Cancel) and step.speaker == "client":
+            self._waiting[self.halves["client"].next_id] = f"server:{step.verb} completed"
+        if isinstance(step.said, s.Completed) and step.speaker == "server" and step.said.commands:
+            for id in [id for id in self._waiting if id in step.said.commands]:
+                del self._waiting[id]
+        super().told(step)
+
+    def say(self, word: Word) -> list[Step]:
+        if word.startswith("server:") and word.endswith(" completed"):
+            ids = [id for id, wanted in self._waiting.items() if wanted == word]
+            return [self.step("server", s.Completed(RangeSet.of(*ids[:1])), word)]
+        if word.startswith("server:"):
+            return [self.deliver(word, 1, 0)]
+        said: dict[Word, Command] = {
+            "client:message.subscribe": message.Subscribe(self.q, "d", 1, 0),
+            "client:message.flow message": message.Flow("d", 0, 100),
+            "client:message.flow byte": message.Flow("d", 1, 0xFFFFFFFF),
+            "client:message.stop": message.Stop("d"),
+            "client:message.flush": message.Flush("d"),
+            "client:message.set-flow-mode": message.SetFlowMode("d", 0),
+            "client:message.cancel": message.Cancel("d"),
+        }
+        asks = isinstance(said[word], message.Stop | message.Flush | message.Cancel)  # for its completion, which is a word
+        return [self.step("client", said[word], word, sync=asks)]
+
+    def hear(self, step: Step) -> Word | None:
+        if isinstance(step.said, message.Transfer):
+            return "server:message.transfer"
+        if isinstance(step.said, s.Completed) and step.said.commands:
+            for id, word in self._waiting.items():
+                if id in step.said.commands:
+                    return word
+        return None
+
+
+class TxVoice(Client):
+    """Class tx."""
+
+    def commands(self) -> dict[Word, Command]:
+        """What each word says."""
+        return {
+            "client:tx.select": tx.Select(),
+            "client:tx.commit": tx.Commit(),
+            "client:tx.rollback": tx.Rollback(),
+            tx_grammar.SUBSCRIBE: message.Subscribe(self.q, "d", 1, 0),
+            tx_grammar.CANCEL: message.Cancel("d"),
+        }
+
+    def say(self, word: Word) -> list[Step]:
+        return [self.step("client", self.commands()[word], word)]
+
+
+class DtxVoice(TxVoice):
+    """Class dtx: which branch the work of the session belongs to."""
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__(setting)
+        self._book: Final = Demarcation()
+        self._begun = 0
+        self._subscribed = 0
+
+    def told(self, step: Step) -> None:
+        super().told(step)
+        said = step.said
+        if isinstance(said, message.Subscribe):
+            self._subscribed += 1
+        elif isinstance(said, Command) and (verb := self._book.verb(said)) is not None:
+            self._book.said(verb, said, None)
+            self._begun += verb == demarcation.START.partition(":")[2]
+
+    def _xid(self, key: XidKey | None) -> Xid:
+        """The branch; one of its own where there is none."""
+        return self.setting.xid(b"-1") if key is None else Xid(*key)
+
+    def commands(self) -> dict[Word, Command]:
+        active, suspended = self._xid(self._book.associated), self._xid(next(iter(self._book.suspended), None))
+        return super().commands() | {
+            demarcation.SELECT: dtx.Select(),
+            demarcation.START: dtx.Start(self.setting.xid(b"%d" % self._begun)),
+            demarcation.RESUME: dtx.Start(suspended, resume=True),
+            demarcation.END: dtx.End(active),
+            demarcation.SUSPEND: dtx.End(active, suspend=True),
+            demarcation.END_SUSPENDED: dtx.End(suspended),
+            tx_grammar.SUBSCRIBE: message.Subscribe(self.q, f"d{self._subscribed}", 1, 0),
+        }
+
+
+class BranchVoice(Client):
+    """Class dtx: the life of one branch.  With `work`, a message is published in it, so that prepare has something to keep."""
+
+    work = True
+
+    @property
+    def xid(self) -> Xid:
+        """The branch."""
+        return self.setting.xid(b"b")
+
+    def foresee(self, words: Sequence[Word]) -> None:
+        self.work = "session:prepare(read-only)" not in words
+
+    def prepare(self) -> list[Step]:
+        return [*super().prepare(), self.step("client", dtx.Select())]
+
+    def say(self, word: Word) -> list[Step]:
+        said: dict[Word, Command] = {
+            "start": dtx.Start(self.xid),
+            "start(join)": dtx.Start(self.xid, join=True),
+            "start(resume)": dtx.Start(self.xid, resume=True),
+            "end": dtx.End(self.xid),
+            "end(suspend)": dtx.End(self.xid, suspend=True),
+            "end(fail)": dtx.End(self.xid, fail=True),
+            "prepare": dtx.Prepare(self.xid),
+            "prepare(read-only)": dtx.Prepare(self.xid),
+            "commit": dtx.Commit(self.xid),
+            "commit(one-phase)": dtx.Commit(self.xid, True),
+            "rollback": dtx.Rollback(self.xid),
+            "forget": dtx.Forget(self.xid),
+            "get-timeout": dtx.GetTimeout(self.xid),
+            "set-timeout": dtx.SetTimeout(self.xid, 100),
+        }
+        verb = word.partition(":")[2]
+        step = self.step("client", said[verb], word)
+        return [step, self.publish()] if verb == "start" and self.work else [step]
+
+    def result(self, name: str, id: int) -> Struct:
+        return XaResult(0) if name == "dtx.xa-result" else super().result(name, id)
+
+
+NOT_SAID: Final = ("ended", *[word.partition(":")[2] for word in (branch.TIMEOUT, "administrator:complete")])
+"""Words of a branch that nobody says: the end of a session, its timeout, the decision of an administrator."""
+
+
+class ModelVoice(Voice):
+    """Classes exchange and queue: what is named is there, for it is declared before where it must be."""
+
+    _queue = _exchange = _bound = False
+
+    def told(self, step: Step) -> None:
+        super().told(step)
+        said = step.said
+        if isinstance(said, queue.Declare):
+            self._queue = True
+        elif isinstance(said, queue.Delete):
+            self._exchange = self._exchange and not self._bound  # which goes with its last binding
+            self._queue = self._bound = False
+        elif isinstance(said, exchange.Declare):
+            self._exchange = True
+        elif isinstance(said, exchange.Delete):
+            self._exchange = self._bound = False
+        elif isinstance(said, exchange.Bind):
+            self._bound = True
+        elif isinstance(said, exchange.Unbind):
+            self._exchange = self._bound = False
+
+    def say(self, word: Word) -> list[Step]:
+        q, x, key = self.q, self.setting.named("x"), "k"
+        verb = word.partition(":")[2]
+        said: dict[str, Command] = {
+            "queue.declare": queue.Declare(q, exclusive=True, auto_delete=True),
+            "queue.delete": queue.Delete(q),
+            "queue.purge": queue.Purge(q),
+            "queue.query": queue.Query(q),
+            "exchange.declare": exchange.Declare(x, "direct", auto_delete=True),
+            "exchange.delete": exchange.Delete(x),
+            "exchange.query": exchange.Query(x),
+            "exchange.bind": exchange.Bind(q, x, key),
+            "exchange.unbind": exchange.Unbind(q, x, key),
+            "exchange.bound": exchange.Bound(x, q, key),
+        }
+        needed: list[str] = []
+        if verb in ("exchange.bind", "exchange.unbind"):
+            needed += [] if self._queue else ["queue.declare"]
+            needed += [] if self._exchange else ["exchange.declare"]
+            needed += ["exchange.bind"] if verb == "exchange.unbind" and not self._bound else []
+        elif verb == "exchange.delete" and not self._exchange:
+            needed.append("exchange.declare")
+        elif verb in ("queue.delete", "queue.purge") and not self._queue:
+            needed.append("queue.declare")
+        return [*[self.step("client", said[each]) for each in needed], self.step("client", said[verb], word)]
+
+
+TRANSFERS: Final = {
+    (accept, acquire): type(
+        f"{'None' if accept else 'Explicit'}{'Browsing' if acquire else 'Acquired'}Voice",
+        (TransferVoice,),
+        {"accept_mode": accept, "acquire_mode": acquire, "__doc__": TransferVoice.__doc__},
+    )
+    for accept in (0, 1)
+    for acquire in (0, 1)
+}
+"""The voices of transfers by accept-mode and acquire-mode."""

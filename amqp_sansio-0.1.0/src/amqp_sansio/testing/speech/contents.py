@@ -1,0 +1,142 @@
+"""The voices of classes file and stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from amqp_sansio.grammar.automaton import Word
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import file, stream
+from amqp_sansio.spec import session as s
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.testing.speech.commands import BODY, Client
+from amqp_sansio.testing.speech.step import Said, Step
+from amqp_sansio.testing.speech.voice import NONE, OTHER, Setting, speaker_of
+
+
+class ContentVoice(Client):
+    """The words that both classes have: quality of service, a consumer, what is published and comes back."""
+
+    name = "file"
+    opened: ClassVar[bool] = True
+    """Whether both sides have opened a file "f" before the first word: what is published or delivered is staged in it."""
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__(setting)
+        self._cancels: list[int] = []
+        self.delivered: int | None = None
+        """The id of the first delivery."""
+        self._tag = 1
+
+    def told(self, step: Step) -> None:
+        if step.verb.endswith(".cancel"):
+            self._cancels.append(self.halves["client"].next_id)
+        if step.verb.endswith(".deliver") and self.delivered is None:
+            self.delivered = self.halves["server"].next_id
+        self._tag += step.verb.endswith(".deliver")
+        super().told(step)
+
+    def prepare(self) -> list[Step]:
+        steps = super().prepare()
+        for who, other in OTHER.items() if self.opened else ():
+            steps += [self.step(who, file.Open("f", 9)), self.step(other, file.OpenOk(0))]
+        return steps
+
+    @property
+    def header(self) -> Sequence[Struct]:
+        """The header struct of the class."""
+        return [file.FileProperties(content_type="text/plain")]
+
+    def commands(self) -> dict[str, Command]:
+        """The commands, by what stands behind the name of the class."""
+        q = self.q
+        return {
+            "qos": file.Qos(0, 10),
+            "qos-ok": file.QosOk(),
+            "consume": file.Consume(q, "t"),
+            "consume nowait": file.Consume(q, "t", nowait=True),
+            "consume-ok": file.ConsumeOk("t"),
+            "cancel": file.Cancel("t"),
+            "open": file.Open("f", len(BODY)),
+            "open-ok": file.OpenOk(0),
+            "stage": file.Stage(),
+            "publish": file.Publish("", q, identifier="f"),
+            "return": file.Return(312, "no route", "", q),
+            "deliver": file.Deliver("t", self._tag, False, "", q, "f"),
+            "deliver no-ack": file.Deliver("t", self._tag, False, "", q, "f"),
+            "ack": file.Ack(1),
+            "ack of all": file.Ack(0, multiple=True),
+            "reject": file.Reject(1, requeue=True),
+        }
+
+    def content(self, verb: str) -> bool:
+        """Whether the command carries content."""
+        return verb in ("stage", "return")
+
+    def say(self, word: Word) -> list[Step]:
+        who = speaker_of(word)
+        verb = word.partition(":")[2]
+        said: Said
+        if verb == "session.completed":
+            if who == "server":
+                ids = RangeSet.of(*self._cancels[-1:])
+            else:
+                ids = NONE if self.delivered is None else RangeSet.of(self.delivered)
+            return [self.step(who, s.Completed(ids), word)]
+        short = verb.partition(".")[2]
+        said = self.commands()[short]
+        if self.content(short):
+            return [self.step(who, said, word, header=self.header, body=BODY)]
+        return [self.step(who, said, word)]
+
+    def hear(self, step: Step) -> Word | None:
+        said = step.said
+        if isinstance(said, s.Completed) and said.commands and self._cancels and self._cancels[-1] in said.commands:
+            return "server:session.completed"
+        verb = step.verb
+        return f"{step.speaker}:{verb}" if isinstance(said, Command) and verb.startswith(f"{self.name}.") else None
+
+
+class StreamClassVoice(ContentVoice):
+    """Class stream."""
+
+    name = "stream"
+    opened = False
+
+    @property
+    def header(self) -> Sequence[Struct]:
+        return [stream.StreamProperties(content_type="text/plain")]
+
+    def commands(self) -> dict[str, Command]:
+        q = self.q
+        return {
+            "qos": stream.Qos(0, 10, 0),
+            "qos-ok": stream.QosOk(),
+            "consume": stream.Consume(q, "t"),
+            "consume nowait": stream.Consume(q, "t", nowait=True),
+            "consume-ok": stream.ConsumeOk("t"),
+            "cancel": stream.Cancel("t"),
+            "publish": stream.Publish("", q),
+            "return": stream.Return(312, "no route", "", q),
+            "deliver": stream.Deliver("t", self._tag, "", q),
+        }
+
+    def content(self, verb: str) -> bool:
+        return verb in ("publish", "return", "deliver")
+
+
+class StagingVoice(ContentVoice):
+    """Class file: staged messages."""
+
+    opened = False
+
+
+class DeliveryVoice(ContentVoice):
+    """Class file: one delivery, of a consumer that there is."""
+
+    no_ack = False
+
+    def prepare(self) -> list[Step]:
+        consume = file.Consume(self.q, "t", no_ack=self.no_ack, nowait=True)
+        return [*super().prepare(), self.step("client", consume)]

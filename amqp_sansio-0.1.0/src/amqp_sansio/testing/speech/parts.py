@@ -1,0 +1,214 @@
+"""The parts of the protocol that have a grammar, each with its voice: the legal words, and their speakers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
+
+from amqp_sansio.grammar import (
+    assembly,
+    attachment,
+    branch,
+    commands,
+    connection,
+    demarcation,
+    exchange,
+    execution,
+    file,
+    message,
+    queue,
+    stream,
+    subscription,
+    tx,
+)
+from amqp_sansio.grammar.algebra import one_of, product, repeated, sequence, together, words
+from amqp_sansio.grammar.automaton import Automaton, Word
+from amqp_sansio.grammar.walks import shortest_to_each
+from amqp_sansio.testing.speech.commands import (
+    NOT_SAID,
+    TRANSFERS,
+    BranchVoice,
+    DtxVoice,
+    ExecutionVoice,
+    ModelVoice,
+    SubscriptionVoice,
+    TxVoice,
+)
+from amqp_sansio.testing.speech.contents import ContentVoice, DeliveryVoice, StagingVoice, StreamClassVoice
+from amqp_sansio.testing.speech.frames import AssemblyVoice
+from amqp_sansio.testing.speech.step import Step
+from amqp_sansio.testing.speech.voice import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice
+
+Opening: TypeAlias = Literal["nothing", "connection", "session", "work"]
+"""What comes before the first word: nothing; an open connection; an attached session; also both command-points."""
+
+OPENING: Final = (
+    "client:protocol-header", "server:protocol-header", "server:connection.start", "client:connection.start-ok",
+    "server:connection.tune", "client:connection.tune-ok", "client:connection.open", "server:connection.open-ok",
+)  # fmt: skip
+
+
+def without(language: Automaton, *left_out: Word) -> Automaton:
+    """The conversations without these words."""
+    moves = [{word: to for word, to in each.items() if word not in left_out} for each in language.moves]
+    return Automaton(moves, language.finals).minimal()
+
+
+class Part:
+    """One part: `name` such as "tx", its `section` (what `amqp-sansio probe --section` takes), its language and its voice.
+
+    `alone[role]` is what is left when the other side only does what the role asks of it, None where that is all.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        language: Callable[[], Automaton],
+        voice: Callable[[Setting], Voice],
+        opening: Opening = "work",
+        alone: Callable[[], Automaton] | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.section: Final = name.partition(":")[0]
+        self.voice: Final = voice
+        self.opening: Final[Opening] = opening
+        self._language: Final = language
+        self._alone: Final = alone
+
+    @cached_property
+    def language(self) -> Automaton:
+        """What both may say; it may break off anywhere."""
+        return self._language().prefixes()
+
+    @cached_property
+    def client_led(self) -> Automaton:
+        """What is left of it when the server only answers."""
+        return self.language if self._alone is None else self._alone().prefixes()
+
+    @cached_property
+    def depth(self) -> int:
+        """The length of the longest of the shortest ways to a state."""
+        return max(map(len, shortest_to_each(self.language).values()))
+
+    def __repr__(self) -> str:
+        return f"<Part {self.name}>"
+
+
+def opening(kind: Opening, voice: Voice) -> list[Step]:
+    """The usual way to begin, as both sides say it, then what the voice prepares."""
+    steps: list[Step] = []
+    if kind == "nothing":
+        return steps
+    talker = ConnectionVoice(voice.setting)
+    steps += [step for word in OPENING for step in talker.say(word)]
+    if kind == "connection":
+        return steps
+    attach = AttachmentVoice(voice.setting)
+    steps += [step for word in ("client:session.attach", "server:session.attached") for step in attach.say(word)]
+    if kind == "work":
+        points = StreamVoice(voice.setting)
+        for speaker in ("client", "server"):
+            steps += points.say(f"{speaker}:session.command-point")
+        steps += voice.prepare()
+    return steps
+
+
+def _attachment() -> Automaton:
+    return together(attachment.half("client", "server").prefixes(), attachment.half("server", "client").prefixes())
+
+
+def _asked() -> Automaton:
+    a = [f"{who}:session.{verb}" for who, verb in (("client", "attach"), ("server", "attached"), ("client", "detach"))]
+    body = repeated(one_of(words(a[0], a[1]), "client:other"))
+    return repeated(sequence(words(a[0], a[1]), body, words(a[2], "server:session.detached")))
+
+
+def _streams() -> Automaton:
+    return together(commands.half("client", "server").prefixes(), commands.half("server", "client").prefixes())
+
+
+def _client_stream() -> Automaton:
+    """`expected` comes once for each flush that asks for it; one is under way at a time."""
+    return commands.half("client", "server", 1)
+
+
+def _transfer(accept: int, acquire: int) -> Automaton:
+    first = "sender:message.transfer " + ("not-acquired" if acquire else "pre-acquired")
+    other = "sender:message.transfer " + ("pre-acquired" if acquire else "not-acquired")
+    language = without(message.transfer(accept), other)
+    return product(language, sequence(first, repeated(one_of(*[word for word in language.alphabet if word != first]))))
+
+
+def _branch() -> Automaton:
+    language = branch.branch()
+    return without(language, *[word for word in language.alphabet if word.partition(":")[2] in NOT_SAID])
+
+
+def _connection() -> Automaton:
+    return without(
+        connection.conversation(), "client:other-protocol-header", "server:other-protocol-header", "server:connection.redirect"
+    )  # fmt: skip
+
+
+def _client_connection() -> Automaton:
+    says = ("server:connection.close", "client:connection.close-ok", "server:session-traffic", "server:connection.heartbeat")
+    return without(_connection().prefixes(), *says, "server:connection.secure")
+
+
+def _delivery(no_ack: bool) -> Automaton:
+    return without(file.delivery(), "server:file.deliver" if no_ack else "server:file.deliver no-ack")
+
+
+def _no_ack(setting: Setting) -> Voice:
+    voice = DeliveryVoice(setting)
+    voice.no_ack = True
+    return voice
+
+
+def _consumed(name: str) -> Automaton:
+    """A consumer as the client leads it: what is delivered is the server's affair."""
+    module = file if name == "file" else stream
+    return without(module.consumer(), f"server:{name}.deliver")
+
+
+PARTS: Final[dict[str, Part]] = {
+    part.name: part
+    for part in (
+        Part("connection", _connection, ConnectionVoice, "nothing", _client_connection),
+        Part("session: attachment", _attachment, AttachmentVoice, "connection", _asked),
+        Part("session: commands", _streams, StreamVoice, "session", _client_stream),
+        Part("execution", lambda: without(execution.execution("client"), "client:execution.result"), ExecutionVoice),
+        *[
+            Part(
+                f"message: {('explicit', 'none')[accept]}, {('pre-acquired', 'not-acquired')[acquire]}",
+                lambda accept=accept, acquire=acquire: _transfer(accept, acquire),  # type: ignore[misc]
+                voice,
+            )
+            for (accept, acquire), voice in TRANSFERS.items()
+        ],
+        Part("message: subscription", subscription.conversation, SubscriptionVoice),
+        Part("tx", tx.subscribed, TxVoice),
+        Part("dtx: demarcation", lambda: demarcation.dtx(2), DtxVoice),
+        Part("dtx: branch", _branch, BranchVoice),
+        Part("exchange", exchange.exchange, ModelVoice),
+        Part("queue", queue.queue, ModelVoice),
+        Part("file: quality of service", file.qos, ContentVoice),
+        Part("file: consumer", file.consumer, ContentVoice, alone=lambda: _consumed("file")),
+        Part("file: publishing", file.published, ContentVoice),
+        Part("file: staging", lambda: file.staging("client", "server", "file.publish"), StagingVoice),
+        Part("file: delivery", lambda: _delivery(False), DeliveryVoice),
+        Part("file: delivery without ack", lambda: _delivery(True), _no_ack),
+        Part("stream: quality of service", stream.qos, StreamClassVoice),
+        Part("stream: consumer", stream.consumer, StreamClassVoice, alone=lambda: _consumed("stream")),
+        Part("stream: publishing", stream.published, StreamClassVoice),
+        Part("assembly: commands", lambda: assembly.commands("client"), AssemblyVoice),
+        Part("assembly: controls", lambda: assembly.controls("client"), AssemblyVoice),
+    )
+}
+"""Every part by its name."""
+
+SECTIONS: Final = tuple(dict.fromkeys([part.section for part in PARTS.values()]))
+"""The sections, in the order of the specification's classes."""
+
+__all__ = ["OPENING", "PARTS", "SECTIONS", "Opening", "Part", "opening", "without"]

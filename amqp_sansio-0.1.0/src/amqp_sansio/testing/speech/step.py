@@ -1,0 +1,181 @@
+"""One thing that somebody says, and a conversation of them, for a person to read and for a machine to hear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal, TypeAlias, overload
+
+from amqp_sansio.dialects import DEFAULT
+from amqp_sansio.protocol import ProtocolHeader
+from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.testing.transcript import fields_of
+from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.segments import frame_command, frame_control
+
+Speaker: TypeAlias = Literal["client", "server"]
+Said: TypeAlias = bytes | Control | Command
+"""Octets as they are (a protocol header, or frames that no encoder would write), a control or a command."""
+
+_FRAME: Final = 65535
+_SHOWN: Final = 24
+"""Octets of a body that are shown."""
+
+
+class Step:
+    """What `speaker` says on `channel`; header structs and body only with a command.  A value: equal by its octets.
+
+    `word` is what it is called in the grammar ("" when it has no name there), `note` what somebody who reads it should know.
+    """
+
+    __slots__ = ("_octets", "body", "channel", "header", "note", "said", "speaker", "sync", "word")
+
+    def __init__(
+        self,
+        speaker: Speaker,
+        said: Said,
+        channel: int = 0,
+        *,
+        sync: bool = False,
+        header: Sequence[Struct] | None = None,
+        body: bytes | None = None,
+        word: str = "",
+        note: str = "",
+    ) -> None:
+        self.speaker: Final[Speaker] = speaker
+        self.said: Final = said
+        self.channel: Final = channel
+        self.sync: Final = sync
+        self.header: Final = None if header is None else tuple(header)
+        self.body: Final = body
+        self.word: Final = word
+        self.note: Final = note
+        self._octets: bytes | None = None
+
+    @property
+    def octets(self) -> bytes:
+        """The frames."""
+        if self._octets is None:
+            self._octets = self._encoded()
+        return self._octets
+
+    def _encoded(self) -> bytes:
+        layout = DEFAULT.codec
+        if isinstance(self.said, bytes):
+            return self.said
+        if isinstance(self.said, Control):
+            return frame_control(self.channel, layout.encode_control(self.said))
+        header = None if self.header is None else encode_headers(self.header)
+        return b"".join(frame_command(self.channel, layout.encode_command(self.said, self.sync), header, self.body, _FRAME))
+
+    @property
+    def verb(self) -> str:
+        """Its name, such as "tx.select"; that of octets is "octets"."""
+        return "octets" if isinstance(self.said, bytes) else self.said.VERB
+
+    @property
+    def line(self) -> str:
+        """One line for a person."""
+        said = self.said
+        if isinstance(said, bytes):
+            header = ProtocolHeader(said) if len(said) == 8 and said.startswith(b"AMQP") else None
+            text = f"protocol header {header.name}" if header else f"octets {_cut(said)}"
+            return f"{self.speaker} {text}" + (f"  ({self.note})" if self.note else "")
+        text = f"{self.speaker} [{self.channel}] {said.VERB}{fields_of(said)}"
+        text += " sync" if self.sync else ""
+        text += "".join([f" {type(each).__name__}{fields_of(each)}" for each in self.header or ()])
+        text += f" body {_cut(self.body)}" if self.body is not None else ""
+        return text + (f"  ({self.note})" if self.note else "")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Step):
+            return NotImplemented
+        return (self.speaker, self.channel, self.octets) == (other.speaker, other.channel, other.octets)
+
+    def __hash__(self) -> int:
+        return hash((self.speaker, self.channel, self.octets))
+
+    def __repr__(self) -> str:
+        return f"<{self.line}>"
+
+
+def _cut(octets: bytes) -> str:
+    return repr(octets) if len(octets) <= _SHOWN else f"{octets[:_SHOWN]!r}... of {len(octets)} octets"
+
+
+class Conversation(Sequence[Step]):
+    """Steps in the order in which they arrive.
+
+    The first `opened` of them are the usual way to begin and are shown as one line.
+    `breaks` is the rule that the last step breaks; "" when all of it is legal.  `legal` is what would have been legal instead.
+    """
+
+    __slots__ = ("breaks", "legal", "opened", "part", "steps")
+
+    def __init__(self, part: str, steps: Iterable[Step], opened: int = 0, breaks: str = "", legal: Sequence[str] = ()) -> None:
+        self.part: Final = part
+        """What it is about, such as "tx"."""
+        self.steps: Final = tuple(steps)
+        self.opened: Final = opened
+        self.breaks: Final = breaks
+        self.legal: Final = tuple(legal)
+
+    @property
+    def said(self) -> tuple[Step, ...]:
+        """The steps behind the opening."""
+        return self.steps[self.opened :]
+
+    def by(self, speaker: Speaker) -> tuple[Step, ...]:
+        """The steps of one speaker."""
+        return tuple([step for step in self.steps if step.speaker == speaker])
+
+    def octets(self, speaker: Speaker) -> bytes:
+        """All that one speaker says."""
+        return b"".join([step.octets for step in self.steps if step.speaker == speaker])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the grammar behind the opening."""
+        return tuple([step.word for step in self.said if step.word])
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each step, the opening in one."""
+        lines = [f"({self.opened} steps: {_opening(self.steps[: self.opened])})"] if self.opened else []
+        lines += [step.line for step in self.said]
+        if self.breaks:
+            lines[-1] += f"  <- breaks {self.breaks}" + (f"; legal: {', '.join(self.legal)}" if self.legal else "")
+        return lines
+
+    @overload
+    def __getitem__(self, at: int) -> Step: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, at: int | slice) -> Step | tuple[Step, ...]:
+        return self.steps[at]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Conversation) and (self.part, self.steps) == (other.part, other.steps)
+
+    def __hash__(self) -> int:
+        return hash((self.part, self.steps))
+
+    def __repr__(self) -> str:
+        return f"<Conversation of {self.part}:" + "".join([f"\n    {line}" for line in self.lines]) + ">"
+
+
+def _opening(steps: Sequence[Step]) -> str:
+    verbs = {step.verb for step in steps}
+    text = "the connection is opened"
+    attached = sorted({step.channel for step in steps if step.verb == "session.attached"})
+    if attached:
+        text += f", a session is attached on channel {', '.join(map(str, attached))}"
+    prepared = [step for step in steps if isinstance(step.said, Command)]
+    if prepared:
+        text += f", then {', '.join([step.verb for step in prepared])}"
+    return text if "connection.open-ok" in verbs else f"it begins with {', '.join(sorted(verbs))}"

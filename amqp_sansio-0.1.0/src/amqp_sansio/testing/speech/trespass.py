@@ -1,0 +1,151 @@
+"""What a broker refuses though it comes in the right order: named exceptions of the model, each with what leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from amqp_sansio.broker import conditions as why
+from amqp_sansio.broker.conditions import Condition
+from amqp_sansio.broker.fronts.sessions.columns import COLUMNS, Column
+from amqp_sansio.spec import dtx, exchange, message, queue
+from amqp_sansio.spec.base import Command
+from amqp_sansio.testing.speech.parts import opening
+from amqp_sansio.testing.speech.step import Conversation
+from amqp_sansio.testing.speech.voice import Setting, Voice
+
+
+class Trespass(NamedTuple):
+    """`command` is refused behind `before`, for the reason of `condition`."""
+
+    section: str
+    condition: Condition
+    before: tuple[Command, ...]
+    command: Command
+
+    @property
+    def column(self) -> Column:
+        """What sessions say of the condition."""
+        return COLUMNS[self.condition]
+
+    @property
+    def rule(self) -> str:
+        """The path of the rule, or the name of the condition where the specification has none."""
+        return self.column.rule or self.condition.name
+
+    @property
+    def codes(self) -> frozenset[int]:
+        """The error codes that may answer it."""
+        return frozenset([int(code) for code in (self.column.spec, self.column.qpid) if code is not None])
+
+    @property
+    def must(self) -> bool:
+        """Whether every broker refuses it: it is in the specification, and deployed brokers do so."""
+        return bool(self.column.rule) and None not in (self.column.spec, self.column.qpid)
+
+
+def trespasses(setting: Setting) -> list[Trespass]:
+    """All of them, with the names of a setting."""
+    q, q2, x, nowhere = [setting.named(name) for name in ("q", "q2", "x", "nowhere")]
+    xid, known = setting.xid(b"t"), setting.xid(b"k")
+    has_queue = queue.Declare(q, exclusive=True, auto_delete=True)
+    has_exchange = exchange.Declare(x, "direct", auto_delete=True)
+    bound = exchange.Bind(q, "amq.fanout", "")
+    subscribed = message.Subscribe(q, "d", 1, 0)
+    started = (dtx.Select(), dtx.Start(known))
+    ended = (*started, dtx.End(known))
+
+    def of(section: str, *rows: tuple[Condition, Sequence[Command], Command]) -> list[Trespass]:
+        return [Trespass(section, condition, tuple(before), command) for condition, before, command in rows]
+
+    return [
+        *of(
+            "exchange",
+            (why.EXCHANGE_DECLARE_RESERVED, (), exchange.Declare("amq.nonsense", "direct")),
+            (why.EXCHANGE_DECLARE_NO_TYPE, (), exchange.Declare(x, "no-such-type")),
+            (why.EXCHANGE_DECLARE_OTHER_TYPE, (has_exchange,), exchange.Declare(x, "fanout", auto_delete=True)),
+            (why.EXCHANGE_DECLARE_NO_ALTERNATE, (), exchange.Declare(x, "direct", nowhere)),
+            (why.EXCHANGE_DECLARE_PASSIVE, (), exchange.Declare(nowhere, passive=True)),
+            (why.EXCHANGE_DECLARE_ARGUMENT, (), exchange.Declare(x, "direct", auto_delete=True, arguments=STRANGE)),
+            (why.EXCHANGE_DELETE_NO_EXCHANGE, (), exchange.Delete(nowhere)),
+            (why.EXCHANGE_DELETE_NO_NAME, (), exchange.Delete("")),
+            (
+                why.EXCHANGE_DELETE_ALTERNATE,
+                (exchange.Declare(x, "direct"), queue.Declare(q2, x, exclusive=True, auto_delete=True)),
+                exchange.Delete(x),
+            ),
+            (why.EXCHANGE_DELETE_IN_USE, (has_queue, has_exchange, exchange.Bind(q, x, "k")), exchange.Delete(x, True)),
+            (why.EXCHANGE_DELETE_RESERVED, (), exchange.Delete("amq.direct")),
+            (why.BIND_NO_QUEUE, (has_exchange,), exchange.Bind(nowhere, x, "k")),
+            (why.BIND_NO_EXCHANGE, (has_queue,), exchange.Bind(q, nowhere, "k")),
+            (why.BIND_NO_QUEUE_NAME, (has_exchange,), exchange.Bind("", x, "k")),
+            (why.BIND_NO_EXCHANGE_NAME, (has_queue,), exchange.Bind(q, "", "k")),
+            (why.UNBIND_NO_QUEUE, (has_exchange,), exchange.Unbind(nowhere, x, "k")),
+            (why.UNBIND_NO_EXCHANGE, (has_queue,), exchange.Unbind(q, nowhere, "k")),
+            (why.UNBIND_NO_KEY, (has_queue, has_exchange), exchange.Unbind(q, x, "no-such-key")),
+            (why.UNBIND_NO_EXCHANGE_NAME, (has_queue,), exchange.Unbind(q, "", "k")),
+        ),
+        *of(
+            "queue",
+            (why.QUEUE_DECLARE_NO_ALTERNATE, (), queue.Declare(q, nowhere)),
+            (why.QUEUE_DECLARE_PASSIVE, (), queue.Declare(nowhere, passive=True)),
+            (why.QUEUE_DECLARE_ARGUMENT, (), queue.Declare(q, exclusive=True, auto_delete=True, arguments=STRANGE)),
+            (why.QUEUE_DELETE_NO_NAME, (), queue.Delete("")),
+            (why.QUEUE_DELETE_NO_QUEUE, (), queue.Delete(nowhere)),
+            (why.QUEUE_DELETE_IN_USE, (has_queue, subscribed), queue.Delete(q, if_unused=True)),
+            (why.QUEUE_DELETE_NOT_EMPTY, (has_queue, bound, PUBLISHED), queue.Delete(q, if_empty=True)),
+            (why.QUEUE_PURGE_NO_NAME, (), queue.Purge("")),
+            (why.QUEUE_PURGE_NO_QUEUE, (), queue.Purge(nowhere)),
+        ),
+        *of(
+            "message",
+            (why.TRANSFER_NO_EXCHANGE, (), message.Transfer(nowhere, 1, 0)),
+            (why.SUBSCRIBE_NO_QUEUE, (), message.Subscribe(nowhere, "d", 1, 0)),
+            (why.SUBSCRIBE_TWICE, (has_queue, subscribed), message.Subscribe(q, "d", 1, 0)),
+            (
+                why.SUBSCRIBE_EXCLUSIVE,
+                (has_queue, message.Subscribe(q, "d", 1, 0, True)),
+                message.Subscribe(q, "d2", 1, 0, True),
+            ),
+            (why.CANCEL_NO_DESTINATION, (), message.Cancel("nobody")),
+            (why.FLOW_NO_DESTINATION, (), message.Flow("nobody", 0, 1)),
+            (why.FLUSH_NO_DESTINATION, (), message.Flush("nobody")),
+            (why.STOP_NO_DESTINATION, (), message.Stop("nobody")),
+            (why.SET_FLOW_MODE_NO_DESTINATION, (), message.SetFlowMode("nobody", 0)),
+        ),
+        *of(
+            "dtx",
+            (why.DTX_START_ILLEGAL, (), dtx.Start(xid)),
+            (why.DTX_START_KNOWN, ended, dtx.Start(known)),
+            (why.DTX_START_JOIN_AND_RESUME, (dtx.Select(),), dtx.Start(xid, True, True)),
+            (why.DTX_START_JOIN_UNKNOWN, (dtx.Select(),), dtx.Start(xid, join=True)),
+            (why.DTX_START_RESUME_UNKNOWN, (dtx.Select(),), dtx.Start(xid, resume=True)),
+            (why.DTX_END_ILLEGAL, (dtx.Select(),), dtx.End(xid)),
+            (why.DTX_END_SUSPEND_AND_FAIL, started, dtx.End(known, True, True)),
+            (why.DTX_PREPARE_UNKNOWN, (), dtx.Prepare(xid)),
+            (why.DTX_PREPARE_ASSOCIATED, started, dtx.Prepare(known)),
+            (why.DTX_COMMIT_UNKNOWN, (), dtx.Commit(xid, True)),
+            (why.DTX_COMMIT_ASSOCIATED, started, dtx.Commit(known, True)),
+            (why.DTX_COMMIT_TWO_PHASE, ended, dtx.Commit(known, False)),
+            (why.DTX_ROLLBACK_UNKNOWN, (), dtx.Rollback(xid)),
+            (why.DTX_ROLLBACK_ASSOCIATED, started, dtx.Rollback(known)),
+            (why.DTX_FORGET_UNKNOWN, (), dtx.Forget(xid)),
+            (why.DTX_FORGET_ASSOCIATED, started, dtx.Forget(known)),
+            (why.DTX_FORGET_ILLEGAL, ended, dtx.Forget(known)),
+            (why.DTX_GET_TIMEOUT_UNKNOWN, (), dtx.GetTimeout(xid)),
+            (why.DTX_SET_TIMEOUT_UNKNOWN, (), dtx.SetTimeout(xid, 60)),
+        ),
+    ]  # fmt: skip
+
+
+STRANGE: Final = {"no-such": "thing"}
+PUBLISHED: Final = message.Transfer("amq.fanout", 1, 0)
+
+
+def trespassed(each: Trespass, setting: Setting | None = None) -> Conversation:
+    """The conversation: the usual opening, what leads there, and the command that is refused."""
+    voice = Voice(setting or Setting())
+    steps = opening("work", voice)
+    opened = len(steps)
+    steps += [voice.step("client", command, command.VERB) for command in (*each.before, each.command)]
+    return Conversation(each.section, steps, opened, each.rule)

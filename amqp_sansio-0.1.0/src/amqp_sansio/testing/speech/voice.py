@@ -1,0 +1,266 @@
+"""Turns words into steps: one voice for each part of the protocol, with the memory that its grammar leaves out.
+
+A voice learns every step, sent or received, so that ids, ranges and names fit those before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from amqp_sansio.dialects import DEFAULT
+from amqp_sansio.grammar.automaton import Word
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.ids import Ids
+from amqp_sansio.spec import connection as c
+from amqp_sansio.spec import session as s
+from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult, Xid
+from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
+from amqp_sansio.spec.execution import Result, Sync
+from amqp_sansio.spec.message import Acquired, MessageResumeResult
+from amqp_sansio.spec.queue import Declare, QueueQueryResult
+from amqp_sansio.testing.speech.step import Said, Speaker, Step
+
+NONE: Final = RangeSet()
+OTHER: Final[dict[Speaker, Speaker]] = {"client": "server", "server": "client"}
+RESULTS: Final[dict[str, Struct]] = {
+    "message.acquired": Acquired(NONE),
+    "message.message-resume-result": MessageResumeResult(0),
+    "dtx.xa-result": XaResult(0),
+    "dtx.get-timeout-result": GetTimeoutResult(60),
+    "dtx.recover-result": RecoverResult(()),
+    "exchange.exchange-query-result": ExchangeQueryResult("direct"),
+    "exchange.exchange-bound-result": ExchangeBoundResult(),
+    "queue.queue-query-result": QueueQueryResult("q", message_count=0, subscriber_count=0),
+}
+"""A result of every kind."""
+
+AMQP: Final = DEFAULT.header
+OLDER: Final = AMQP[:4] + bytes((0, 0, 9, 1))
+"""A protocol header of an older version."""
+
+
+class Setting:
+    """Names that a voice uses: the session, its channel, and what the names of queues and exchanges begin with."""
+
+    def __init__(self, session: bytes = b"s", channel: int = 1, prefix: str = "") -> None:
+        self.session: Final = session
+        self.channel: Final = channel
+        self.prefix: Final = prefix
+        self.user = ""
+        self.password = ""
+        self.mechanism = "ANONYMOUS"
+        self.virtual_host = ""
+        self.tune = c.Tune(255, 65535, 0, 120)
+
+    def named(self, name: str) -> str:
+        """A name of a queue or exchange."""
+        return self.prefix + name
+
+    def xid(self, branch: bytes) -> Xid:
+        """A branch of the session."""
+        return Xid(1, self.prefix.encode() + self.session, branch)
+
+
+class Voice:
+    """The memory of one session: how many commands each side has said, which results and completions are owed.
+
+    `say` gives the steps that a word stands for, `hear` the word that a step stands for (None: nothing that it is about).
+    The caller passes every step to `told`, once, when it is sent; `say` changes nothing before that.
+    """
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        self.setting: Final = setting or Setting()
+        self.q: Final = self.setting.named("q")
+        """The name of the queue that most words are about."""
+        self.halves: Final[dict[Speaker, Ids]] = {"client": Ids(), "server": Ids()}
+        """The commands that each side has said on the channel of the session."""
+
+    def foresee(self, words: Sequence[Word]) -> None:
+        """These words are planned, of both sides: what the server is to answer may take something to lead it there."""
+
+    def ahead(self, word: Word) -> list[Step]:
+        """What the client says, and sees done, before it says a word, so that what is planned can come of it."""
+        return []
+
+    def say(self, word: Word) -> list[Step]:
+        """The steps of a word; KeyError for a word that the part does not have."""
+        raise KeyError(word)
+
+    def hear(self, step: Step) -> Word | None:
+        """The word of a step of the other side."""
+        return None
+
+    def prepare(self) -> list[Step]:
+        """What both sides say before the first word, behind the opening."""
+        return []
+
+    def told(self, step: Step) -> None:
+        """Remembers a step."""
+        speaker, said = step.speaker, step.said
+        if step.channel != self.setting.channel or isinstance(said, bytes):
+            return
+        if isinstance(said, s.Attached):
+            self.halves.update({"client": Ids(), "server": Ids()})
+        elif isinstance(said, s.KnownCompleted):
+            self.halves[speaker].known.clear()
+        elif isinstance(said, s.Completed) and said.commands:
+            self.halves[OTHER[speaker]].known.update(self.halves[OTHER[speaker]].complete(said.commands))
+        elif isinstance(said, Command):
+            if isinstance(said, Result) and said.command_id is not None:
+                self.halves[OTHER[speaker]].awaited.pop(said.command_id, None)
+            id = self.halves[speaker].take()
+            if said.RESULT:
+                self.halves[speaker].awaited[id] = said.RESULT
+
+    # What the parts are made of.
+
+    def step(self, speaker: Speaker, said: Said, word: Word = "", **more: object) -> Step:
+        """A step on the channel of the session, or on channel 0 for controls of class connection."""
+        on_zero = isinstance(said, bytes) or said.VERB.startswith("connection.")
+        return Step(speaker, said, 0 if on_zero else self.setting.channel, word=word, **more)  # type: ignore[arg-type]
+
+    def feedback(self, speaker: Speaker) -> list[Step]:
+        """`speaker` answers what the other has said so far: results that it owes, then the completion of all."""
+        other = OTHER[speaker]
+        steps = [self.step(speaker, Result(id, self.result(name, id))) for id, name in self.halves[other].awaited.items()]
+        done = self.ids(other)
+        if done:
+            steps.append(self.step(speaker, s.Completed(done)))
+        return steps
+
+    def result(self, name: str, id: int) -> Struct:
+        """The result of a command."""
+        return RESULTS[name]
+
+    def ids(self, of: Speaker) -> RangeSet:
+        """The ids of all commands of a side that known-completed has not named."""
+        return self.halves[of].outstanding.freeze() | self.halves[of].known.freeze()
+
+    def queue(self) -> Step:
+        """The client declares a queue that goes with the session."""
+        return self.step("client", Declare(self.q, exclusive=True, auto_delete=True))
+
+
+def speaker_of(word: Word) -> Speaker:
+    """The speaker of a word: recipients of transfers and sessions of a branch are clients here, senders of transfers the
+    server."""
+    return "server" if word.partition(":")[0] in ("server", "sender", "clock", "administrator") else "client"
+
+
+class ConnectionVoice(Voice):
+    """Class connection."""
+
+    def say(self, word: Word) -> list[Step]:
+        who = speaker_of(word)
+        return [self.step(who, self._thing(word.partition(":")[2]), word)]
+
+    def _thing(self, verb: str) -> Said:
+        setting = self.setting
+        if verb == "protocol-header":
+            return AMQP
+        if verb == "other-protocol-header":
+            return OLDER
+        if verb == "connection.start":
+            return c.Start({}, ("ANONYMOUS", "PLAIN"), ("en_US",))
+        if verb == "connection.start-ok":
+            plain = setting.mechanism == "PLAIN"
+            response = b"\0".join([b"", setting.user.encode(), setting.password.encode()]) if plain else b""
+            return c.StartOk({}, setting.mechanism, response, "en_US")
+        if verb == "connection.tune":
+            return setting.tune
+        if verb == "connection.tune-ok":
+            tune = setting.tune
+            return c.TuneOk(tune.channel_max, tune.max_frame_size or 65535, None if tune.heartbeat_min is None else 0)
+        if verb == "connection.open":
+            return c.Open(setting.virtual_host)
+        return CONNECTION[verb]
+
+    def hear(self, step: Step) -> Word | None:
+        """A protocol header, a control of the class, or traffic."""
+        said = step.said
+        if isinstance(said, bytes):
+            return f"{step.speaker}:protocol-header" if said == AMQP else f"{step.speaker}:other-protocol-header"
+        verb = said.VERB
+        return f"{step.speaker}:{verb if verb.startswith('connection.') else 'session-traffic'}"
+
+
+CONNECTION: Final[dict[str, Control]] = {
+    "connection.secure": c.Secure(b"?"),
+    "connection.secure-ok": c.SecureOk(b"!"),
+    "connection.open-ok": c.OpenOk(),
+    "connection.redirect": c.Redirect("127.0.0.1:5673"),
+    "connection.heartbeat": c.Heartbeat(),
+    "connection.close": c.Close(200, ""),
+    "connection.close-ok": c.CloseOk(),
+    # The one thing of another class that is legal without a session and answered by nobody.
+    "session-traffic": s.Detached(b"s", 3),
+}
+
+
+class AttachmentVoice(Voice):
+    """Class session: attach, attached, detach, detached."""
+
+    _asked = ""
+
+    def told(self, step: Step) -> None:
+        super().told(step)
+        if isinstance(step.said, s.Attach | s.Detach):
+            self._asked = step.verb
+
+    def say(self, word: Word) -> list[Step]:
+        name = self.setting.session
+        said: dict[str, Control] = {
+            "session.attach": s.Attach(name),
+            "session.attached": s.Attached(name),
+            "session.detach": s.Detach(name),
+            "session.detached": s.Detached(name, 1 if self._asked == "session.attach" else 0),
+            "other": s.Flush(expected=True) if speaker_of(word) == "client" else s.Flush(completed=True),
+        }
+        return [self.step(speaker_of(word), said[word.partition(":")[2]], word)]
+
+    def hear(self, step: Step) -> Word | None:
+        if isinstance(step.said, bytes) or step.verb.startswith("connection.") or step.channel != self.setting.channel:
+            return None
+        known = isinstance(step.said, s.Attach | s.Attached | s.Detach | s.Detached)
+        return f"{step.speaker}:{step.verb if known else 'other'}"
+
+
+class StreamVoice(Voice):
+    """Class session: commands, and the feedback to them."""
+
+    def say(self, word: Word) -> list[Step]:
+        who = speaker_of(word)
+        verb = word.partition(":")[2]
+        other = OTHER[who]
+        said: Said
+        if verb == "session.command-point":
+            said = s.CommandPoint(self.halves[who].next_id, 0)
+        elif verb == "session.expected":
+            expected = self.halves[other].next_id
+            said = s.Expected(RangeSet.of(expected) if expected else NONE)
+        elif verb in ("session.completed", "session.confirmed"):
+            said = s.Completed(self.ids(other)) if verb == "session.completed" else s.Confirmed(self.ids(other))
+        elif verb == "session.known-completed":
+            said = s.KnownCompleted(self.halves[who].known.freeze())
+        else:
+            plain: dict[str, Said] = {
+                "session.flush": s.Flush(confirmed=True, completed=True),
+                "session.flush expected": s.Flush(expected=True),
+                "session.gap": s.Gap(NONE),
+                "command": Sync(),
+            }
+            said = plain[verb]
+        return [self.step(who, said, word)]
+
+    def hear(self, step: Step) -> Word | None:
+        said = step.said
+        if isinstance(said, bytes) or step.channel != self.setting.channel:
+            return None
+        if isinstance(said, Command):
+            return f"{step.speaker}:command"
+        if isinstance(said, s.Flush) and said.expected:
+            return f"{step.speaker}:session.flush expected"
+        heard = (s.CommandPoint, s.Expected, s.Confirmed, s.Completed, s.KnownCompleted, s.Flush, s.Gap)
+        return f"{step.speaker}:{step.verb}" if isinstance(said, heard) else None

@@ -1,0 +1,57 @@
+"""Strategies of conversations in the older dialects, legal ones and ones with a wrong last word, taken from their grammars."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from amqp_sansio.grammar.automaton import Word
+from amqp_sansio.testing.speech.channel_parts import PARTS, ChannelPart
+from amqp_sansio.testing.speech.channel_voice import Spoken
+from amqp_sansio.testing.strategies.conversations import LONGEST, words
+
+
+class ChannelConversation(NamedTuple):
+    """Words of a part of a grammar, and their steps: those before them, and those that they are."""
+
+    part: ChannelPart
+    words: tuple[Word, ...]
+    before: tuple[Spoken, ...]
+    steps: tuple[Spoken, ...]
+
+
+def channel_parts(dialect: str | None = None, name: str | None = None) -> st.SearchStrategy[ChannelPart]:
+    """The parts of one dialect, and those of one name such as "delivery"; ValueError when there is none."""
+    found = [part for part in PARTS if dialect in (None, part.edition.name) and name in (None, part.name)]
+    if not found:
+        names = ", ".join(sorted({repr(part) for part in PARTS}))
+        raise ValueError(f"no part {name!r} of {dialect!r}: there are {names}")
+    return st.sampled_from(found)
+
+
+def _said(part: ChannelPart, said: tuple[Word, ...]) -> ChannelConversation:
+    before, steps = part.spoken(said)
+    return ChannelConversation(part, said, tuple(before), tuple(steps))
+
+
+@st.composite
+def channel_conversations(
+    draw: st.DrawFn, dialect: str | None = None, name: str | None = None, *, max_size: int = LONGEST
+) -> ChannelConversation:
+    """Legal conversations of both sides, as octets, of at most `max_size` words behind what must come before."""
+    part = draw(channel_parts(dialect, name))
+    return _said(part, draw(words(part.language(), max_size)))
+
+
+@st.composite
+def wrong_channel_conversations(
+    draw: st.DrawFn, dialect: str | None = None, name: str | None = None, *, max_size: int = LONGEST
+) -> ChannelConversation:
+    """Conversations whose last word the grammar does not have."""
+    part = draw(channel_parts(dialect, name))
+    legal = draw(words(part.language(), max_size))
+    wrong = part.wrong(legal)
+    assume(wrong)
+    return _said(part, (*legal, draw(st.sampled_from(wrong))))

@@ -1,0 +1,145 @@
+"""Strategies of conversations, legal ones and nearly legal ones, taken from the grammar; they shrink to a few lines.
+
+Each element of the list that is drawn stands for the word that comes next in the alphabet from there on and is legal: a
+word keeps its meaning when others before it are left out, so that what has nothing to do with a failure goes away.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from amqp_sansio.grammar.automaton import START, Automaton, Word
+from amqp_sansio.testing.speech.blame import blamed, illegal, nearly
+from amqp_sansio.testing.speech.parts import PARTS, SECTIONS, Part, opening
+from amqp_sansio.testing.speech.step import Conversation, Speaker, Step
+from amqp_sansio.testing.speech.trespass import trespassed, trespasses
+from amqp_sansio.testing.speech.voice import Setting, Voice
+
+Role: TypeAlias = Literal["client", "server"]
+LONGEST: Final = 12
+"""Words behind the opening, unless more are asked for."""
+_FREE: Final = ("work",)
+
+
+def parts(section: str | None = None) -> st.SearchStrategy[Part]:
+    """The parts of a section such as "tx", or of all; ValueError for a section that there is not."""
+    found = [part for part in PARTS.values() if section in (None, part.section, part.name)]
+    if not found:
+        raise ValueError(f"no section {section!r}: there are {', '.join(SECTIONS)}")
+    return st.sampled_from(found)
+
+
+def _walk(language: Automaton, alphabet: tuple[Word, ...], numbers: list[int]) -> tuple[list[Word], int]:
+    """The words that the numbers stand for, and the state behind them."""
+    state = START
+    said: list[Word] = []
+    for number in numbers:
+        moves = language.moves[state]
+        word = next((each for each in (*alphabet[number:], *alphabet[:number]) if each in moves), None)
+        if word is None:
+            break
+        said.append(word)
+        state = moves[word]
+    return said, state
+
+
+@st.composite
+def words(draw: st.DrawFn, language: Automaton, max_size: int = LONGEST) -> tuple[Word, ...]:
+    """Words that a language has in this order; it may go on behind them (see `Automaton.accepts`)."""
+    alphabet = language.alphabet
+    numbers = draw(st.lists(st.integers(0, len(alphabet) - 1), max_size=max_size)) if alphabet else []
+    return tuple(_walk(language, alphabet, numbers)[0])
+
+
+@st.composite
+def conversations(
+    draw: st.DrawFn,
+    section: str | None = None,
+    role: Role | None = None,
+    *,
+    max_size: int = LONGEST,
+    setting: Setting | None = None,
+) -> Conversation:
+    """Legal conversations, as real controls and commands of both sides, from the first octet on.
+
+    `section` such as "tx" (None: any); `role="client"`: the server only answers, as a peer does that wants nothing; then the
+    client's steps may be sent to a server, one after the other.  None, or "server": both do what they may.  Where it is legal,
+    results and completions come in between.  `max_size` words at most behind the opening.
+    """
+    part = draw(parts(section))
+    language = part.client_led if role == "client" else part.language
+    alphabet = language.alphabet
+    numbers = draw(st.lists(st.tuples(st.integers(0, len(alphabet) - 1), st.integers(0, 3)), max_size=max_size))
+    said, _ = _walk(language, alphabet, [number for number, _ in numbers])
+    voice = part.voice(setting or Setting())
+    steps = opening(part.opening, voice)
+    for step in steps:
+        voice.told(step)
+    opened = len(steps)
+    for word, (_, answer) in zip(said, numbers, strict=False):
+        new = voice.say(word)
+        for step in new:
+            voice.told(step)
+        steps += new
+        if answer == 1 and part.opening in _FREE and _may_answer(part, voice, word):
+            steps += _answered(voice)
+    return Conversation(part.name, steps, opened)
+
+
+def _may_answer(part: Part, voice: Voice, word: Word) -> bool:
+    """Whether what the client has said so far may be answered here, and that means nothing to the grammar."""
+    meant = any(each.endswith("completed") or each.startswith("sender:message.acquired") for each in part.language.alphabet)
+    return not meant and "exception" not in word and part.section != "assembly"
+
+
+def _answered(voice: Voice) -> list[Step]:
+    steps = voice.feedback("server")
+    for step in steps:
+        voice.told(step)
+    return steps
+
+
+@st.composite
+def nearly_legal(
+    draw: st.DrawFn,
+    section: str | None = None,
+    role: Role = "client",
+    *,
+    max_size: int = LONGEST,
+    setting: Setting | None = None,
+) -> Conversation:
+    """Conversations whose last step, said by `role`, is illegal; `breaks` is the rule, `legal` what was legal."""
+    wrong = [each for each in trespasses(setting or Setting()) if section in (None, each.section)] if role == "client" else []
+    if wrong and (section in ("exchange", "queue") or draw(st.booleans())):
+        return trespassed(draw(st.sampled_from(wrong)), setting)
+    part = draw(parts(section))
+    alphabet = part.language.alphabet
+    numbers = draw(st.lists(st.integers(0, len(alphabet) - 1), max_size=max_size))
+    at = draw(st.integers(0, len(alphabet) - 1))
+    while True:
+        said, state = _walk(part.language, alphabet, numbers)
+        candidates = illegal(part, state, role)
+        after = [word for word in candidates if word >= alphabet[at]]
+        for word in (*after, *[word for word in candidates if word not in after]):
+            found = nearly(part, (*said, word), setting)
+            if found is not None:
+                return found[0]
+        if not numbers:
+            break
+        numbers = numbers[:-1]
+    assume(False)
+    raise AssertionError
+
+
+def breaking(conversation: Conversation) -> tuple[int, str] | None:
+    """The first step that breaks a rule, to an observer that holds everybody to the letter, and the rule; None: none does."""
+    found = blamed(conversation)
+    return None if found is None else (found[0], found[1].rule)
+
+
+def pieces(conversation: Conversation, speaker: Speaker) -> tuple[bytes, ...]:
+    """What one speaker says, a piece for each step."""
+    return tuple([step.octets for step in conversation.by(speaker)])

@@ -1,0 +1,192 @@
+"""Strategies of whole scenarios: queues, messages with payloads, subscriptions, transactions, from the first octet to close."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, NamedTuple
+
+from hypothesis import strategies as st
+
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import exchange, message, queue, tx
+from amqp_sansio.spec import session as s
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.execution import Sync
+from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.testing.speech.parts import opening
+from amqp_sansio.testing.speech.step import Conversation, Step
+from amqp_sansio.testing.speech.voice import ConnectionVoice, Setting, Voice
+from amqp_sansio.testing.strategies.values import TEXT, maps, signed
+
+ACTIONS: Final = ("publish", "subscribe", "accept", "declare", "query", "commit", "bind", "sync", "cancel")
+QUEUES: Final = 3
+CREDIT: Final = 0xFFFFFFFF
+
+
+class Payload(NamedTuple):
+    """A message: its header structs and its body."""
+
+    delivery: DeliveryProperties
+    properties: MessageProperties | None
+    body: bytes | None
+
+
+_EMPTY: Final = Payload(DeliveryProperties(), None, None)
+
+
+def payloads(key: str = "q0") -> st.SearchStrategy[Payload]:
+    """Messages to a routing key: with and without properties, bodies of no octets up to some frames."""
+    bodies = st.one_of(st.none(), st.binary(max_size=64), st.integers(65_500, 66_000).map(bytes))
+    delivery = st.builds(
+        DeliveryProperties,
+        priority=st.none() | st.integers(0, 9),
+        delivery_mode=st.none() | st.integers(1, 2),
+        routing_key=st.just(key),
+    )
+    headers = st.none() | maps(st.one_of(st.booleans(), signed(64), TEXT, st.binary(max_size=8), st.just(None)))
+    properties = st.builds(
+        lambda kind, correlation, application: MessageProperties(
+            content_type=kind, correlation_id=correlation, application_headers=application
+        ),
+        st.none() | st.sampled_from(["text/plain", "application/octet-stream"]),
+        st.none() | st.binary(max_size=16),
+        headers,
+    )
+    return st.builds(Payload, delivery, st.none() | properties, bodies)
+
+
+_PAYLOADS: Final = payloads()
+
+
+class _Scene(Voice):
+    """A client, and a broker that does all at once: what is published to a queue is delivered to its subscriber."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.steps: Final[list[Step]] = []
+        self.queues: Final[dict[str, deque[Payload]]] = {}
+        self.subscribed: Final[set[str]] = set()
+        self.unsettled: Final[list[int]] = []
+        self.held: Final[list[tuple[str, Payload]]] = []
+        """Published in the transaction, and not committed."""
+        self.in_tx = False
+        self._asked = ""
+
+    def add(self, step: Step) -> None:
+        self.told(step)
+        self.steps.append(step)
+
+    def client(self, said: Command, payload: Payload | None = None) -> None:
+        header: list[Struct] | None = None
+        if payload is not None:
+            header = [payload.delivery] + ([payload.properties] if payload.properties is not None else [])
+        self.add(Step("client", said, self.setting.channel, header=header, body=payload and payload.body))
+        if isinstance(said, queue.Query):
+            self._asked = said.queue or ""
+
+    def result(self, name: str, id: int) -> Struct:
+        waiting = len(self.queues.get(self._asked, ()))
+        used = int(self._asked in self.subscribed)
+        return QueueQueryResult(self._asked, message_count=waiting, subscriber_count=used)
+
+    def answer(self) -> None:
+        """The broker completes everything, and delivers what it may."""
+        for step in self.feedback("server"):
+            self.add(step)
+        for name in sorted(self.subscribed):
+            while self.queues[name]:
+                self._deliver(name, self.queues[name].popleft())
+
+    def _deliver(self, name: str, payload: Payload) -> None:
+        self.unsettled.append(self.halves["server"].next_id)
+        delivery = payload.delivery
+        told = DeliveryProperties(
+            priority=delivery.priority, delivery_mode=delivery.delivery_mode, exchange="", routing_key=delivery.routing_key
+        )
+        header: list[Struct] = [told] + ([payload.properties] if payload.properties is not None else [])
+        self.add(Step("server", message.Transfer(name, 0, 0), self.setting.channel, header=header, body=payload.body))
+
+    def act(self, action: str, number: int, payload: Payload) -> None:
+        """Does one thing, where it can be done."""
+        name = self.setting.named(f"q{number % QUEUES}")
+        if action in ("publish", "subscribe", "query", "bind") and name not in self.queues:
+            self.act("declare", number, payload)
+        if action == "declare":
+            self.queues.setdefault(name, deque())
+            self.client(queue.Declare(name, exclusive=True, auto_delete=False))
+        elif action == "bind":
+            self.client(exchange.Bind(name, "amq.topic", f"#.{number}"))
+        elif action == "publish":
+            self._publish(name, payload)
+        elif action == "subscribe" and name not in self.subscribed:
+            self.client(message.Subscribe(name, name, 0, 0))
+            self.client(message.Flow(name, 0, CREDIT))
+            self.client(message.Flow(name, 1, CREDIT))
+            self.subscribed.add(name)
+        elif action == "accept" and self.unsettled:
+            self.client(message.Accept(RangeSet.of(self.unsettled.pop(number % len(self.unsettled)))))
+        elif action == "query":
+            self.client(queue.Query(name))
+        elif action == "commit" and self.in_tx:
+            self.commit()
+        elif action == "sync":
+            self.client(Sync())
+        elif action == "cancel" and name in self.subscribed:
+            self.client(message.Cancel(name))
+            self.subscribed.discard(name)
+        else:
+            return
+        self.answer()
+
+    def _publish(self, name: str, payload: Payload) -> None:
+        given = payload.delivery
+        addressed = payload._replace(
+            delivery=DeliveryProperties(priority=given.priority, delivery_mode=given.delivery_mode, routing_key=name)
+        )
+        self.client(message.Transfer("", 1, 0), addressed)
+        if self.in_tx:
+            self.held.append((name, addressed))
+        else:
+            self.queues[name].append(addressed)
+
+    def commit(self) -> None:
+        self.client(tx.Commit())
+        for name, payload in self.held:
+            self.queues[name].append(payload)
+        self.held.clear()
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, *, max_size: int = 10, setting: Setting | None = None) -> Conversation:
+    """A client's whole day, legal from the first octet to the last: a connection, a session, queues, messages, and the goodbye.
+
+    Both sides speak; the broker answers at once, and delivers what a queue holds in the order of publication, whatever the
+    priorities.  `max_size` actions at most.
+    """
+    scene = _Scene(setting or Setting())
+    for step in opening("work", scene):
+        scene.add(step)
+    opened = len(scene.steps)
+    actions = draw(
+        st.lists(st.tuples(st.integers(0, len(ACTIONS) - 1), st.integers(0, 5)), max_size=max_size)
+    )  # fmt: skip
+    if draw(st.booleans()):
+        scene.client(tx.Select())
+        scene.in_tx = True
+        scene.answer()
+    for action, number in actions:
+        scene.act(ACTIONS[action], number, draw(_PAYLOADS) if ACTIONS[action] == "publish" else _EMPTY)
+    channel = scene.setting.channel
+    scene.add(Step("client", s.Detach(scene.setting.session), channel))
+    scene.add(Step("server", s.Detached(scene.setting.session, 0), channel))
+    closing = ConnectionVoice(scene.setting)
+    for word in ("client:connection.close", "server:connection.close-ok"):
+        for step in closing.say(word):
+            scene.add(step)
+    return Conversation("scenario", scene.steps, opened)
+
+
+def delivered(conversation: Conversation) -> list[bytes]:
+    """The bodies that the server delivers, in order."""
+    return [step.body or b"" for step in conversation.by("server") if isinstance(step.said, message.Transfer)]

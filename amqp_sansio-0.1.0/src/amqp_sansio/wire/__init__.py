@@ -1,0 +1,1 @@
+"""Octets: types, frames, segments, layouts.  Knows no state."""

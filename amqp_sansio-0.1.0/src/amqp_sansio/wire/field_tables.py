@@ -1,0 +1,296 @@
+"""The field tables of the older dialects: names and values, each value under a letter that says what it is.
+
+A table is its size in octets (4) and then, for each entry, the name (a short string), the letter and the value.  Which letters
+there are, and what they mean, differs between documents and brokers: that is a `Profile`.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from typing import Final, Protocol, TypeGuard
+
+from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
+from amqp_sansio.spec.fields import DEEPEST, Field, FieldTable
+from amqp_sansio.spec.values import Datetime
+from amqp_sansio.wire.octets import OCTET, put_u32, u32
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+
+FORMS: Final = {
+    "boolean": struct.Struct(">B"),
+    "int8": struct.Struct(">b"),
+    "uint8": struct.Struct(">B"),
+    "int16": struct.Struct(">h"),
+    "uint16": struct.Struct(">H"),
+    "int32": struct.Struct(">i"),
+    "uint32": struct.Struct(">I"),
+    "int64": struct.Struct(">q"),
+    "uint64": struct.Struct(">Q"),
+    "float": struct.Struct(">f"),
+    "double": struct.Struct(">d"),
+    "decimal": struct.Struct(">BI"),
+    "timestamp": struct.Struct(">Q"),
+}
+"""Kinds of values of one width; a decimal is a scale and a number, which has no sign."""
+
+RANGES: Final = {
+    f"{sign}int{bits}": (0, (1 << bits) - 1) if sign else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
+"""The lowest and the highest integer of each kind."""
+
+
+class Profile:
+    """What the letters of a table mean, in one document or at one broker.
+
+    `letters` gives the kind of each letter: one of `FORMS`, or "text" and "octets" (a size of 4 octets before them),
+    "short-text" (of 1 octet), "table", "array", "void".  `written` lists, for a Python type, the letters under
+    which its values are written: the first one that can hold the value.
+    """
+
+    __slots__ = ("letters", "name", "written")
+
+    def __init__(self, name: str, letters: Mapping[str, str], written: Mapping[type, str]) -> None:
+        self.name: Final = name
+        self.letters: Final = dict(letters)
+        self.written: Final = dict(written)
+
+    def read(self, b: bytes, p: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[FieldTable, int]:
+        """The table whose size lies at `p`, and where it ends; nothing behind `end` is read.
+
+        DecodeError names the entry: 502, or 506 for a limit of ours (limits.nesting, TABLE_ENTRIES, TABLE_OCTETS).
+        """
+        try:
+            start, stop = _span(b, p, end)
+            if stop - start > TABLE_OCTETS:
+                raise DecodeError("", p, f"limit TABLE_OCTETS is {TABLE_OCTETS}", 506)
+            return _Tables(self, b, reading).table(start, stop, 1), stop
+        except DecodeError as why:
+            raise DecodeError(f"table{why.what}", why.octet, why.rule, why.code) from None
+
+    def write(self, table: Mapping[str, object]) -> bytes:
+        """The octets of a table, its size included.  EncodeError names the entry that cannot be written."""
+        try:
+            return self._table(table, 0)
+        except EncodeError as why:
+            raise EncodeError(f"table{why.what}", why.rule) from None
+
+    # --- writing ----------------------------------------------------------------------------------------------------------
+
+    def _letter_of(self, value: object) -> str | None:
+        """The letter under which a value is written unless a `Field` gives another one; None where there is none."""
+        kind = type(value)
+        letters = self.written.get(kind)
+        if letters is None:
+            if kind is bool:
+                return None
+            natural = Datetime if _is_moment(value) else kind
+            letters = next((under for of, under in self.written.items() if issubclass(natural, of)), "")
+        for letter in letters:
+            if not isinstance(value, int) or self.letters[letter] not in RANGES:
+                return letter
+            low, high = RANGES[self.letters[letter]]
+            if low <= value <= high:
+                return letter
+        return None
+
+    def _table(self, table: Mapping[str, object], depth: int) -> bytes:
+        entries: Iterable[tuple[object, object]] = table.fields if isinstance(table, FieldTable) else table.items()
+        if depth > DEEPEST:
+            raise EncodeError("", "values are nested too deep")
+        parts: list[bytes] = []
+        for name, value in entries:
+            try:
+                octets = name.encode() if isinstance(name, str) else None
+                if octets is None or len(octets) > 255:
+                    raise EncodeError("", f"a name is text of at most 255 octets, not {name!r:.40}")
+                parts += (OCTET[len(octets)], octets, self._value(value, depth))
+            except UnicodeEncodeError:
+                raise EncodeError("", f"a name is no UTF-8: {name!r:.40}") from None
+            except EncodeError as why:
+                raise EncodeError(f"[{name!a}]{why.what}", why.rule) from None
+        content = b"".join(parts)
+        return put_u32(len(content)) + content
+
+    def _array(self, items: Sequence[object], depth: int) -> bytes:
+        if depth > DEEPEST:
+            raise EncodeError("", "values are nested too deep")
+        parts: list[bytes] = []
+        for item in items:
+            try:
+                parts.append(self._value(item, depth))
+            except EncodeError as why:
+                raise EncodeError(f"[{len(parts)}]{why.what}", why.rule) from None
+        content = b"".join(parts)
+        return put_u32(len(content)) + content
+
+    def _value(self, value: object, depth: int) -> bytes:
+        """A value behind its letter."""
+        given, value = (value, value.value) if isinstance(value, Field) else (None, value)
+        letter = self._letter_of(value) if given is None or not given.letter else given.letter
+        if letter is None:
+            raise EncodeError("", f"tables of {self.name} hold no {type(value).__name__} like {value!r:.40}")
+        kind = self.letters.get(letter)
+        if kind is None:
+            raise EncodeError("", f"tables of {self.name} have no letter {letter!a:.10}")
+        if given is not None and given.octets is not None and kind in FORMS and len(given.octets) == FORMS[kind].size:
+            return letter.encode() + given.octets
+        if kind == "table" and isinstance(value, Mapping):
+            return letter.encode() + self._table(value, depth + 1)
+        if kind == "array" and isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            return letter.encode() + self._array(value, depth + 1)
+        try:
+            return letter.encode() + _write_plain(kind, value)
+        except (struct.error, TypeError, ValueError, AttributeError, OverflowError, IndexError):
+            raise EncodeError("", f"{value!r:.40} is no {kind}") from None
+
+    def __repr__(self) -> str:
+        return f"<Profile {self.name}>"
+
+
+class _Tables:
+    """Reads one table and those inside it, and counts their entries."""
+
+    __slots__ = ("_b", "_entries", "_profile", "_reading")
+
+    def __init__(self, profile: Profile, b: bytes, reading: Reading) -> None:
+        self._profile: Final = profile
+        self._b: Final = b
+        self._reading: Final = reading
+        self._entries = 0
+
+    def table(self, start: int, stop: int, depth: int) -> FieldTable:
+        """What lies between, its size before it not included."""
+        self._enter(start, depth)
+        b, at = self._b, start
+        fields: list[tuple[str, Field]] = []
+        while at < stop:
+            name_end = at + 1 + b[at]
+            if name_end >= stop:
+                raise DecodeError("", at, f"a name of {b[at]} octets and a letter go beyond the end", 502)
+            try:
+                name = b[at + 1 : name_end].decode("utf-8", self._reading.text)
+            except UnicodeDecodeError:
+                raise DecodeError("", at + 1, "a name is no UTF-8", 502) from None
+            try:
+                field, at = self._field(name_end, stop, depth)
+            except DecodeError as why:  # where it lies is put together on the way out: it costs nothing where all is well
+                raise DecodeError(f"[{name!a}]{why.what}", why.octet, why.rule, why.code) from None
+            fields.append((name, field))
+        made = FieldTable(fields)
+        if self._reading.canonical and len(made) < len(fields):
+            raise DecodeError("", start - 4, "a name comes twice", 502)
+        return made
+
+    def _array(self, start: int, stop: int, depth: int) -> tuple[Field, ...]:
+        self._enter(start, depth)
+        items: list[Field] = []
+        at = start
+        while at < stop:
+            try:
+                item, at = self._field(at, stop, depth)
+            except DecodeError as why:
+                raise DecodeError(f"[{len(items)}]{why.what}", why.octet, why.rule, why.code) from None
+            items.append(item)
+        return tuple(items)
+
+    def _enter(self, start: int, depth: int) -> None:
+        if depth > self._reading.nesting:
+            raise DecodeError("", start - 4, f"limit nesting is {self._reading.nesting}", 506)
+
+    def _field(self, p: int, end: int, depth: int) -> tuple[Field, int]:
+        """The value whose letter lies at `p`, which is before `end`."""
+        self._entries += 1
+        if self._entries > TABLE_ENTRIES:
+            raise DecodeError("", p, f"limit TABLE_ENTRIES is {TABLE_ENTRIES}", 506)
+        b, at, letter = self._b, p + 1, chr(self._b[p])
+        kind = self._profile.letters.get(letter)
+        if kind is None:
+            raise DecodeError("", p, f"tables of {self._profile.name} have no letter {letter!a}", 502)
+        if kind in FORMS:
+            return _read_form(kind, letter, b, at, end)
+        if kind == "void":
+            return Field(letter, None), at
+        start, stop = _short_span(b, at, end) if kind == "short-text" else _span(b, at, end)
+        if kind == "table":
+            return Field(letter, self.table(start, stop, depth + 1)), stop
+        if kind == "array":
+            return Field(letter, self._array(start, stop, depth + 1)), stop
+        value: str | bytes = b[start:stop]
+        if kind != "octets":
+            with suppress(UnicodeDecodeError):  # then the octets themselves
+                value = b[start:stop].decode()
+        return Field(letter, value), stop
+
+
+def _read_form(kind: str, letter: str, b: bytes, at: int, end: int) -> tuple[Field, int]:
+    """A value of one width."""
+    form = FORMS[kind]
+    stop = at + form.size
+    if stop > end:
+        raise DecodeError("", at, f"needs {form.size} octets, {end - at} are left", 502)
+    parts = form.unpack_from(b, at)
+    value: object = parts[0]
+    if kind == "decimal":
+        return Field(letter, Decimal((0, tuple([int(digit) for digit in str(parts[1])]), -parts[0]))), stop
+    if kind == "boolean":
+        return Field(letter, value != 0, None if value in (0, 1) else b[at:stop]), stop
+    if kind == "timestamp":
+        return Field(letter, Datetime(parts[0])), stop
+    # Which "not a number" it was is in its octets alone.
+    return Field(letter, value, None if value == value else b[at:stop]), stop
+
+
+def _write_plain(kind: str, value: object) -> bytes:
+    """A value that holds no others.  Raises ValueError, TypeError and the like for what the kind cannot hold."""
+    if kind == "void" and value is None:
+        return b""
+    if kind == "decimal" and isinstance(value, Decimal):
+        sign, digits, exponent = value.as_tuple()
+        if sign or not isinstance(exponent, int):
+            raise ValueError
+        return FORMS[kind].pack(-exponent, int("".join([str(digit) for digit in digits])))
+    if kind == "timestamp" and _is_moment(value):
+        if value.tzinfo is None:
+            raise ValueError
+        value = math.floor(value.timestamp())
+    if kind in FORMS and kind != "decimal":
+        packed: bytes = FORMS[kind].pack(value)
+        return packed
+    octets = value.encode() if isinstance(value, str) else value
+    if kind in ("text", "octets", "short-text") and isinstance(octets, bytes):
+        return (OCTET[len(octets)] if kind == "short-text" else put_u32(len(octets))) + octets
+    raise TypeError
+
+
+def _is_moment(value: object) -> TypeGuard[_Moment]:
+    """Whether it is a `datetime.datetime`, whose module this one does not import: it has a clock."""
+    return hasattr(value, "timestamp") and hasattr(value, "tzinfo")
+
+
+class _Moment(Protocol):
+    tzinfo: object
+
+    def timestamp(self) -> float: ...
+
+
+def _span(b: bytes, p: int, end: int) -> tuple[int, int]:
+    if p + 4 > end:
+        raise DecodeError("", p, f"its size takes 4 octets, {max(0, end - p)} are left", 502)
+    size = u32(b, p)[0]
+    if size > end - p - 4:
+        raise DecodeError("", p, f"its size, {size}, goes beyond the {end - p - 4} octets that are left", 502)
+    return p + 4, p + 4 + size
+
+
+def _short_span(b: bytes, p: int, end: int) -> tuple[int, int]:
+    if p >= end:
+        raise DecodeError("", p, "its size takes 1 octet, 0 are left", 502)
+    if b[p] > end - p - 1:
+        raise DecodeError("", p, f"its size, {b[p]}, goes beyond the {end - p - 1} octets that are left", 502)
+    return p + 1, p + 1 + b[p]

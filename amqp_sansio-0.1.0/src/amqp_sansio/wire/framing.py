@@ -1,0 +1,347 @@
+"""How a family frames its methods: what a connection and an observer need.
+
+These are base classes and no protocols: a message asks a reader several things.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, TypeAlias
+
+from amqp_sansio.limits import Limits
+from amqp_sansio.wire.assembly import Assembly, Cut, KnownCommand, Malformed
+
+Carries: TypeAlias = Callable[[int, int], bool]
+"""Whether a method or command, by its class and its own number, may be followed by a content."""
+
+FrameCut: TypeAlias = tuple[int, int, int, int, int, int, bytes]
+"""A frame as it was cut: start, size, flags, segment type, track, channel, begin of the payload; 0 for what it has not."""
+
+
+class Reader:
+    """Reads one speaker's frames: `receive` stores; `next` cuts frames until there is something to hand out.
+
+    `max_frame_size` is octets, all of the frame included, and may be set at any time.  `tolerant` is for an observer: what is
+    cut off is handed out as incomplete; otherwise what is broken is dropped and only told as `Malformed`.  `offset` is where
+    the octets begin that it is given.
+
+    `buffer` and `position` are the octets at hand and the index in them of the first frame not yet read, always at a frame
+    boundary.  The cost is linear however the octets are cut: what is missing of a frame is remembered (`_needed`), and nothing
+    is looked at twice.
+    """
+
+    HEAD: ClassVar[int] = 0
+    """Octets with which every frame begins, and which tell its size."""
+
+    def __init__(self, limits: Limits, max_frame_size: int, tolerant: bool, offset: int) -> None:
+        self.limits: Final = limits
+        self.max_frame_size = max_frame_size
+        self.tolerant: Final = tolerant
+        self.dead = False
+        """A frame could not be cut: nothing more is read, what comes is only counted."""
+        self.wary = False
+        """Stop before octets that do not look like a frame (`plausible`), however many frames before them are at hand."""
+        self.received = offset
+        """Octets of the speaker's stream so far, those before this reader included."""
+        self.known: Final[dict[bytes, KnownCommand[Any]]] = {}
+        """What comes with every message, by the octets of its frames (limits.cached_commands), for `cut_run`."""
+        self.frames = 0
+        """Frames cut so far."""
+        self.skipped = 0
+        """Octets passed over: before a frame was found, or of a frame that did not come whole."""
+        self.ahead: list[Cut] = []  # of a run, the next one last
+        self.trace: list[FrameCut] | None = None
+        """On request, each frame cut."""
+        self.buffer = b""
+        self.position = 0
+        self._base = offset
+        self._pending: list[bytes] = []
+        self._pending_octets = 0
+        self._needed = self.HEAD
+        self._searching = False
+        self._ended = False
+
+    # --- what a family brings ---------------------------------------------------------------------------------------------
+
+    @property
+    def queue(self) -> deque[Assembly | Malformed]:
+        """What was found and not handed out."""
+        raise NotImplementedError
+
+    def next(self) -> Assembly | Malformed | None:
+        """The next whole unit, or what is wrong with the next frame; None as long as more octets are needed."""
+        raise NotImplementedError
+
+    def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
+        """As `next`, for whoever has said close: the next control that begins with one of `heads`, or what makes the octets
+        behind it unreadable.  All else is passed over, up to the first frame behind offset `until`, as cheaply as can be: the
+        other side may send as much of it as it likes.
+        """
+        while self.offset <= until and (thing := self.next()) is not None:
+            if thing.fatal if isinstance(thing, Malformed) else thing.payload.startswith(heads):
+                return thing
+        return None
+
+    def break_off(self) -> bool:
+        """What is under way goes no further: `next` hands it out, incomplete (to an observer).  False when nothing is."""
+        raise NotImplementedError
+
+    def forget(self, channel: int) -> None:
+        """Drops what is under way on a channel.  The rest of it, if it comes, is passed over."""
+        raise NotImplementedError
+
+    def opened(self) -> None:
+        """The connection is open: units of every channel may come from now on."""
+        raise NotImplementedError
+
+    def _unfinished_units(self) -> list[int]:
+        """Where units that go on end so far."""
+        raise NotImplementedError
+
+    def _find(self, octets: bytes, start: int) -> tuple[int, int]:
+        """Where from `start` on the next frame begins that another one follows (when the stream has ended: up to its end).
+
+        Gives (index, 0), or (index, octets needed from there on) when there are too few to tell.  Linear: no octet before the
+        index is looked at again.
+        """
+        raise NotImplementedError
+
+    def _plausible_at(self, octets: bytes, at: int) -> bool:
+        """Whether so many octets as a frame begins with could begin one there."""
+        raise NotImplementedError
+
+    def _begin_search(self) -> None:
+        """Octets were lost: what comes next may continue what was among them."""
+
+    @property
+    def passed(self) -> Mapping[int, int]:
+        """Octets of frames that were passed over behind what was broken off, by channel, since they were taken."""
+        return {}
+
+    def take_passed(self) -> Mapping[int, int]:
+        """What `passed` counts; it begins anew."""
+        return {}
+
+    def cut_run(self, head: int, most: int) -> list[Cut]:
+        """The fast path for content: messages like others before them, at most so many, until one is not as plain as that.
+
+        `head` is how many octets of bodies are wanted.  Empty where more octets are needed, and where the next one is another:
+        then `next` reads the same octets with every check.
+        """
+        return []
+
+    def cut_ahead(self) -> Cut | None:
+        """The next message of a run, the others of which are `ahead`, the next one last; None as for `cut_run`.
+
+        Code that takes those from `ahead` itself saves the call.
+        """
+        return None
+
+    def unlearn(self) -> None:
+        """Forgets what is known, and what was cut ahead by it."""
+
+    # --- the octets at hand -----------------------------------------------------------------------------------------------
+
+    @property
+    def offset(self) -> int:
+        """Where the first frame not yet read lies in the speaker's stream."""
+        return self.ahead[-1][4] if self.ahead else self._base + self.position
+
+    @property
+    def buffered(self) -> int:
+        """Octets received and not yet read."""
+        return len(self.buffer) + self._base - self.offset + self._pending_octets
+
+    @property
+    def searching(self) -> bool:
+        """Whether it looks for the next frame behind lost octets."""
+        return self._searching
+
+    @property
+    def unfinished(self) -> int | None:
+        """Where the earliest thing under way ends so far: a unit that goes on, or a frame of which a part has come."""
+        ends = self._unfinished_units()
+        if self.buffered and not self.dead:
+            ends.append(self.received)
+        return min(ends, default=None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether more octets are needed, as far as `next` has found out: it may want more than it knew of."""
+        return not (self.queue or self.ready())
+
+    def plausible(self) -> bool | None:
+        """Whether the next octets look like a frame at all (and not like those of a security layer); None: too few to tell.
+
+        To be asked when `next` has nothing to hand out.
+        """
+        if len(self.buffer) - self.position < self._needed and not self._refill():
+            return None
+        return self._plausible_at(self.buffer, self.position)
+
+    def receive(self, octets: bytes) -> None:
+        """Stores octets of the stream."""
+        size = len(octets)
+        self.received += size
+        if self.dead or not octets:
+            return
+        if not self._pending and len(self.buffer) == self.position:  # nearly always: there is nothing that it must be joined to
+            self._base += self.position
+            self.buffer = octets
+            self.position = 0
+        else:
+            self._pending.append(octets)
+            self._pending_octets += size
+
+    def ready(self) -> bool:
+        """Whether as many octets are at hand as were found to be needed.  A buffer that is read to its end is let go."""
+        at = self.position
+        have = len(self.buffer) - at
+        if have >= self._needed or (self._pending_octets and self._refill()):
+            return True
+        if at and not have:
+            self._base += at
+            self.buffer = b""
+            self.position = 0
+        return False
+
+    def _refill(self) -> bool:
+        """Joins what is stored to the buffer if that gives what is needed."""
+        have = len(self.buffer) - self.position
+        if have + self._pending_octets < self._needed or not self._pending_octets:
+            return False
+        if have:
+            self._pending.insert(0, self.buffer[self.position :])
+        self._base += self.position
+        self.buffer = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
+        self.position = 0
+        self._pending = []
+        self._pending_octets = 0
+        return True
+
+    def _search(self) -> bool:
+        """Moves to the next plausible frame; False as long as more octets are needed."""
+        if len(self.buffer) - self.position < self._needed and not self._refill():
+            if not self._ended:
+                return False
+            self._needed = 0
+            self._refill()
+        before = self.position
+        self.position, needed = self._find(self.buffer, before)
+        self.skipped += self.position - before
+        self._needed = needed or self.HEAD
+        self._searching = needed > 0
+        return not self._searching
+
+    def take(self) -> bytes:
+        """Takes the octets that were received and not yet read out again: they are behind a security layer."""
+        octets = b"".join([self.buffer[self.position :], *self._pending])
+        self._base = self.offset
+        self.received -= len(octets)
+        self._empty()
+        self._needed = self.HEAD
+        return octets
+
+    def lost(self, octets: int) -> None:
+        """So many octets of the stream are missing behind what has been received (0: unknown where a frame begins).
+
+        Units under way are broken off; reading goes on at the next octets that look like the first frame of one with another
+        frame behind it.
+        """
+        if self.dead:
+            self.received += octets
+            return
+        self._drain()
+        self.skipped += self.buffered
+        self.received += octets
+        self.break_off()
+        self._base = self.received
+        self._empty()
+        self._needed = self.HEAD
+        self._begin_search()
+        self._searching = True
+
+    def end(self) -> None:
+        """Nothing more comes: no frame waits for those behind it."""
+        self._ended = True
+        if not self._searching:
+            self._needed = self.HEAD
+
+    def finish(self) -> None:
+        """The stream has ended: what is still open is handed out, incomplete, by `next` (to an observer)."""
+        self._ended = True
+        if not self.dead:
+            self._drain()
+        self.break_off()
+
+    def _drain(self) -> None:
+        """Reads all whole frames into the queue: what follows them is gone."""
+        if not self._searching:
+            self._needed = self.HEAD  # the quick way may wait for more than one frame
+        found: deque[Assembly | Malformed] = deque()
+        while (thing := self.next()) is not None:
+            found.append(thing)
+        self.queue.extend(found)
+
+    def _die(self, breach: Malformed) -> None:
+        """A frame cannot be cut."""
+        self.break_off()
+        self.queue.append(breach)
+        self.dead = True
+        self._base += self.position
+        self._empty()
+
+    def _empty(self) -> None:
+        """Drops what was received and not read."""
+        self.buffer = b""
+        self.position = 0
+        self._pending = []
+        self._pending_octets = 0
+
+
+class Framing:
+    """The frames of one family: `smallest` and `largest` are octets of a frame, all of it included.
+
+    Nothing larger than `smallest` comes or goes before the sizes are agreed on, where the letter counts; `usual` is the largest
+    that a side wants that does not say which.  `overhead` is how many octets of a frame are no payload.
+    """
+
+    def __init__(self, overhead: int, smallest: int, usual: int, largest: int) -> None:
+        self.name = type(self).__name__
+        """What snapshots call it."""
+        self.overhead: Final = overhead
+        self.smallest: Final = smallest
+        self.usual: Final = usual
+        self.largest: Final = largest
+
+    def reader(
+        self, limits: Limits, max_frame_size: int, *, strict: bool, carries: Carries, offset: int, opening: bool
+    ) -> Reader:
+        """A reader for one of the two sides.  `strict` takes to the letter how units are put together; `opening` holds the
+        peer to a few controls of the connection until `Reader.opened` is called."""
+        raise NotImplementedError
+
+    def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
+        """A reader, tolerant, for a third person."""
+        raise NotImplementedError
+
+    def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
+        """Where, from `start` on, three frames in a row begin, which tells this framing from others: (index, 0), or
+        (index, octets needed from there on) as long as there are too few to tell; none will be found where they have `ended`.
+
+        Linear: no octet before the index is looked at again.
+        """
+        raise NotImplementedError
+
+    def begins(self, octet: int) -> bool:
+        """Whether the first frame of a server may begin with this octet; else it said a header, or speaks something else."""
+        return octet != 0x41  # the A of AMQP
+
+    def is_own(self, unit: Assembly) -> bool:
+        """Whether the connection itself is spoken of, by a word of class connection, and none of its channels."""
+        raise NotImplementedError
+
+    def own(self, payload: bytes, max_frame: int) -> bytes:
+        """The frame of a control of the connection.  EncodeError when it is larger than `max_frame` octets."""
+        raise NotImplementedError

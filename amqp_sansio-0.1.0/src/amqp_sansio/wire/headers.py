@@ -1,0 +1,130 @@
+"""Header segments: structs one behind the other, without a count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from amqp_sansio.errors import DecodeError, HeaderError
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.wire.encoding import encode_struct32
+from amqp_sansio.wire.layouts.structs import (
+    DECODERS,
+    WRITERS,
+    read_message_delivery_properties,
+    read_message_message_properties,
+)
+from amqp_sansio.wire.octets import struct_head, u32
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.types import BAD, decode_struct32
+
+HEADER_WRITERS: Final[dict[type, Callable[..., bytes]]] = {
+    kind: WRITERS[kind] for kind in (DeliveryProperties, MessageProperties)
+}
+"""The quick way to write what a message nearly always carries; raises what `explain.UNWRITABLE` holds."""
+
+
+def walk_headers(b: bytes, start: int, end: int, limits: Limits) -> None:
+    """Checks that b[start:end] is a row of structs: their sizes and room for their codes, nothing inside them.
+
+    DecodeError 503 names the struct (counted from 0); 506 the limit: `header_octets`, `header_structs`.
+    """
+    p = start
+    count = 0
+    while p < end:
+        if end - p < 4:
+            raise DecodeError(f"header struct {count}", p, f"its size takes 4 octets, {end - p} are left")
+        size = u32(b, p)[0]
+        if size == 1:
+            raise DecodeError(f"header struct {count}", p, "a struct of any size but 0 begins with its class and code")
+        p += 4 + size
+        if p > end:
+            raise DecodeError(f"header struct {count}", p - 4 - size, f"its size, {size}, goes beyond the segment")
+        count += 1
+    if count > limits.header_structs:
+        raise DecodeError("header segment", start, f"limit header_structs is {limits.header_structs}; {count} came", 506)
+    if end - start > limits.header_octets:
+        raise DecodeError("header segment", start, f"limit header_octets is {limits.header_octets}; {end - start} came", 506)
+
+
+def decode_headers(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[Struct, ...]:
+    """The structs of a header segment, in their order: unknown ones and double ones too.
+
+    HeaderError (503) for a field that cannot be read, and for what `walk_headers` would have refused.
+    """
+    try:  # nearly always one or two structs that are known; their readers refuse sizes that are too small
+        size, key, flags = struct_head(b, start)
+        middle = start + 4 + size
+        if middle == end:
+            return (DECODERS[key](b, start + 8, end, flags, reading, 0),)
+        size, second, more = struct_head(b, middle)
+        if middle + 4 + size == end:
+            if key == _DELIVERY and second == _MESSAGE:  # without the way through the table
+                delivery = read_message_delivery_properties(b, start + 8, middle, flags, reading, 0)
+                return delivery, read_message_message_properties(b, middle + 8, end, more, reading, 0)
+            decode = DECODERS[second]
+            return DECODERS[key](b, start + 8, middle, flags, reading, 0), decode(b, middle + 8, end, more, reading, 0)
+    except (KeyError, *BAD, DecodeError):
+        pass  # said exactly, or read after all, by the other way
+    return _slowly(b, start, end, reading)
+
+
+def _slowly(b: bytes, start: int, end: int, reading: Reading) -> tuple[Struct, ...]:
+    structs: list[Struct] = []
+    p = start
+    try:
+        while p < end:
+            struct, p = decode_struct32(b, p, end, 0, reading)
+            structs.append(struct)
+        return tuple(structs)
+    except DecodeError as why:
+        raise HeaderError(why.what, why.octet, why.rule, 503) from None
+
+
+_DELIVERY: Final = next(key for key, decode in DECODERS.items() if decode is read_message_delivery_properties)
+_MESSAGE: Final = next(key for key, decode in DECODERS.items() if decode is read_message_message_properties)
+# The fields that differ from message to message have fixed widths and stand before those that have none.
+_PRIORITY, _MODE, _TTL, _TIMESTAMP, _EXPIRATION = 0x0800, 0x1000, 0x2000, 0x4000, 0x8000
+_LENGTH, _ID = 0x0100, 0x0200
+
+
+def masked(header: bytes) -> tuple[bytes, bytes | None, int, int]:
+    """A walked header segment without what differs between messages that are alike, its message-id, and two places.
+
+    The message-id is None where it is not left out.  Left out are timestamp and expiration of delivery properties that come
+    first, content-length and message-id of message properties that come first or second.  Of two headers that are the same
+    without them, both can be read, or neither.  The places are those of the first octet left out and of the message-id; 0, 0
+    where there is none, or something before is left out as well.
+    """
+    size, key, flags = struct_head(header, 0)
+    at = 4 + size
+    start, rest = b"", 0
+    if key == _DELIVERY and at <= len(header):
+        if flags & (_TIMESTAMP | _EXPIRATION):
+            low = 8 + (flags & _PRIORITY and 1) + (flags & _MODE and 1) + (flags & _TTL and 8)
+            high = low + (flags & _TIMESTAMP and 8) + (flags & _EXPIRATION and 8)
+            if high > at:
+                return header, None, 0, 0
+            start, rest = header[:low], high
+        if at + 8 > len(header):
+            return (start + header[rest:] if rest else header), None, 0, 0
+        size, key, flags = struct_head(header, at)
+    elif at < len(header) and struct_head(header, at)[1] != _DELIVERY:
+        return header, None, 0, 0
+    else:
+        at = 0
+    if key != _MESSAGE or not flags & _ID:
+        return (start + header[rest:] if rest else header), None, 0, 0
+    low = at + (16 if flags & _LENGTH else 8)
+    high = low + 16
+    if high > at + 4 + size:
+        return header, None, 0, 0
+    begin = 0 if rest else at + 8
+    return start + header[rest : at + 8] + header[high:], header[low:high], begin, low if begin else 0
+
+
+def encode_headers(structs: Iterable[Struct]) -> bytes:
+    """A header segment of these structs.  EncodeError."""
+    return b"".join([encode_struct32(struct) for struct in structs])

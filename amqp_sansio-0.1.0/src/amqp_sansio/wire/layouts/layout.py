@@ -1,0 +1,145 @@
+"""What a layout is: the functions and tables by which one version of AMQP 0-10 becomes octets and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol, TypeAlias
+
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.wire.assembly import COMMAND, Assembly
+from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+
+
+class DecodeControl(Protocol):
+    """Reads a control; `reading` says how tolerantly."""
+
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> Control: ...
+
+
+class DecodeCommand(Protocol):
+    """Reads a command, and its sync bit; `reading` says how tolerantly."""
+
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> tuple[Command, bool]: ...
+
+
+class DecodeStruct(Protocol):
+    """Reads a whole struct32; `reading` says how tolerantly."""
+
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> Struct: ...
+
+
+class DecodeHeaders(Protocol):
+    """Reads the structs of a header segment; `reading` says how tolerantly."""
+
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> tuple[Struct, ...]: ...
+
+
+WalkHeaders: TypeAlias = Callable[[bytes, int, int, Limits], None]
+EncodeControl: TypeAlias = Callable[[Control], bytes]
+EncodeCommand: TypeAlias = Callable[[Command, bool], bytes]
+EncodeStruct: TypeAlias = Callable[[Struct], bytes]
+
+
+class Layout(Codec):
+    """One way to write AMQP 0-10.
+
+    All decoders take the octets, the offset of the first octet and the offset behind the last, and read nothing outside;
+    offsets in errors are offsets in the octets given.
+
+    * `decode_control(b, start, end)`: from the class octet on.  DecodeError 501.
+    * `decode_command(b, start, end)`: from the class octet on, session.header included; the bool is its sync bit.  DecodeError
+      503 for what cannot be decoded, 531 for a value outside its type (text that is no UTF-8, a range turned round), 540 for
+      an unknown command.
+    * `decode_struct32(b, start, end)`: the whole struct, its size included.  `UnknownStruct` for unknown codes, `NullStruct`
+      for size 0.
+    * `walk_headers(b, start, end, limits)`: sizes and codes of a header segment only.  DecodeError 503.
+    * `decode_headers(b, start, end)`: the structs of a header segment.  HeaderError for a bad field.
+    * `encode_control`, `encode_command(command, sync)`, `encode_struct32`: the reverse.  EncodeError.
+    * `verb_of(kind, class_code, code)`: "message.transfer"; what has no name is named by number: "119.1", "connection.99".  The
+      `kind` is "control", "command" or "struct".
+    * `codes_of(thing)`: class code and code of a control, command or coded struct, or of its class.
+    * `segments`: verbs whose commands may carry header and body segments.
+
+    Decoding is tolerant: `required` is not enforced, numbers that no enumeration has stay numbers, and what says nothing is
+    passed over.  To find out, a strict observer encodes again and compares: everything else comes back
+    octet by octet.  What is passed over: octets behind the last field of a control or command, or of a sized struct; flags
+    of a sized struct that belong to no field; a session.header of another size than 1, and its spare bits; the size 0 of a
+    reply-to or xid field, which reads as one without fields; ranges of ids that are out of order, touch or overlap; text
+    read leniently.
+
+    All decoders take a `Reading` as a last argument, which holds the limits and what is let pass: `Reading.of(limits)`.
+    """
+
+    __slots__ = (
+        "_codes",
+        "_names",
+        "decode_command",
+        "decode_control",
+        "decode_headers",
+        "decode_struct32",
+        "encode_command",
+        "encode_control",
+        "encode_struct32",
+        "segments",
+        "walk_headers",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        decode_control: DecodeControl,
+        decode_command: DecodeCommand,
+        decode_struct32: DecodeStruct,
+        walk_headers: WalkHeaders,
+        decode_headers: DecodeHeaders,
+        encode_control: EncodeControl,
+        encode_command: EncodeCommand,
+        encode_struct32: EncodeStruct,
+        codes: dict[type[Control | Command | Struct], tuple[int, int]],
+        classes: dict[int, str],
+        segments: frozenset[str],
+    ) -> None:
+        super().__init__(name)
+        self.decode_control: Final = decode_control
+        self.decode_command: Final = decode_command
+        self.decode_struct32: Final = decode_struct32
+        self.walk_headers: Final = walk_headers
+        self.decode_headers: Final = decode_headers
+        self.encode_control: Final = encode_control
+        self.encode_command: Final = encode_command
+        self.encode_struct32: Final = encode_struct32
+        self.segments: Final = segments
+        self._codes: Final = codes
+        self._names: Final = {("class", code, 0): class_name for code, class_name in classes.items()}
+        for cls, (class_code, code) in codes.items():
+            if issubclass(cls, Struct):
+                self._names["struct", class_code, code] = cls.NAME
+            else:
+                self._names["control" if issubclass(cls, Control) else "command", class_code, code] = cls.VERB
+
+    def read_control(self, unit: Assembly, reading: Reading) -> Control:
+        return self.decode_control(unit.payload, 0, len(unit.payload), reading)
+
+    def write_control(self, control: Control) -> bytes:
+        return self.encode_control(control)
+
+    def said_in(self, unit: Assembly) -> str:
+        kind, payload = "command" if unit.kind == COMMAND else "control", unit.payload
+        return self.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
+
+    def carries(self, class_code: int, code: int) -> bool:
+        return self.verb_of("command", class_code, code) in self.segments
+
+    def verb_of(self, kind: str, class_code: int, code: int) -> str:
+        """The name of a control, command or struct, by number where it has none."""
+        name = self._names.get((kind, class_code, code))
+        return name if name is not None else f"{self._names.get(('class', class_code, 0), class_code)}.{code}"
+
+    def codes_of(self, thing: Control | Command | Struct | type[Control | Command | Struct]) -> tuple[int, int]:
+        """Class code and code.  KeyError for what has no code (reply-to)."""
+        return self._codes[thing if isinstance(thing, type) else type(thing)]
+
+    def __repr__(self) -> str:
+        return f"Layout({self.name!r})"

@@ -1,0 +1,113 @@
+"""Reads and writes the methods of one dialect: class and method as two octets each, then the arguments.
+
+Those on hot paths have straight-line code in their layout, which says nothing when it gives up; all else goes through the
+interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.base import Control, Method
+from amqp_sansio.wire.explain import UNWRITABLE, unwritable
+from amqp_sansio.wire.field_tables import Profile
+from amqp_sansio.wire.interpreter import ArgumentTable, read_arguments, write_arguments
+from amqp_sansio.wire.octets import put_u32, u32
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.types import BAD
+
+MethodReader: TypeAlias = Callable[[bytes, int, int, Reading], Method | None]
+MethodWriter: TypeAlias = Callable[..., bytes]
+
+
+class Methods:
+    """The methods of one dialect.
+
+    `profile` says what the letters of its field tables mean; None for one without any.  `codes` gives class and
+    method of each as one number of four octets, `arguments` its arguments in order; `contents` names
+    the verbs behind which a content comes.  Methods of class connection are controls, the same in all families.  `readers`
+    and `writers` are straight-line code, of methods that a variant need not have.
+    """
+
+    __slots__ = ("_codes", "_readers", "_writers", "arguments", "contents", "kinds", "name", "profile")
+
+    def __init__(
+        self,
+        name: str,
+        codes: dict[type[Method] | type[Control], int],
+        arguments: dict[type[Method] | type[Control], ArgumentTable],
+        contents: frozenset[str],
+        profile: Profile | None = None,
+        readers: Mapping[int, MethodReader] | None = None,
+        writers: Mapping[type[Method] | type[Control], MethodWriter] | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.contents: Final = contents
+        self.profile: Final = profile
+        self._codes: Final = codes
+        self.arguments: Final = arguments
+        self.kinds: Final[dict[int, type[Method] | type[Control]]] = {code: kind for kind, code in codes.items()}
+        """The methods by class and number, as one number of four octets."""
+        self._readers: Final = {code: quick for code, quick in (readers or {}).items() if code in self.kinds}
+        self._writers: Final = {kind: quick for kind, quick in (writers or {}).items() if kind in codes}
+
+    def decode(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Method | Control:
+        """The method that lies from `start`, its class, up to `end`.
+
+        DecodeError names verb, argument and octet: 502 for arguments, 503 for a class and method that it does not have.
+        """
+        if end - start < 4:
+            raise DecodeError("method", start, f"class and method take 4 octets, {end - start} came", 502)
+        code = u32(b, start)[0]
+        quick = self._readers.get(code)
+        if quick is not None:
+            try:
+                method = quick(b, start + 4, end, reading)
+            except BAD:
+                method = None
+            if method is not None:
+                return method
+        kind = self.kinds.get(code)
+        if kind is None:
+            raise DecodeError(f"method {code >> 16}.{code & 0xFFFF}", start, "no method has this class and number", 503)
+        arguments = self.arguments[kind]
+        made: Value = read_arguments(kind, kind.VERB, arguments, b, start + 4, end, reading, self.read_table)
+        assert isinstance(made, Method | Control)
+        return made
+
+    def encode(self, method: Method | Control) -> bytes:
+        """Its octets, class and method included.  EncodeError names the argument that cannot be written."""
+        kind = type(method)
+        quick = self._writers.get(kind)
+        if quick is not None:
+            try:
+                return quick(method)
+            except UNWRITABLE:
+                pass  # the interpreter names what is at fault
+        code = self._codes.get(kind)
+        if code is None:
+            raise EncodeError(kind.VERB or kind.__name__, f"is no method of {self.name}")
+        arguments = self.arguments[kind]
+        try:
+            return put_u32(code) + write_arguments(kind.VERB, method, arguments, self.write_table)
+        except UNWRITABLE as why:
+            said = tuple([(name, of) for name, of, send in arguments if send is None])
+            raise unwritable(kind.VERB, method, said, {}, why) from None
+
+    def read_table(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
+        """A field table, by the profile of the dialect; see `Profile.read`."""
+        assert self.profile is not None, "a dialect with tables has a profile"
+        return self.profile.read(b, p, end, reading)
+
+    def write_table(self, value: object) -> bytes:
+        """The octets of a field table; see `Profile.write`."""
+        assert self.profile is not None, "a dialect with tables has a profile"
+        if not isinstance(value, Mapping):
+            raise EncodeError("table", f"takes a mapping, not {type(value).__name__}")
+        return self.profile.write(value)
+
+    def __repr__(self) -> str:
+        return f"Methods({self.name!r})"

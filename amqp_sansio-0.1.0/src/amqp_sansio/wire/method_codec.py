@@ -1,0 +1,158 @@
+"""The words of one older dialect: methods with their contents; those of class connection are controls, as in all families."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.base import Control, Method
+from amqp_sansio.spec.connection import Heartbeat
+from amqp_sansio.spec.methods import basic
+from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.content_headers import read_properties, write_properties
+from amqp_sansio.wire.explain import UNWRITABLE, unwritable
+from amqp_sansio.wire.interpreter import FieldTable
+from amqp_sansio.wire.layouts.basic_properties import read_basic_properties, write_basic_properties
+from amqp_sansio.wire.layouts.methods import Methods
+from amqp_sansio.wire.method_frames import HEADER_HEAD
+from amqp_sansio.wire.octets import put_u16, put_u64, u16, u32
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.types import BAD
+
+PROPERTIES_AT: Final = HEADER_HEAD - 2
+"""Where the flags of a content header's properties begin in its frame."""
+
+Contents: TypeAlias = "Mapping[int, tuple[type[Value], FieldTable]]"
+"""The properties of contents by class: what holds them, and their names and types in order."""
+
+
+class MethodCodec(Codec):
+    """Reads the methods of one dialect.
+
+    `methods` has all its methods, those of class connection included; `classes` names its classes, for numbers that no method
+    has.
+    """
+
+    __slots__ = ("_carrying", "_classes", "contents", "_numbers", "_verbs", "extended", "methods", "verbs")
+
+    def __init__(self, name: str, methods: Methods, contents: Contents, classes: Mapping[int, str]) -> None:
+        super().__init__(name)
+        self.methods: Final = methods
+        self.contents: Final = dict(contents)
+        self._classes: Final = dict(classes)
+        self._verbs: Final = {code: kind.VERB for code, kind in methods.kinds.items()}
+        self.extended: Final = basic.Nack in methods.arguments
+        """Whether the dialect has RabbitMQ's extensions."""
+        self._numbers: Final = {verb: (code >> 16, code & 0xFFFF) for code, verb in self._verbs.items()}
+        self.verbs: Final = frozenset(self._verbs.values())
+        """The methods that the dialect has."""
+        self._carrying: Final = frozenset([code for code, verb in self._verbs.items() if verb in methods.contents])
+
+    def carries(self, class_code: int, code: int) -> bool:
+        return class_code << 16 | code in self._carrying
+
+    def numbers_of(self, verb: str) -> tuple[int, int] | None:
+        """As `Codec.numbers_of`; also for a name of `verb_of` that stands for numbers."""
+        return self._numbers.get(verb) or self._unknown(verb)
+
+    def _unknown(self, verb: str) -> tuple[int, int] | None:
+        name, _, number = verb.partition(".")
+        if not number.isdecimal():
+            return None
+        code = next((code for code, known in self._classes.items() if known == name), int(name) if name.isdecimal() else -1)
+        return (code, int(number)) if code >= 0 else None
+
+    def verb_at(self, class_code: int, code: int) -> str:
+        return self.verb_of(put_u16(class_code) + put_u16(code)) if class_code or code else ""
+
+    def code_of(self, error: DecodeError) -> int:
+        return error.code
+
+    def said_in(self, unit: Assembly) -> str:
+        return self.verb_of(unit.payload)
+
+    def verb_of(self, payload: bytes) -> str:
+        """What a method is called, by name or numbers: "basic.publish", "basic.9", "99.1"; no octets are a heartbeat."""
+        if not payload:
+            return Heartbeat.VERB
+        if len(payload) < 4:
+            return "?"
+        code: int = u32(payload, 0)[0]
+        name = self._verbs.get(code)
+        return name or f"{self._classes.get(code >> 16, code >> 16)}.{code & 0xFFFF}"
+
+    def read(self, payload: bytes, reading: Reading = DEFAULT_READING) -> Method | Control:
+        """A method, or a control for one of class connection.
+
+        DecodeError: 502 for arguments, 503 for numbers that no method has, 506 for a limit of ours."""
+        return self.methods.decode(payload, 0, len(payload), reading)
+
+    def read_properties(self, header: bytes, reading: Reading = DEFAULT_READING) -> Value | None:
+        """The properties in a content header; None for a class that has no contents.  DecodeError."""
+        held = self.contents.get(u16(header, 0)[0])
+        if held is None:
+            return None
+        kind, fields = held
+        if kind is basic.Properties:
+            properties: Value | None = None
+            try:
+                properties = read_basic_properties(header, PROPERTIES_AT, len(header), reading, self.methods.read_table)
+            except (DecodeError, *BAD):
+                pass  # the interpreter names what is at fault
+            if properties is not None:
+                return properties
+        return read_properties(kind, "header", fields, header, PROPERTIES_AT, len(header), reading, self.methods.read_table)
+
+    def write_header(self, class_code: int, size: int, properties: Value) -> bytes:
+        """The content header of a body of `size` octets.  EncodeError names the property that cannot be written."""
+        return put_u16(class_code) + b"\0\0" + put_u64(size) + self.write_properties(class_code, properties)
+
+    def write_properties(self, class_code: int, properties: Value) -> bytes:
+        """The flags and properties of a content header.  EncodeError as for `write_header`."""
+        kind, fields = self.contents.get(class_code, (None, ()))
+        if kind is not type(properties):
+            raise EncodeError("content header", f"class {class_code} has no {type(properties).__name__}")
+        try:
+            return self._write_properties(properties, fields)
+        except UNWRITABLE as why:
+            raise unwritable("header", properties, fields, {}, why) from None
+
+    def check_properties(self, class_code: int, octets: bytes, reading: Reading = DEFAULT_READING) -> None:
+        """EncodeError unless these are the flags and properties of a content of this class."""
+        try:
+            self.read_properties(put_u16(class_code) + bytes(PROPERTIES_AT - 2) + octets, reading)
+        except DecodeError as error:
+            raise EncodeError(error.what, error.rule) from None
+
+    def has_argument(self, kind: type[Method], name: str) -> bool:
+        """Whether a method has an argument of this name in the dialect."""
+        return any(each == name for each, _, _ in self.methods.arguments[kind])
+
+    @property
+    def version(self) -> str:
+        """The version of which the dialect is an edition."""
+        return self.name.partition(" ")[0]
+
+    def _write_properties(self, properties: Value, fields: FieldTable) -> bytes:
+        if type(properties) is basic.Properties:
+            try:
+                return write_basic_properties(properties, self.methods.write_table)
+            except UNWRITABLE:
+                pass  # the interpreter names what is at fault
+        return write_properties("header", properties, fields, self.methods.write_table)
+
+    def read_control(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> Control:
+        """See `Codec`."""
+        if not unit.payload:
+            return Heartbeat()
+        control = self.read(unit.payload, reading)
+        if not isinstance(control, Control):
+            raise DecodeError(control.VERB, 0, "is no method of class connection", 503)
+        return control
+
+    def write_control(self, control: Control) -> bytes:
+        """See `Codec`."""
+        return b"" if isinstance(control, Heartbeat) else self.methods.encode(control)

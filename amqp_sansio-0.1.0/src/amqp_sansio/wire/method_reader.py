@@ -1,0 +1,473 @@
+"""Frames in, methods with their contents out: the reading of the older dialects, one speaker's octets at a time.
+
+A content is a header frame and as many body frames as its size asks for, behind a method that carries one.  Contents of
+different channels interleave; on one channel nothing comes between.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from amqp_sansio.limits import Limits
+from amqp_sansio.wire.assembly import (
+    BODY,
+    COMMAND,
+    CONNECTION_SCOPE,
+    CONTROL,
+    HEADER,
+    Assembly,
+    Cut,
+    KnownCommand,
+    Malformed,
+)
+from amqp_sansio.wire.framing import Carries, Reader
+from amqp_sansio.wire.method_frames import (
+    CONTENT_BODY,
+    CONTENT_HEADER,
+    FRAME_END,
+    FRAME_HEAD,
+    HEADER_HEAD,
+    HEARTBEAT,
+    METHOD,
+    NAMES,
+    OVERHEAD,
+    find_method_frame,
+    frame_head,
+    plausible_frame,
+)
+from amqp_sansio.wire.octets import u16, u64
+from amqp_sansio.wire.partial import Partial
+from amqp_sansio.wire.whole_contents import cut_content
+
+CONNECTION_CLASS: Final = 10
+UNEXPECTED_FRAME: Final = 505
+"""The code for a frame that may not come where it does."""
+_FRAME_ERROR: Final = CONNECTION_SCOPE
+_EVERY: Final = -1
+"""In `_dropping`: every channel of which no method was heard since octets were lost."""
+_TAG_OF_DELIVER: Final = FRAME_HEAD + 5
+"""Where the delivery-tag of basic.deliver is, behind a consumer-tag without octets."""
+_SHORTEST_DELIVER: Final = _TAG_OF_DELIVER + 8 + 3
+
+
+class MethodReader(Reader):
+    """Reads one speaker's frames, and puts contents together.
+
+    A unit's `kind` is CONTROL for methods of class connection and heartbeats, which have no payload, and COMMAND for all other
+    methods; frames out of band and traces, where the dialect knows them (`extra`), are units of their frame type as kind.
+    `header` is the payload of the header frame, class and size included.  `carries(class_code, code)` tells which methods have
+    a content.  `opening` holds the peer to small methods on channel 0 until `opened` is called.
+    """
+
+    HEAD: ClassVar[int] = FRAME_HEAD
+
+    def __init__(
+        self,
+        limits: Limits,
+        max_frame_size: int,
+        tolerant: bool,
+        carries: Carries,
+        *,
+        offset: int = 0,
+        opening: bool = False,
+        extra: bool = False,
+    ) -> None:
+        super().__init__(limits, max_frame_size, tolerant, offset)
+        self._carries: Final = carries
+        self._extra: Final = extra
+        self._opening = opening
+        self._queue: Final[deque[Assembly | Malformed]] = deque()
+        self._open: Final[dict[int, Partial]] = {}  # contents under way, by channel
+        self._sizes: Final[dict[int, int]] = {}  # octets of a body that are still to come, by channel, once the header came
+        self._held = 0  # octets in contents under way (limits.buffered_octets)
+        self._dropping: Final[dict[int, bool]] = {}  # channels on which what is left of a content is passed over
+        self._passed: dict[int, int] = {}
+        self._overlong = 0  # octets of a frame that is passed over, its end included
+
+    # --- see Reader ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def queue(self) -> deque[Assembly | Malformed]:
+        return self._queue
+
+    @property
+    def passed(self) -> Mapping[int, int]:
+        return self._passed
+
+    def take_passed(self) -> Mapping[int, int]:
+        passed, self._passed = self._passed, {}
+        return passed
+
+    def opened(self) -> None:
+        self._opening = False
+
+    def _unfinished_units(self) -> list[int]:
+        return [partial.end for partial in self._open.values()]
+
+    def _plausible_at(self, octets: bytes, at: int) -> bool:
+        return plausible_frame(octets, at, self._largest)
+
+    def _find(self, octets: bytes, start: int) -> tuple[int, int]:
+        return find_method_frame(octets, start, self._largest, self._ended)
+
+    @property
+    def _largest(self) -> int:
+        """Octets of the largest frame that is waited for."""
+        return min(self.max_frame_size, self.limits.assembly_octets + OVERHEAD)
+
+    def forget(self, channel: int) -> None:
+        if self._drop(channel) is not None:
+            self._dropping[channel] = True
+
+    def break_off(self) -> bool:
+        under_way = bool(self._open)
+        for channel in list(self._open):
+            self._break_off(channel)
+        self._dropping.clear()
+        return under_way
+
+    def _begin_search(self) -> None:
+        self._dropping[_EVERY] = True
+
+    # --- frames -------------------------------------------------------------------------------------------------------------
+
+    def next(self) -> Assembly | Malformed | None:
+        queue = self._queue
+        while not queue:
+            if self.dead or (self._searching and not self._search()):
+                return None
+            if len(self.buffer) - self.position < self._needed and not self.ready():
+                return None
+            buffer, at = self.buffer, self.position
+            if self.wary and not plausible_frame(buffer, at, self._largest):
+                return None
+            kind, channel, size = frame_head(buffer, at)
+            start = self._base + at
+            if (refused := self._refused(kind, channel, size, start)) is not None:
+                self._die(refused)
+                break
+            whole = size + OVERHEAD
+            if len(buffer) - at < whole:
+                self._needed = whole
+                continue
+            self._needed = FRAME_HEAD
+            if buffer[at + whole - 1] != FRAME_END:
+                self._die(_no_end(channel, start, size, buffer[at + whole - 1]))
+                break
+            self.position = at + whole
+            self.frames += 1
+            payload = buffer[at + FRAME_HEAD : at + FRAME_HEAD + size]
+            if self.trace is not None:
+                self.trace.append((start, whole, 0, kind, 0, channel, payload[:4]))
+            unit = self._frame(kind, channel, start, payload)
+            if unit is not None:
+                if not queue:
+                    return unit
+                queue.append(unit)
+        return queue.popleft()
+
+    def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
+        """As `Reader.next_answer`."""
+        self._queue.clear()
+        while not self.dead and self._base + self.position <= until:
+            if len(self.buffer) - self.position < self._needed and not self.ready():
+                break
+            buffer, at = self.buffer, self.position
+            kind, channel, size = frame_head(buffer, at)
+            whole, start = size + OVERHEAD, self._base + at
+            if (refused := self._refused(kind, channel, size, start)) is not None:
+                self._die(refused)
+                return self._queue.popleft()
+            if len(buffer) - at < whole:
+                self._needed = whole
+                continue
+            self._needed = FRAME_HEAD
+            if buffer[at + whole - 1] != FRAME_END:
+                self._die(_no_end(channel, start, size, buffer[at + whole - 1]))
+                return self._queue.popleft()
+            self.position = at + whole
+            if kind == METHOD and buffer.startswith(heads, at + FRAME_HEAD, at + whole - 1):
+                payload = buffer[at + FRAME_HEAD : at + whole - 1]
+                return Assembly(channel, 0, CONTROL, payload, None, None, start, start + whole)
+        return None
+
+    def _refused(self, kind: int, channel: int, size: int, start: int) -> Malformed | None:
+        """Why nothing behind this head can be read: it is found out before the octets are waited for."""
+        whole = size + OVERHEAD
+        if whole > self._largest and not METHOD <= kind <= HEARTBEAT:
+            rule, legal, text = "frame.type", "method, header, body or heartbeat", "nobody knows this frame type"
+        elif self._opening and size > self.limits.handshake_octets:
+            most = self.limits.handshake_octets
+            rule, legal = "limits.handshake_octets", f"at most {most} octets"
+            text = "more than our limit handshake_octets before the connection is open"
+        elif whole > self.max_frame_size:
+            rule, legal = "connection.tune-ok.frame-max", f"at most {self.max_frame_size} octets"
+            text = "a frame larger than what was agreed"
+        elif whole > self._largest:
+            rule, legal = "limits.assembly_octets", f"at most {self._largest} octets"
+            text = "more than our limit assembly_octets"
+        else:
+            return None
+        return Malformed(rule, text, _FRAME_ERROR, channel, start, True, f"a {_name(kind)} frame of {whole} octets", (legal,))
+
+    def _frame(self, kind: int, channel: int, start: int, payload: bytes) -> Assembly | None:
+        """A whole frame: the unit that it completes, None where there is none or `queue` has what is wrong with it."""
+        if kind == METHOD:
+            return self._method(channel, start, payload)
+        if kind == CONTENT_HEADER:
+            return self._header(channel, start, payload)
+        if kind == CONTENT_BODY:
+            return self._body(channel, start, payload)
+        end = start + OVERHEAD + len(payload)
+        legal: tuple[str, ...]
+        if kind == HEARTBEAT:
+            if not channel and not payload:
+                return Assembly(0, 0, CONTROL, b"", None, None, start, end)
+            said = f"a heartbeat of {len(payload)} octets on channel {channel}"
+            self._tell(
+                "frame.heartbeat", "a heartbeat is empty, on channel 0", _FRAME_ERROR, channel, start, said, ("channel 0",)
+            )
+        elif self._extra and kind < HEARTBEAT and kind:
+            return Assembly(channel, 0, kind, payload, None, None, start, end)
+        else:
+            said, legal = f"frame type {kind}", ("method", "header", "body", "heartbeat")
+            self._tell("frame.type", "nobody knows this frame type", _FRAME_ERROR, channel, start, said, legal)
+        return None
+
+    def _method(self, channel: int, start: int, payload: bytes) -> Assembly | None:
+        if _EVERY in self._dropping:
+            self._dropping[channel] = False
+        else:
+            self._dropping.pop(channel, None)
+        if channel in self._open:
+            self._break_off(channel)
+            self._tell(
+                "content.interrupted", "the content before this method is not complete", UNEXPECTED_FRAME, channel, start,
+                _method_of(payload), ("header", "body"),
+            )  # fmt: skip
+        if len(payload) < 4:
+            said = f"a method frame of {len(payload)} octets"
+            self._tell(
+                "frame.method", "class and method take 4 octets", _FRAME_ERROR, channel, start, said, ("4 octets or more",)
+            )
+            return None
+        class_code = u16(payload, 0)[0]
+        if self._opening and (channel or class_code != CONNECTION_CLASS):
+            legal = ("a method of class connection on channel 0",)
+            self._tell("connection.handshake", "the connection is not open yet", 503, channel, start, "a method frame", legal)
+            return None
+        kind = CONTROL if class_code == CONNECTION_CLASS else COMMAND
+        if kind == CONTROL or not self._carries(class_code, u16(payload, 2)[0]):
+            return Assembly(channel, 0, kind, payload, None, None, start, start + OVERHEAD + len(payload))
+        if len(self._open) >= self.limits.channels:
+            most = self.limits.channels
+            self._tell("limits.channels", "too many contents under way", 506, channel, start, "a method", (f"at most {most}",))
+            self._dropping[channel] = True
+            return None
+        if (unit := self._at_once(channel, start, payload)) is not None:
+            return unit
+        partial = self._open[channel] = Partial(channel, 0, kind, start)
+        self._add(partial, payload, start)
+        partial.end_segment()
+        return None
+
+    def _at_once(self, channel: int, start: int, payload: bytes) -> Assembly | None:
+        """The method with its content where that lies behind it whole: see `_content`."""
+        found = None if self.wary else self._content(channel, self.position, payload[:2], len(payload))
+        if found is None:
+            return None
+        header, body, end = found
+        if self.trace is not None:
+            at, body_at = self.position, self.position + len(header) + OVERHEAD
+            self.trace.append((self._base + at, body_at - at, 0, CONTENT_HEADER, 0, channel, header[:4]))
+            if body is not None:
+                self.trace.append((self._base + body_at, end - body_at, 0, CONTENT_BODY, 0, channel, body[:4]))
+        self.position = end
+        self.frames += 1 if body is None else 2
+        return Assembly(channel, 0, COMMAND, payload, header, body, start, self._base + end)
+
+    def _content(self, channel: int, at: int, of_class: bytes, octets_before: int) -> tuple[bytes, bytes | None, int] | None:
+        """The content that lies whole from `at` on (`cut_content`), where our limits let it pass."""
+        limits = self.limits
+        found = cut_content(self.buffer, at, channel, of_class, self._largest, limits.header_octets)
+        if found is not None:
+            header, body, _ = found
+            octets = octets_before + len(header) + (0 if body is None else len(body))
+            if octets > limits.assembly_octets or self._held + octets > limits.buffered_octets:
+                return None
+        return found
+
+    # --- deliveries like others before them -----------------------------------------------------------------------------------
+
+    def learn(self, channel: int, payload: bytes, method: object, account: object) -> None:
+        """Remembers a basic.deliver by its octets without the delivery-tag: to a consumer it comes again and again."""
+        if len(self.known) >= self.limits.cached_commands:
+            self.known.clear()
+        at = 5 + payload[4]
+        key = channel.to_bytes(2, "big") + len(payload).to_bytes(4, "big") + payload[:at] + payload[at + 8 :]
+        self.known[key] = KnownCommand[Any](channel, method, False, payload, account)
+
+    def unlearn(self) -> None:
+        self.known.clear()
+
+    def cut_ahead(self) -> Cut | None:
+        """A delivery like one that was learned, with its content, where that lies whole; its third item is the delivery-tag.
+
+        All others are left to `next`, which reads the same octets with every check.
+        """
+        buffer, at = self.buffer, self.position
+        if len(buffer) - at < _SHORTEST_DELIVER or self._queue or self._searching or self.dead or self.wary:
+            return None
+        tag_at = at + _TAG_OF_DELIVER + buffer[at + _TAG_OF_DELIVER - 1]
+        kind, channel, size = frame_head(buffer, at)
+        end = at + FRAME_HEAD + size
+        if len(buffer) <= end or kind != METHOD:
+            return None
+        known = self.known.get(buffer[at + 1 : tag_at] + buffer[tag_at + 8 : end])
+        if known is None or buffer[end] != FRAME_END or size + OVERHEAD > self._largest or channel in self._open:
+            return None
+        if self.trace is not None or channel in self._dropping:
+            return None
+        found = self._content(channel, end + 1, buffer[at + FRAME_HEAD : at + FRAME_HEAD + 2], size)
+        if found is None:
+            return None
+        header, body, self.position = found
+        self.frames += 2 if body is None else 3
+        return known, header, u64(buffer, tag_at)[0], body or b"", self._base + at, self._base + self.position
+
+    def _header(self, channel: int, start: int, payload: bytes) -> Assembly | None:
+        partial = self._open.get(channel)
+        if partial is None or channel in self._sizes:
+            self._stray(channel, start, payload, "header", partial is not None)
+            return None
+        class_code = u16(partial.payload, 0)[0]
+        if len(payload) < HEADER_HEAD:
+            said, legal = f"a header of {len(payload)} octets", f"{HEADER_HEAD} octets or more"
+            self._refuse(channel, "content.header", "not the header of a content", _FRAME_ERROR, start, said, legal)
+            return None
+        if (of := u16(payload, 0)[0]) != class_code:
+            text, said, legal = "a header of another class than its method", f"a header of class {of}", f"class {class_code}"
+            self._refuse(channel, "content.class", text, UNEXPECTED_FRAME, start, said, legal)
+            return None
+        if self.tolerant and (weight := u16(payload, 2)[0]):  # whoever is spoken to reads it and passes it over
+            self._tell(
+                "content.weight", "the weight of a content is 0", UNEXPECTED_FRAME, channel, start, f"weight {weight}", ("0",)
+            )
+        size = u64(payload, 4)[0]
+        limits = self.limits
+        if len(payload) > limits.header_octets:
+            legal = f"at most {limits.header_octets}"
+            self._refuse(channel, "limits.header_octets", "more than our limit", 506, start, f"{len(payload)} octets", legal)
+            return None
+        if partial.octets + len(payload) + size > limits.assembly_octets:
+            legal = f"at most {limits.assembly_octets}"
+            self._refuse(
+                channel, "limits.assembly_octets", "more than our limit", 506, start, f"a body of {size} octets", legal
+            )
+            return None
+        partial.begin_segment(HEADER, 0)
+        if not self._add(partial, payload, start):
+            return None
+        partial.end_segment()
+        if not size:
+            return self._whole(channel, partial)
+        self._sizes[channel] = size
+        partial.begin_segment(BODY, 0)
+        return None
+
+    def _body(self, channel: int, start: int, payload: bytes) -> Assembly | None:
+        left = self._sizes.get(channel)
+        if left is None:
+            self._stray(channel, start, payload, "body", channel in self._open)
+            return None
+        partial = self._open[channel]
+        if len(payload) > left:
+            said, legal = f"{len(payload)} octets", f"at most {left} octets, which are left of the body"
+            self._refuse(channel, "content.size", "more octets than the header says", _FRAME_ERROR, start, said, legal)
+            return None
+        if not payload:
+            partial.empties += 1
+            if partial.empties > self.limits.empty_frames:
+                legal = f"at most {self.limits.empty_frames}"
+                self._refuse(channel, "limits.empty_frames", "more than our limit", 506, start, "a body without octets", legal)
+                return None
+        if not self._add(partial, payload, start):
+            return None
+        if len(payload) == left:
+            partial.end_segment()
+            return self._whole(channel, partial)
+        self._sizes[channel] = left - len(payload)
+        return None
+
+    def _stray(self, channel: int, start: int, payload: bytes, what: str, under_way: bool) -> None:
+        """A header or body frame where none may come."""
+        if self._dropping.get(channel, _EVERY in self._dropping):
+            self._passed[channel] = self._passed.get(channel, 0) + OVERHEAD + len(payload)
+            return
+        legal = "body" if what == "header" and under_way else "header" if under_way else "method"
+        before = "a header" if what == "body" else "a method that carries a content"
+        text = f"a {what} frame without {before} before it"
+        if under_way:
+            self._refuse(channel, f"content.{what}-unexpected", text, UNEXPECTED_FRAME, start, f"a {what} frame", legal)
+        else:
+            self._tell(f"content.{what}-unexpected", text, UNEXPECTED_FRAME, channel, start, f"a {what} frame", (legal,))
+
+    # --- contents -----------------------------------------------------------------------------------------------------------
+
+    def _add(self, partial: Partial, payload: bytes, start: int) -> bool:
+        """Keeps the octets of a frame; False where they are more than is kept."""
+        if self._held + len(payload) > self.limits.buffered_octets:
+            legal = f"at most {self.limits.buffered_octets}"
+            said = f"{self._held + len(payload)} octets in contents"
+            self._refuse(partial.channel, "limits.buffered_octets", "more than our limit", 506, start, said, legal)
+            return False
+        if payload:
+            partial.empties = 0
+        partial.end = start + OVERHEAD + len(payload)
+        partial.add(payload)
+        self._held += len(payload)
+        return True
+
+    def _whole(self, channel: int, partial: Partial) -> Assembly:
+        self._drop(channel)
+        return partial.assembly(True)
+
+    def _drop(self, channel: int) -> Partial | None:
+        partial = self._open.pop(channel, None)
+        self._sizes.pop(channel, None)
+        if partial is not None:
+            self._held -= partial.octets
+        return partial
+
+    def _break_off(self, channel: int) -> None:
+        partial = self._drop(channel)
+        if partial is not None and self.tolerant:
+            self._queue.append(partial.assembly(False))
+
+    def _refuse(self, channel: int, rule: str, text: str, code: int, start: int, said: str, legal: str) -> None:
+        """What is under way on a channel goes no further: the rest of it is passed over."""
+        partial = self._open.get(channel)
+        if partial is not None:
+            said = f"{said} behind {_method_of(partial.payload)}"
+        self._break_off(channel)
+        self._dropping[channel] = True
+        self._tell(rule, text, code, channel, start, said, (legal,))
+
+    def _tell(self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...]) -> None:
+        self._queue.append(Malformed(rule, text, code, channel, start, False, said, legal))
+
+
+def _method_of(payload: bytes) -> str:
+    """A method by its numbers, which are what the codes of close are about."""
+    return f"method {u16(payload, 0)[0]}.{u16(payload, 2)[0]}" if len(payload) >= 4 else "a method frame"
+
+
+def _name(kind: int) -> str:
+    return NAMES[kind] if kind < len(NAMES) else f"type {kind}"
+
+
+def _no_end(channel: int, start: int, size: int, octet: int) -> Malformed:
+    said = f"the octet {octet:#04x} behind a frame of {size} octets"
+    return Malformed("frame.end", "a frame ends with 0xce", _FRAME_ERROR, channel, start, True, said, ("0xce",))

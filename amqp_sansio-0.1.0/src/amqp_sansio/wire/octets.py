@@ -1,0 +1,104 @@
+"""The primitives of reading and writing fixed widths, big-endian.  The one module that a compiled build replaces.
+
+Readers take the octets and an offset and return a tuple; `struct.error` where the octets end too early.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+from uuid import UUID, SafeUUID
+
+u8: Final = Struct(">B").unpack_from
+u16: Final = Struct(">H").unpack_from
+u32: Final = Struct(">I").unpack_from
+u64: Final = Struct(">Q").unpack_from
+i8: Final = Struct(">b").unpack_from
+i16: Final = Struct(">h").unpack_from
+i32: Final = Struct(">i").unpack_from
+i64: Final = Struct(">q").unpack_from
+f32: Final = Struct(">f").unpack_from
+f64: Final = Struct(">d").unpack_from
+
+put_u8: Final = Struct(">B").pack
+put_u16: Final = Struct(">H").pack
+put_u32: Final = Struct(">I").pack
+put_u64: Final = Struct(">Q").pack
+put_i8: Final = Struct(">b").pack
+put_i16: Final = Struct(">h").pack
+put_i32: Final = Struct(">i").pack
+put_i64: Final = Struct(">q").pack
+put_f32: Final = Struct(">f").pack
+put_f64: Final = Struct(">d").pack
+
+FRAME_HEADER: Final = Struct(">BBHBBHI")
+"""flags, segment type, size, reserved octet, track, channel, reserved word: 12 octets."""
+frame_header: Final = FRAME_HEADER.unpack_from
+frame_begin: Final = Struct(">HHI").unpack_from
+"""The same as three numbers: flags and type, size, and the place: reserved octet, track and channel."""
+put_frame_header: Final = FRAME_HEADER.pack
+frame_of_set: Final = Struct(">IIQHII").unpack_from
+"""The frame of a control whose one field is a set of one range, 26 octets: flags, type and size as one number, the place, the
+reserved word (0), class, code and flags as one number, size of the set (8), low, high."""
+command_of_set: Final = Struct(">IIQHHII").unpack_from
+"""That of a command likewise, 28 octets: flags, type and size, the place, the reserved word with class, code and session header
+as one number, flags, size of the set (8), low, high."""
+put_frame_begin: Final = Struct(">HHI4x").pack
+"""A frame header from the same three numbers."""
+
+blank: Final = object.__new__
+"""An object of a class without its constructor having been called: the caller fills all its slots."""
+
+OCTET: Final = tuple([bytes([n]) for n in range(256)])
+"""The octet of each number below 256; IndexError above, which is what length prefixes want."""
+
+OCTET_OF: Final = dict(enumerate(OCTET))
+"""The same as a dict: KeyError for what is no octet, negative numbers included."""
+
+LENGTH16: Final = tuple([put_u16(n) for n in range(256)])
+"""The two octets of each length below 256: quicker than packing, and most are."""
+STR16: Final = tuple([b"\x95" + length for length in LENGTH16])
+"""The same behind the type code of str16."""
+
+PAIRS32: Final = Struct(">II")
+PAIRS64: Final = Struct(">QQ")
+get_pair32: Final = PAIRS32.unpack_from
+put_pair32: Final = PAIRS32.pack
+put_pair64: Final = PAIRS64.pack
+put_set_of_one: Final = Struct(">HII").pack
+"""A sequence-set of one range: its size (8), low, high."""
+
+control_head: Final = Struct(">HH").unpack_from
+"""class and code as one number, flags."""
+put_control_head: Final = Struct(">HH").pack
+command_head: Final = Struct(">HBBH").unpack_from
+"""class and code as one number, size of the session header (1), its flags, flags."""
+put_command_head: Final = Struct(">HBBH").pack
+struct_head: Final = Struct(">IHH").unpack_from
+"""size, class and code as one number, flags."""
+put_struct_head: Final = Struct(">IHH").pack
+sized16_head: Final = Struct(">HH").unpack_from
+"""size, flags: an uncoded struct with a size of two octets."""
+put_sized16_head: Final = Struct(">HH").pack
+
+put_tag16: Final = Struct(">BH").pack
+"""A type code and a length of two octets."""
+put_tag_i64: Final = Struct(">Bq").pack
+put_tag_f64: Final = Struct(">Bd").pack
+put_sizes: Final = Struct(">II").pack
+"""The size and the count of a map or list."""
+
+
+def uuid_of(octets: bytes) -> UUID:
+    """A UUID of 16 octets, without the checks that make `UUID(bytes=...)` slow."""
+    made = blank(UUID)
+    _set_int(made, _number(octets, "big"))
+    _set_is_safe(made, _UNKNOWN)
+    return made
+
+
+_number: Final = int.from_bytes
+# A UUID refuses to be written to; its slots do not, and are what its own constructor writes in the end.
+_set_int: Final = UUID.__dict__["int"].__set__
+_set_is_safe: Final = UUID.__dict__["is_safe"].__set__
+_UNKNOWN: Final = SafeUUID.unknown

@@ -1,0 +1,46 @@
+"""How octets are read: the limits that concern types, and how strict to be."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, final
+
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+
+
+@final  # so that a look at its type is as good as isinstance, and quicker
+class Reading(Value):
+    """What decoding a value may cost, and what it lets pass.  The first three are the limits of the same name.
+
+    Not by attrs: compiled code does not see an `__eq__` that is made at run time, and compares by identity.
+    """
+
+    __slots__ = ("canonical", "nesting", "ranges", "text", "zero_width_elements")
+    FIELDS: ClassVar[tuple[str, ...]] = ("nesting", "zero_width_elements", "ranges", "text", "canonical")
+
+    def __init__(
+        self,
+        nesting: int = DEFAULT_LIMITS.nesting,
+        zero_width_elements: int = DEFAULT_LIMITS.zero_width_elements,
+        ranges: int = DEFAULT_LIMITS.ranges,
+        text: str = "strict",
+        canonical: bool = False,
+    ) -> None:
+        self.nesting: Final = nesting
+        self.zero_width_elements: Final = zero_width_elements
+        self.ranges: Final = ranges
+        self.text: Final = text
+        """What happens to text that is no UTF-8: "strict" makes it an error (531); "surrogateescape" keeps each bad octet as
+        one surrogate, as Python does for file names (such text cannot be encoded again)."""
+        self.canonical: Final = canonical
+        """Whether it is an error when a key comes twice in a map, of which else the last one counts, and when ranges of ids
+        descend, overlap or touch, which else are joined."""
+
+    @classmethod
+    def of(cls, limits: Limits, lossy: bool = False, canonical: bool = False) -> Reading:
+        """The reading that keeps these limits."""
+        text = "surrogateescape" if lossy else "strict"
+        return cls(limits.nesting, limits.zero_width_elements, limits.ranges, text, canonical)
+
+
+DEFAULT_READING: Final = Reading()

@@ -1,0 +1,54 @@
+"""Deliveries of the older dialects that are alike: those to one consumer differ in their tag, and often in nothing else."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import Control, Method
+from amqp_sansio.spec.methods.basic import Deliver
+from amqp_sansio.wire.method_codec import MethodCodec
+from amqp_sansio.wire.octets import u64
+from amqp_sansio.wire.reading import Reading
+
+_DELIVER: Final = b"\x00\x3c\x00\x3c"
+_TAG: Final = 5
+"""Where the delivery tag lies in basic.deliver behind a consumer tag without octets."""
+
+
+class RepeatedDeliveries:
+    """Reads methods as its codec does; basic.deliver of which all but the delivery tag came before is not decoded again.
+
+    It remembers `limits.cached_commands` of them, and all begin anew when there are more.
+    """
+
+    __slots__ = ("_known", "_limits", "_reading", "codec")
+
+    def __init__(self, codec: MethodCodec, reading: Reading, limits: Limits) -> None:
+        self.codec: Final = codec
+        self._reading: Final = reading
+        self._limits: Final = limits
+        self._known: Final[dict[bytes, tuple[str, bool, str, str]]] = {}
+        """By the octets without those of the tag: consumer tag, redelivered, exchange and routing key."""
+
+    @property
+    def remembered(self) -> int:
+        """How many deliveries are."""
+        return len(self._known)
+
+    def read(self, payload: bytes) -> Method | Control:
+        """A method, class and number included.  DecodeError as `MethodCodec.read`."""
+        if payload[:4] != _DELIVER or len(payload) < _TAG:
+            return self.codec.read(payload, self._reading)
+        at = _TAG + payload[4]
+        key = payload[:at] + payload[at + 8 :]
+        known = self._known.get(key)
+        if known is not None:
+            tag: int = u64(payload, at)[0]
+            return Deliver(known[0], tag, known[1], known[2], known[3])
+        method = self.codec.read(payload, self._reading)
+        if isinstance(method, Deliver):
+            if len(self._known) >= self._limits.cached_commands:
+                self._known.clear()
+            self._known[key] = method.consumer_tag, method.redelivered, method.exchange, method.routing_key
+        return method

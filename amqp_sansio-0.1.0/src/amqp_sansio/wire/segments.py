@@ -1,0 +1,321 @@
+"""Frames in, assemblies out: the reading of the transport of AMQP 0-10, one speaker's octets at a time.
+
+Frames of different channels, and of the two tracks of one channel, interleave freely; those of one (channel, track) do not.
+The cost is linear however the octets are cut: what is missing of a frame is remembered, and nothing is looked at twice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, Final
+
+from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
+from amqp_sansio.spec.base import Command
+from amqp_sansio.wire.assembler import Assembler
+from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Cut, KnownCommand, Malformed
+from amqp_sansio.wire.breaches import check_header, uncuttable
+from amqp_sansio.wire.frames import (
+    FIRST_FRAME,
+    FRAME_HEADER_SIZE,
+    LAST_FRAME,
+    LAST_SEGMENT,
+    WHOLE,
+    frame_begun,
+    frame_command,
+    frame_control,
+)
+from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.octets import frame_begin, frame_header, u16, u32
+from amqp_sansio.wire.opening import OpeningAssembler
+from amqp_sansio.wire.partial import SKIPPING
+from amqp_sansio.wire.resync import find_frame, plausible_header
+
+__all__ = [
+    "BODY",
+    "COMMAND",
+    "CONTROL",
+    "HEADER",
+    "Assembly",
+    "Cut",
+    "KnownCommand",
+    "Malformed",
+    "SegmentReader",
+    "frame_command",
+    "frame_control",
+]
+
+
+# The first two octets (flags, segment type) of frames that are whole segments.
+_WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
+_LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
+_LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
+
+MOST_AT_ONCE: Final = 1024
+"""Commands with their contents of one run."""
+AHEAD: Final = 64
+"""Those that are cut ahead of the one that is handed out."""
+
+
+class SegmentReader(Reader):
+    """Reads one speaker's frames, and puts assemblies together.
+
+    A fast path beside this one may read whole frames at `position` itself, and moves it behind them: only while `idle(channel)`
+    holds for the frames' channel; it checks `max_frame_size` and the limits itself.
+
+    `carries(class_code, code)` tells whether a command may be followed by header and body; None: every one may.  `strict`
+    takes an unended assembly (see `Assembly`) as the breach that it is.  `tolerant`: every control or command counts, once, at
+    its first frame.  `opening` holds the peer to a few controls on channel 0 until `opened` is called.
+    """
+
+    HEAD: ClassVar[int] = FRAME_HEADER_SIZE
+
+    def __init__(
+        self,
+        limits: Limits,
+        max_frame_size: int = MAX_FRAME_SIZE,
+        tolerant: bool = False,
+        *,
+        strict: bool = False,
+        carries: Callable[[int, int], bool] | None = None,
+        offset: int = 0,
+        opening: bool = False,
+    ) -> None:
+        super().__init__(limits, max_frame_size, tolerant, offset)
+        self.strict: Final = strict
+        self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
+        self._carries: Final = carries
+
+    @property
+    def held(self) -> int:
+        """Payload octets in unfinished assemblies (limits.buffered_octets)."""
+        return self.assembler.held
+
+    @property
+    def queue(self) -> deque[Assembly | Malformed]:
+        return self.assembler.queue
+
+    def _unfinished_units(self) -> list[int]:
+        return [partial.end for partial in self.assembler.open.values() if partial.state != SKIPPING]
+
+    @property
+    def passed(self) -> Mapping[int, int]:
+        return self.assembler.passed
+
+    def take_passed(self) -> Mapping[int, int]:
+        return self.assembler.take_passed()
+
+    def opened(self) -> None:
+        queue = self.assembler.queue
+        self.assembler = Assembler(self.limits, self.tolerant, self.strict, self._carries)
+        self.assembler.queue = queue
+
+    def idle(self, channel: int) -> bool:
+        """Whether no command is under way on the channel."""
+        return (channel << 4 | 1) not in self.assembler.open and not self.assembler.queue
+
+    def _plausible_at(self, octets: bytes, at: int) -> bool:
+        return plausible_header(octets, at, MAX_FRAME_SIZE)
+
+    def _find(self, octets: bytes, start: int) -> tuple[int, int]:
+        return find_frame(octets, start, self.max_frame_size, self._ended)
+
+    def _begin_search(self) -> None:
+        self.assembler.heard = set()
+
+    def next(self) -> Assembly | Malformed | None:
+        if self.ahead:
+            self._return_ahead()
+        assembler = self.assembler
+        queue = assembler.queue
+        while not queue:
+            if self.dead:
+                return None
+            if self._searching and not self._search():
+                return None
+            buffer = self.buffer
+            at = self.position
+            have = len(buffer) - at
+            if have < self._needed:
+                if self.ready():
+                    continue
+                return None
+            if self.wary and not plausible_header(buffer, at, MAX_FRAME_SIZE):
+                return None
+            flags, kind, size, zero, track, channel, _ = frame_header(buffer, at)
+            if size < FRAME_HEADER_SIZE or flags & 0xC0:
+                self._die(uncuttable(flags, size, channel, self.offset))
+                break
+            if have < size:
+                self._needed = size
+                continue
+            self._needed = FRAME_HEADER_SIZE
+            self.position = at + size
+            self.frames += 1
+            start = self._base + at
+            payload = buffer[at + FRAME_HEADER_SIZE : at + size]
+            if self.trace is not None:
+                self.trace.append((start, size, flags, kind, track, channel, payload[:2]))
+            if size > self.max_frame_size or zero or flags & 0x30 or kind > BODY or track != (kind != CONTROL):
+                breach = check_header(flags, kind, size, zero, track, channel, self.max_frame_size, start)
+                if breach is not None:
+                    self.assembler.queue.append(breach)
+                    assembler.told = start
+                if kind > BODY or (breach is not None and not self.tolerant):
+                    continue
+                track &= 0x0F
+            whole = assembler.frame(flags, kind, track, channel, start, payload)
+            if whole is not None:
+                return whole
+        return queue.popleft()
+
+    def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
+        """As `Reader.next_answer`: a control whose frame is not all of it is none that is waited for."""
+        if self.ahead:
+            self._return_ahead()
+        queue = self.assembler.queue
+        queue.clear()
+        while not self.dead:
+            buffer, at, have = self.buffer, self.position, len(self.buffer)
+            last, size = until - self._base, FRAME_HEADER_SIZE
+            while have - at >= FRAME_HEADER_SIZE and at <= last:
+                flags, kind, size, _, _, channel, _ = frame_header(buffer, at)
+                if size < FRAME_HEADER_SIZE or flags & 0xC0:
+                    self.position = at
+                    self._die(uncuttable(flags, size, channel, self.offset))
+                    return queue.popleft()
+                if have - at < size:
+                    break
+                begun, at = at, at + size
+                if not kind and buffer.startswith(heads, begun + FRAME_HEADER_SIZE, at) and flags & WHOLE == WHOLE:
+                    self.position = at
+                    self._needed = FRAME_HEADER_SIZE
+                    start = self._base + begun
+                    return Assembly(
+                        channel, 0, CONTROL, buffer[begun + FRAME_HEADER_SIZE : at], None, None, start, start + size
+                    )
+            self.position = at
+            self._needed = size if FRAME_HEADER_SIZE <= have - at < size else FRAME_HEADER_SIZE
+            if at > last or not self.ready():
+                return None
+        return None
+
+    def learn(self, channel: int, payload: bytes, command: Command, sync: bool, account: object = None) -> None:
+        """Remembers a command that is cut plainly by the octets of its frame: it comes again with every message."""
+        if len(self.known) >= self.limits.cached_commands:
+            self.known.clear()
+        self.known[frame_begun(channel, payload)] = KnownCommand(channel, command, sync, payload, account)
+
+    def skip(self, position: int, frames: int, needed: int) -> None:
+        """Somebody else has read so many frames of the buffer: goes on at `position`, once so many octets are there."""
+        self.position = position
+        self.frames += frames
+        self._needed = needed
+
+    def cut_run(self, head: int, most: int = MOST_AT_ONCE) -> list[Cut]:
+        """The fast path for content: commands of one channel whose frames are known, each with one header frame and at
+        most one body frame, not empty; `most` of them, until one is not as plain as that.
+
+        `head` is how many octets of bodies are wanted.  Empty where more octets are needed, and where the next one is another:
+        then `next` reads the same octets with every check.  Real headers hold one or two structs; others are left to `next` and
+        `walk_headers`.
+        """
+        assembler = self.assembler
+        if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None or not self.ready():
+            return []
+        buffer = self.buffer
+        at = self.position
+        base = self._base
+        have = len(buffer)
+        known_frames = self.known
+        largest = self.max_frame_size
+        run: list[Cut] = []
+        frames = 0
+        needed = FRAME_HEADER_SIZE
+        place = -1
+        while at + FRAME_HEADER_SIZE <= have and len(run) < most:
+            command_end = at + u16(buffer, at + 2)[0]
+            known = known_frames.get(buffer[at:command_end])
+            if known is None:
+                break
+            header_at = command_end + FRAME_HEADER_SIZE
+            if have < header_at:
+                needed = header_at - at
+                break
+            begins, size, where = frame_begin(buffer, command_end)
+            if place < 0:
+                place = known.place
+            if where != place or known.place != place or size < FRAME_HEADER_SIZE + 8 or size > largest:
+                break
+            end = header_end = command_end + size
+            body: int | None = None
+            body_at = header_end + FRAME_HEADER_SIZE
+            if begins == _WHOLE_HEADER:
+                if have < body_at:
+                    needed = body_at - at
+                    break
+                begins, size, where = frame_begin(buffer, header_end)
+                if begins != _LAST_BODY or where != place or size <= FRAME_HEADER_SIZE or size > largest:
+                    break
+                end += size
+                body = size - FRAME_HEADER_SIZE
+            elif begins != _LAST_HEADER:
+                break
+            if have < end:
+                needed = end - at
+                break
+            walked = header_at + 4 + u32(buffer, header_at)[0]
+            if walked != header_end and (
+                walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
+            ):
+                break
+            first = b"" if body is None else buffer[body_at : end if body <= head else body_at + head]
+            run.append((known, buffer[header_at:header_end], body, first, base + at, base + end))
+            frames += 2 if body is None else 3
+            at = end
+        self.position = at
+        self.frames += frames
+        self._needed = FRAME_HEADER_SIZE if self._ended else needed
+        return run
+
+    def put_back(self, run: Iterable[Cut]) -> None:
+        """The last ones of a run are to be read again."""
+        if back := list(run):
+            self.skip(back[0][4] - self._base, -sum([2 if cut[2] is None else 3 for cut in back]), FRAME_HEADER_SIZE)
+
+    def cut_ahead(self) -> Cut | None:
+        ahead = self.ahead
+        if not ahead:
+            ahead = self.cut_run(MAX_FRAME_SIZE, AHEAD)
+            if not ahead:
+                return None
+            ahead.reverse()
+            self.ahead = ahead
+        return ahead.pop()
+
+    def unlearn(self) -> None:
+        self.known.clear()
+        self._return_ahead()
+
+    def _return_ahead(self) -> None:
+        ahead, self.ahead = self.ahead, []
+        self.put_back(reversed(ahead))
+
+    # What the layers above know.
+
+    def forget(self, channel: int) -> None:
+        """Drops what is under way on a channel: its session is detached.  The rest of it, if it comes, is passed over."""
+        self.assembler.forget(channel)
+
+    def conclude(self, channel: int | None) -> list[Assembly]:
+        """Ends the command under way on a channel, or all that is under way: its speaker has said what can only follow it."""
+        return self.assembler.conclude(channel)
+
+    def expect_rest(self, channel: int) -> None:
+        """What comes next on track 1 of the channel is the rest of a command (command-point with an offset): skip it."""
+        self.assembler.expect_rest(channel, self.offset)
+
+    def break_off(self) -> bool:
+        under_way = bool(self.assembler.open)
+        self.assembler.break_off_all()
+        return under_way

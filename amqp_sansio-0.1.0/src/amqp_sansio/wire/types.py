@@ -1,0 +1,312 @@
+"""The type system, read: maps, lists, arrays and structs in values, and the edge around all types.
+
+`decode_...` functions raise `DecodeError` and nothing else, whatever the octets are: 503 for sizes, counts and codes that
+cannot be, 531 for text, characters and keys that are not what their type allows, 506 for one of our limits (`Reading`).
+`read_...` functions are their inner half, for generated decoders: they may also raise what `BAD` lists.  `wire.encoding` writes
+what they read.
+
+Sizes bound everything: a count that disagrees with the size is an error.  A size of 0 stands for «no value» (`NullMap`,
+`NullList`, `NullArray`, `NullStruct`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final, TypeAlias, TypeVar
+
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.spec import values as v
+from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.values import (
+    Array,
+    DoubledMap,
+    List,
+    Map,
+    NullArray,
+    NullList,
+    NullMap,
+    RawArray,
+    TextArray,
+    Value,
+)
+from amqp_sansio.wire.octets import blank, get_pair32, i64, u16, u32
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.scalars import READERS, least_width, span
+
+BAD: Final = (struct.error, IndexError, UnicodeDecodeError)
+"""What reading may raise besides DecodeError where octets are missing or wrong."""
+
+StructDecoder: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Struct]
+"""(octets, offset of the first field, end, flags, reading, depth) -> the struct."""
+
+STRUCT_READERS: Final[dict[int, StructDecoder]] = {}
+"""By class and code as one number; filled by `wire.layouts.structs`, which needs this module for the maps inside structs."""
+
+NULL_MAP: Final = NullMap()
+NULL_LIST: Final = NullList()
+NULL_ARRAY: Final = NullArray()
+
+
+def _too_deep(what: str, p: int, reading: Reading) -> DecodeError:
+    return DecodeError(what, p, f"limit nesting is {reading.nesting}", 506)
+
+
+def _size(what: str, least: int, b: bytes, p: int, end: int) -> int:
+    """The size of a map, list or array, checked: 0, or from `least` to what is left."""
+    if p + 4 > end:
+        raise DecodeError(what, p, f"its size takes 4 octets, {max(0, end - p)} are left")
+    size: int = u32(b, p)[0]
+    if size > end - p - 4:
+        raise DecodeError(what, p, f"its size, {size}, goes beyond the {end - p - 4} octets that are left")
+    if 0 < size < least:
+        raise DecodeError(what, p, f"a size of {size} has no room for what must be there, {least} octets")
+    return size
+
+
+def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Map, int]:
+    """A map from its size on."""
+    content = p + 4
+    if content + 4 > end:
+        return NULL_MAP, content + _size("map", 4, b, p, end)
+    size, count = get_pair32(b, p)
+    stop = content + size
+    if stop > end or size < 4:
+        return NULL_MAP, content + _size("map", 4, b, p, end)
+    if depth >= reading.nesting:
+        raise _too_deep("map", p, reading)
+    if reading.text != "strict":
+        return _read_map_slowly(b, content, stop, count, reading, depth)
+    entries: dict[str, Value] = {}
+    p = content + 4
+    # No entry is held against the end of the map: each moves on, so when the last one ends there, all lay within.
+    while p < stop:
+        q = p + 1 + b[p]
+        key = b[p + 1 : q].decode()
+        if b[q] == 0x95 and b[q + 1] == 0:  # nearly all texts are short
+            p = q + 3
+            q = p + b[q + 2]
+            entries[key] = b[p:q].decode()
+            p = q
+        elif b[q] == 0x31:
+            entries[key] = i64(b, q + 1)[0]
+            p = q + 9
+        else:
+            entries[key], p = READERS[b[q]](b, q + 1, stop, reading, depth + 1)
+    if p != stop or len(entries) != count:
+        if p == stop and _pairs(b, content + 4, stop) == count:  # not read again: each map inside would be read twice as often
+            return _odd_map(entries, b, content, p, stop, count, reading), stop
+        return _read_map_slowly(b, content, stop, count, reading, depth)
+    made = blank(Map)  # half the cost of Map(entries, True)
+    made._entries = entries
+    return made, stop
+
+
+def _pairs(b: bytes, p: int, stop: int) -> int:
+    """How many entries there are up to the end of a map, all of which could be read; what is in them is passed over."""
+    count = 0
+    while p < stop:
+        p += 1 + b[p]
+        p = span(b[p], b, p + 1, stop)[1]
+        count += 1
+    return count
+
+
+def _read_map_slowly(b: bytes, content: int, stop: int, count: int, reading: Reading, depth: int) -> tuple[Map, int]:
+    """The same where text that is no UTF-8 may come, and to say what is wrong.  It fails where the quick way has failed."""
+    if count * 2 > stop - content - 4:
+        raise DecodeError("map", content, f"{count} entries do not fit into {stop - content - 4} octets")
+    entries: dict[str, Value] = {}
+    p = content + 4
+    for _ in range(count):
+        key, p = READERS[0x85](b, p, stop, reading, depth)
+        if p >= stop:
+            raise DecodeError("map key", p, "it goes beyond the map")
+        entries[str(key)], p = READERS[b[p]](b, p + 1, stop, reading, depth + 1)
+    return _odd_map(entries, b, content, p, stop, count, reading), stop
+
+
+def _odd_map(entries: dict[str, Value], b: bytes, content: int, p: int, stop: int, count: int, reading: Reading) -> Map:
+    """The map when its entries end where its size does; `DoubledMap` when a key came twice."""
+    if p != stop:
+        raise DecodeError("map", p, f"{count} entries end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size")
+    if len(entries) == count:
+        return Map(entries, True)
+    if reading.canonical:
+        raise DecodeError("map", content, "a key comes twice", 531)
+    return DoubledMap(entries, b[content:stop])
+
+
+def read_list(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[List, int]:
+    """A list from its size on."""
+    size = _size("list", 4, b, p, end)
+    content = p + 4
+    stop = content + size
+    if size == 0:
+        return NULL_LIST, stop
+    count: int = u32(b, content)[0]
+    if count > size - 4:
+        raise DecodeError("list", content, f"{count} elements do not fit into {size - 4} octets")
+    if depth >= reading.nesting:
+        raise _too_deep("list", p, reading)
+    items: list[Value] = []
+    p = content + 4
+    for _ in range(count):
+        if p >= stop:
+            raise DecodeError("list", p, f"its count says {count}, its size ends after {len(items)}")
+        item, p = READERS[b[p]](b, p + 1, stop, reading, depth + 1)
+        items.append(item)
+    if p != stop:
+        raise DecodeError(
+            "list", p, f"{count} elements end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size"
+        )
+    return List(items), stop
+
+
+def read_array(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Array, int]:
+    """An array from its size on."""
+    size = _size("array", 5, b, p, end)
+    content = p + 4
+    stop = content + size
+    if size == 0:
+        return NULL_ARRAY, stop
+    code = b[content]
+    count: int = u32(b, content + 1)[0]
+    least = least_width(code, content)
+    if least == 0 and count > reading.zero_width_elements:
+        raise DecodeError("array", content, f"limit zero_width_elements is {reading.zero_width_elements}; {count} came", 506)
+    if count * least > size - 5:
+        raise DecodeError("array", content, f"{count} elements of type 0x{code:02x} do not fit into {size - 5} octets")
+    if depth >= reading.nesting:
+        raise _too_deep("array", p, reading)
+    read = READERS[code]
+    items: list[Value] = []
+    p = content + 5
+    for _ in range(count):
+        item, p = read(b, p, stop, reading, depth + 1)
+        items.append(item)
+    if p != stop:
+        raise DecodeError(
+            "array", p, f"{count} elements end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size"
+        )
+    return Array(code, items), stop
+
+
+def read_fragments(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Array, int]:
+    """The arrays of command fragments: what is in one has no defined encoding, so one that is not empty is kept as it is."""
+    size = _size("array", 5, b, p, end)
+    content = p + 4
+    stop = content + size
+    if size == 0:
+        return NULL_ARRAY, stop
+    if size == 5 and b[content + 1 : stop] == b"\0\0\0\0":
+        return Array(b[content]), stop
+    return RawArray(b[content], b[content:stop]), stop
+
+
+_TEXTS: Final = frozenset({0x84, 0x85, 0x86, 0x90, 0x94, 0x95, 0x96, 0x80, 0xA0})
+
+
+def read_texts(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[tuple[str, ...], int]:
+    """An array of texts: a plain tuple where the elements are str16 (95), an `Array` where some peer chose another type.
+
+    Elements of a binary type are read as UTF-8 and keep their element code.
+    """
+    array, stop = read_array(b, p, end, reading, depth)
+    if array.code == 0x95 and not array.null:
+        return tuple([item for item in array if isinstance(item, str)]), stop
+    if array and array.code not in _TEXTS:
+        raise DecodeError("str16-array", p + 4, f"elements of type 0x{array.code:02x} are no text", 531)
+    if array.code in (0x80, 0x90, 0xA0):
+        texts = [item.decode("utf-8", reading.text) for item in array if isinstance(item, bytes)]
+        return TextArray(array.code, texts), stop
+    return TextArray(array.code, [item for item in array if isinstance(item, str)], array.null), stop
+
+
+def read_struct32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Struct, int]:
+    """A coded struct from its size on: `UnknownStruct` for codes that nobody knows, `NullStruct` for size 0."""
+    size = _size("struct32", 2, b, p, end)
+    start = p + 4
+    stop = start + size
+    if size == 0:
+        return v.NullStruct(), stop
+    if depth >= reading.nesting:
+        raise _too_deep("struct32", p, reading)
+    decode = STRUCT_READERS.get(u16(b, start)[0])
+    if decode is None:
+        return v.UnknownStruct(b[start], b[start + 1], b[start + 2 : stop]), stop
+    if size < 4:
+        raise DecodeError("struct32", p, f"a size of {size} has no room for its flags")
+    return decode(b, start + 4, stop, u16(b, start + 2)[0], reading, depth + 1), stop
+
+
+READERS.update({0xA8: read_map, 0xA9: read_list, 0xAA: read_array, 0xAB: read_struct32})
+
+
+# --- the edge --------------------------------------------------------------------------------------
+
+
+def decode_value(
+    code: int, b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING
+) -> tuple[Value, int]:
+    """The value of type `code` at `p` (behind its type code) and the offset behind it.  DecodeError."""
+    return _edge(READERS[code], f"type 0x{code:02x}", b, p, end, depth, reading)
+
+
+def decode_map(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Map, int]:
+    """The map whose size begins at `p`, and the offset behind it.  DecodeError.
+
+    A body of content type amqp/map is one, too.
+    """
+    return _edge(read_map, "map", b, p, end, depth, reading)
+
+
+def decode_list(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[List, int]:
+    """The list whose size begins at `p`, and the offset behind it.  DecodeError.
+
+    A body of content type amqp/list is one, too.
+    """
+    return _edge(read_list, "list", b, p, end, depth, reading)
+
+
+def decode_struct32(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Struct, int]:
+    """The coded struct whose size begins at `p`, and the offset behind it.  DecodeError names the field that is wrong."""
+    try:
+        return read_struct32(b, p, end, reading, depth)
+    except (*BAD, DecodeError) as why:
+        from amqp_sansio.wire import explain
+
+        return explain.read_struct_slowly(why, b, p, end, reading)
+
+
+_T = TypeVar("_T")
+
+
+def _edge(
+    read: Callable[[bytes, int, int, Reading, int], tuple[_T, int]],
+    what: str,
+    b: bytes,
+    p: int,
+    end: int,
+    depth: int,
+    reading: Reading,
+) -> tuple[_T, int]:
+    try:
+        value, stop = read(b, p, end, reading, depth)
+    except DecodeError:
+        raise
+    except BAD as why:
+        raise decode_error(why, what, p) from None
+    if stop > end:
+        raise DecodeError(what, p, f"needs {stop - p} octets, {end - p} are left")
+    return value, stop
+
+
+def decode_error(why: Exception, what: str, p: int) -> DecodeError:
+    """What one of BAD means."""
+    if isinstance(why, UnicodeDecodeError):
+        return DecodeError(what, p, f"text is not {why.encoding}: {why.reason}", 531)
+    return DecodeError(what, p, "octets are missing")
+
+
+import amqp_sansio.wire.layouts.structs  # noqa: E402, F401  (last, for it needs all of the above, and fills STRUCT_READERS)

@@ -1,0 +1,263 @@
+"""The server side on asyncio: sockets for a broker, or for a server of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import suppress
+from unittest import mock
+
+import pytest
+import trustme
+from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
+
+from amqp_sansio.adapters.asyncio import connect
+from amqp_sansio.adapters.asyncio.server import Server, _Socket, serve
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.peer import Peer
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
+from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import ConnectionOpened, Event
+from amqp_sansio.spec import queue
+
+
+def test_a_broker_in_a_line() -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            host, port = server.address
+            async with connect(f"amqp://{host}:{port}/") as connection, connection.session() as session:
+                await session.execute(queue.Declare("q"))
+                await session.publish("", "q", b"x")
+        assert broker.host("").queues["q"].available == 1
+
+    asyncio.run(main())
+
+
+def test_a_server_of_ones_own() -> None:
+    """It says yes to all that is said, and remembers what was published."""
+    collector = Collector()
+
+    async def main() -> None:
+        async with serve(collector.server, collector.server.connect, port=0) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            async with connect(url) as connection, connection.session() as session:
+                await session.execute(queue.Declare("q"))
+                await session.publish("", "q", b"x")
+
+    asyncio.run(main())
+    assert collector.bodies == [b"x"]
+
+
+def test_by_tls() -> None:
+    authority = trustme.CA()
+    here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.configure_trust(here)
+    authority.issue_cert("localhost").configure_cert(there)
+
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0, tls=there) as server:
+            async with connect(f"amqps://localhost:{server.address[1]}/", tls=here) as connection:
+                async with connection.session() as session:
+                    await session.sync()
+
+    asyncio.run(main())
+
+
+def test_whoever_is_there_at_the_end_hears_of_it() -> None:
+    async def main() -> None:
+        broker = Broker()
+        server = serve(broker, broker.connect, port=0)
+        await server.__aenter__()
+        waiting = asyncio.create_task(server.serve_forever())
+        async with connect("amqp://{}:{}/".format(*server.address)) as connection, connection.session() as session:
+            await session.execute(queue.Declare("q"))
+            async with session.subscribe("q") as subscription:
+                receiving = asyncio.create_task(subscription.receive())
+                await asyncio.sleep(0)
+                await server.close()
+                waiting.cancel()
+                with pytest.raises(SessionLost):
+                    await receiving
+            raise KeyError("the end")
+
+    with pytest.raises(KeyError):
+        asyncio.run(main())
+
+
+def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
+    """The octets for a client whose socket is blocked stay at the broker, which then makes no more of them."""
+
+    async def main() -> int:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            async with connect(url) as connection, connection.session() as session:
+                await session.execute(queue.Declare("q"))
+                for _ in range(600):
+                    await session.send("", "q", b"x" * 100_000)
+                await session.sync()
+
+                def left() -> int:
+                    return broker.host("").queues["q"].available
+
+                with await asyncio.to_thread(subscribe_and_read_nothing, server.address, "q", 600):
+                    while left() and not any(not each._writable and each.guest.full for each in server._sockets.values()):
+                        server.wake()
+                        await asyncio.sleep(0)
+                    return left()
+
+    assert 400 < asyncio.run(main()) < 600
+
+
+def test_who_floods_is_read_as_fast_as_the_server_is() -> None:
+    async def main() -> None:
+        collector = Collector()
+        async with serve(collector.server, collector.server.connect, port=0) as server:
+            await asyncio.to_thread(flood, server.address, 300, 10_000)
+        assert len(collector.bodies) == 300
+
+    asyncio.run(main())
+
+
+def test_a_handler_that_raises_loses_its_connection_and_the_loop_is_told() -> None:
+    bad: list[ServerConnection] = []
+
+    def handle(connection: ServerConnection, event: Event) -> None:
+        if isinstance(event, ConnectionOpened) and not bad:
+            bad.append(connection)
+            raise KeyError("a bug")
+
+    async def main() -> list[object]:
+        told: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["exception"]))
+        own = OwnServer(ServerConfig(), handle)
+        async with serve(own, own.connect, port=0) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            with pytest.raises((ConnectFailed, SessionLost)):
+                async with connect(url) as connection, connection.session() as session:
+                    await session.sync()
+            async with connect(url) as connection, connection.session() as session:
+                await session.sync()
+        return told
+
+    assert [type(each) for each in asyncio.run(main())] == [KeyError]
+
+
+class Timed(OwnServer):
+    """Nobody's host: it writes down what it is asked, and is due when it was given."""
+
+    def __init__(self, *wanted: float | None) -> None:
+        super().__init__(ServerConfig(), lambda connection, event: None)
+        self.asked: list[object] = []
+        self.wanted = list(wanted)
+
+    def tick(self, now: float) -> float | None:
+        self.asked.append(now)
+        return 0.0  # nobody looks at that
+
+    def next_event(self) -> tuple[OwnGuest, Event] | None:
+        self.asked.append("event")
+        return None
+
+    @property
+    def due(self) -> float | None:
+        self.asked.append("due")
+        return self.wanted.pop(0)
+
+
+def test_a_connection_that_cannot_be_begun_is_closed_and_the_others_go_on() -> None:
+    """As where the system has no file descriptor left for what it takes."""
+    told: list[str] = []
+    broker = Broker()
+    left = iter([OSError(24, "Too many open files"), KeyError("a bug")])
+
+    def begin() -> Peer:
+        error = next(left, None)
+        if error is not None:
+            raise error
+        return broker.connect()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, what: told.append(repr(what.get("exception"))))
+        async with serve(broker, begin, port=0) as server:
+            for _ in range(2):
+                reader, writer = await asyncio.open_connection(*server.address)
+                writer.write(b"AMQP\1\1\0\x0a")
+                with suppress(ConnectionError):
+                    assert await reader.read() == b""
+                writer.close()
+            async with connect("amqp://{}:{}/".format(*server.address)):
+                assert server.admission.connections == 1
+        assert server.admission.connections == 0
+
+    asyncio.run(main())
+    assert told == ["OSError(24, 'Too many open files')", "KeyError('a bug')"]
+
+
+def test_the_host_ticks_before_the_events_of_each_turn_and_is_asked_last_when_it_is_due() -> None:
+    async def main() -> None:
+        host = Timed(None, 300.0, 100.025, 400.0, 100.03)
+        server = Server(host, host.connect, ("", 0), None)
+        server._loop = asyncio.get_running_loop()
+
+        def turn(now: float) -> tuple[float | None, bool]:
+            """When the timer goes off after a turn at that time, and whether there is another turn at once."""
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(server._loop, "time", lambda: now)
+                server._turn()
+            return None if server._timer is None else server._timer.when(), server._scheduled
+
+        assert turn(100.0) == (None, False)
+        assert turn(100.012) == (300.0, False)
+        assert turn(100.023) == (100.025, False)
+        assert turn(100.024) == (100.025, False)  # the timer goes off earlier than it must
+        assert turn(100.03) == (100.025, True)
+        moments = (100.0, 100.012, 100.023, 100.024, 100.03)
+        assert host.asked == [each for moment in moments for each in (moment, "event", "due")]
+
+    asyncio.run(main())
+
+
+class Lost(asyncio.Transport):
+    """A transport whose socket was reset: the third write finds out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+
+    def write(self, data: object) -> None:
+        self.writes += 1
+        assert self.writes < 4, "it writes on to a socket that is lost"
+
+    def is_closing(self) -> bool:
+        return self.writes >= 3
+
+
+def test_nothing_more_is_written_to_a_socket_that_was_reset() -> None:
+    """A client may be owed a thousand deliveries when it resets its socket; asyncio logs each write that comes after."""
+
+    async def main() -> None:
+        guest = mock.Mock(is_open=False, finished=False, wants_data=True)
+        guest.data_to_send.return_value = b"x"
+        transport = Lost()
+        socket = _Socket[OwnGuest](mock.Mock(), lambda: guest, mock.Mock())
+        socket.connection_made(transport)
+        socket.transmit()
+        assert transport.writes == 3
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("logged_in", [False, True])
+def test_who_broke_the_protocol_and_speaks_on_is_not_read_for_long(logged_in: bool) -> None:
+    async def main() -> None:
+        broker, connect_to = patient()
+        async with serve(broker, connect_to, port=0) as server:
+            assert await asyncio.to_thread(speak_on, server.address, logged_in)
+
+    asyncio.run(main())

@@ -1,0 +1,114 @@
+"""A connection on trio, over real sockets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeVar
+
+import pytest
+import trio
+from tests.adapters import scenarios, strangers
+from tests.adapters.conditions import PATIENCE
+from tests.adapters.floods import *  # noqa: F403
+from tests.adapters.scenarios import *  # noqa: F403
+from tests.adapters.served import Served
+
+from amqp_sansio.adapters.trio import connect
+from amqp_sansio.adapters.trio.waiting import wait
+from amqp_sansio.conversation.address import AddressError
+from amqp_sansio.conversation.ticket import Ticket
+
+Result = TypeVar("Result")
+
+
+class TrioLoop:
+    """trio's ways."""
+
+    connect: Any = staticmethod(connect)
+    timed_out: tuple[type[BaseException], ...] = (trio.TooSlowError,)
+
+    def run(self, main: Callable[[], Awaitable[Result]]) -> Result:
+        async def whole() -> Result:
+            return await main()
+
+        return trio.run(whole)
+
+    def within(self, seconds: float) -> AbstractAsyncContextManager[Any]:
+        @asynccontextmanager
+        async def within() -> AsyncIterator[None]:
+            with trio.fail_after(seconds):
+                yield
+
+        return within()
+
+    async def receive(self, subscription: Any, seconds: float) -> Any:
+        with trio.fail_after(seconds):
+            return await subscription.receive()
+
+    async def turn(self) -> None:
+        await trio.sleep(0)
+
+    async def wait(self, ticket: Ticket[None]) -> None:
+        await wait(ticket, PATIENCE)
+
+    async def both(self, one: Callable[[], Awaitable[object]], two: Callable[[], Awaitable[object]]) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(one)
+            nursery.start_soon(two)
+
+    async def cancelled_after(self, steps: int, what: Callable[[], Awaitable[object]]) -> bool:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(what)
+            for step in range(steps):
+                await trio.sleep(0.001 if step % 3 == 0 else 0)
+            nursery.cancel_scope.cancel()
+        return True
+
+    def tasks(self) -> int:
+        return trio.lowlevel.current_statistics().tasks_living
+
+
+@pytest.fixture
+def loop() -> TrioLoop:
+    return TrioLoop()
+
+
+def test_an_address_is_checked_at_once() -> None:
+    async def main() -> None:
+        async with connect("http://x"):
+            raise AssertionError
+
+    with pytest.raises(AddressError):
+        trio.run(main)
+
+
+@pytest.mark.parametrize(("answer", "hold", "text"), strangers.WRONG)
+def test_who_is_no_broker_of_ours_is_told_in_one_sentence(loop: TrioLoop, answer: bytes, hold: bool, text: str) -> None:
+    with strangers.someone(answer, hold) as url:
+        assert re.search(text, scenarios.refused(loop, url))
+
+
+def test_closing_twice_does_no_harm() -> None:
+    async def main(url: str) -> None:
+        async with connect(url) as connection:
+            await connection.close()
+            await connection.close()
+
+    with Served() as served:
+        trio.run(main, served.url)
+
+
+def test_errors_of_several_tasks_come_together() -> None:
+    async def main(url: str) -> None:
+        async def fail(kind: type[Exception]) -> None:
+            raise kind
+
+        async with connect(url), trio.open_nursery() as nursery:
+            nursery.start_soon(fail, KeyError)
+            nursery.start_soon(fail, ValueError)
+
+    with Served() as served, pytest.raises(ExceptionGroup) as caught:
+        trio.run(main, served.url)
+    assert {type(each) for each in caught.value.exceptions} == {KeyError, ValueError}

@@ -1,0 +1,267 @@
+"""The server side on trio: sockets for a broker, or for a server of one's own."""
+
+from __future__ import annotations
+
+import errno
+import ssl
+import threading
+
+import pytest
+import trio
+import trio.testing
+import trustme
+from tests.adapters.conditions import PATIENCE
+from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
+from tests.adapters.scenarios import there_and_back
+from tests.adapters.trio.test_connection import TrioLoop
+
+from amqp_sansio.adapters.admission import PLAIN_OCTETS
+from amqp_sansio.adapters.trio import connect
+from amqp_sansio.adapters.trio.server import serve
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.peer import Peer
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
+from amqp_sansio.conversation.hosting import OwnServer
+from amqp_sansio.engine.sasl import PlainServer
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import Event
+from amqp_sansio.limits import Limits, ServerLimits
+from amqp_sansio.spec import queue
+
+LOOP = TrioLoop()
+
+
+def test_a_broker_in_a_line() -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            assert len(await there_and_back(LOOP, "amqp://{}:{}/?heartbeat=1".format(*server.address), 300)) == 300
+        assert broker.host("").queues["q"].available == 0
+
+    trio.run(main)
+
+
+def test_by_tls() -> None:
+    authority = trustme.CA()
+    here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.configure_trust(here)
+    authority.issue_cert("localhost").configure_cert(there)
+
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0, tls=there) as server:
+            assert len(await there_and_back(LOOP, f"amqps://localhost:{server.address[1]}/", 50, here)) == 50
+            with pytest.raises(ConnectFailed):
+                await there_and_back(LOOP, f"amqp://localhost:{server.address[1]}/")
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("said", [b"", b"\x16\x03\x01\x02\x00"])
+def test_who_does_not_come_through_tls_in_its_time_is_dropped(said: bytes) -> None:
+    there = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("localhost").configure_cert(there)
+
+    async def main() -> None:
+        broker = Broker()
+        config = ServerConfig(limits=Limits(handshake_seconds=0.01))
+        async with serve(broker, lambda: broker.connect(config), port=0, tls=there) as server:
+            with trio.fail_after(PATIENCE):
+                async with await trio.open_tcp_stream(*server.address) as stranger:
+                    if said:
+                        await stranger.send_all(said)
+                    assert await stranger.receive_some(100) == b""
+                while server.admission.unopened:
+                    await trio.lowlevel.checkpoint()
+
+    trio.run(main)
+
+
+def test_whoever_is_there_at_the_end_hears_of_it() -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server, trio.open_nursery() as nursery:
+
+            async def stay() -> None:
+                with pytest.raises(SessionLost):
+                    async with connect(url) as connection, connection.session() as session:
+                        await session.execute(queue.Declare("q"))
+                        ready.set()
+                        async with session.subscribe("q") as subscription:
+                            await subscription.receive()
+
+            url, ready = "amqp://{}:{}/".format(*server.address), trio.Event()
+            nursery.start_soon(stay)
+            await ready.wait()
+            await server.end()
+
+    trio.run(main)
+
+
+def test_who_floods_is_read_as_fast_as_the_server_is() -> None:
+    async def main() -> None:
+        collector = Collector()
+        async with serve(collector.server, collector.server.connect, port=0) as server:
+            await trio.to_thread.run_sync(flood, server.address, 300, 10_000)
+        assert len(collector.bodies) == 300
+
+    trio.run(main)
+
+
+def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
+    async def main() -> int:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            async with connect("amqp://{}:{}/".format(*server.address)) as connection, connection.session() as session:
+                await session.execute(queue.Declare("q"))
+                for _ in range(600):
+                    await session.send("", "q", b"x" * 100_000)
+                await session.sync()
+
+                def left() -> int:
+                    return broker.host("").queues["q"].available
+
+                with await trio.to_thread.run_sync(subscribe_and_read_nothing, server.address, "q", 600):
+                    while left() and not any(peer.full for peer in broker.peers):  # its octets are made, and nobody takes them
+                        server.wake()
+                        await trio.testing.wait_all_tasks_blocked()
+                    return left()
+
+    assert 400 < trio.run(main) < 600
+
+
+def test_a_server_of_ones_own_that_raises_ends_its_block() -> None:
+    def handle(connection: ServerConnection, event: Event) -> None:
+        raise KeyError("a bug")
+
+    async def main() -> None:
+        own = OwnServer(ServerConfig(), handle)
+        async with serve(own, own.connect, port=0) as server:
+            with pytest.raises(ConnectFailed):
+                await there_and_back(LOOP, "amqp://{}:{}/".format(*server.address))
+
+    with pytest.raises(KeyError):
+        trio.run(main)
+
+
+def test_a_connect_that_raises_costs_its_connection_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        broker = Broker()
+        made = iter([ValueError("a bug")])
+
+        def begin() -> Peer:
+            for error in made:
+                raise error
+            return broker.connect()
+
+        async with serve(broker, begin, port=0) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            with pytest.raises(ConnectFailed):
+                await there_and_back(LOOP, url)
+            assert server.admission.connections == 0
+            assert len(await there_and_back(LOOP, url, 1)) == 1
+
+    trio.run(main)
+    assert "connect raised" in caplog.text
+    assert "a bug" in caplog.text
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_is_none_is_refused(port: int) -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=port):
+            raise AssertionError
+
+    with pytest.raises(OverflowError, match="a port is 0 to 65535"):
+        trio.run(main)
+
+
+@pytest.mark.parametrize("limits", [ServerLimits(unopened_octets=2 * PLAIN_OCTETS), ServerLimits(unopened_per_address=2)])
+def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back(limits: ServerLimits) -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0, limits=limits) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            first = await trio.open_tcp_stream(*server.address)
+            async with connect(url):
+                second = await trio.open_tcp_stream(*server.address)
+                beyond = await trio.open_tcp_stream(*server.address)
+                assert await beyond.receive_some() == b""
+                assert (server.admission.refused, server.admission.unopened, server.admission.connections) == (1, 2, 3)
+                await first.aclose()
+                while server.admission.unopened > 1:
+                    await trio.testing.wait_all_tasks_blocked()
+                async with connect(url):
+                    pass
+            await second.aclose()
+            await beyond.aclose()
+
+    trio.run(main)
+
+
+def test_passwords_are_checked_beside_the_loop() -> None:
+    """As long as a check lasts, others log in and work."""
+    go_on = threading.Event()
+
+    def verify(username: str, password: str) -> bool:
+        if username == "slow":
+            go_on.wait(30)
+        return password == "right"
+
+    async def main() -> None:
+        broker = Broker()
+        config = ServerConfig(mechanisms=(PlainServer(verify, slow=True),))
+        async with serve(broker, lambda: broker.connect(config), port=0) as server, trio.open_nursery() as nursery:
+            where = "{}:{}".format(*server.address)
+            failed = trio.Event()
+
+            async def enter() -> None:
+                with pytest.raises(ConnectFailed, match="authentication failed"):
+                    async with connect(f"amqp://slow:wrong@{where}/"):
+                        pass
+                failed.set()
+
+            nursery.start_soon(enter)
+            async with connect(f"amqp://ann:right@{where}/") as connection, connection.session() as session:
+                await session.sync()
+                assert not failed.is_set()
+                go_on.set()
+                await failed.wait()
+                await session.sync()
+
+    trio.run(main)
+
+
+def test_a_system_without_file_descriptors_is_told_of_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("amqp_sansio.adapters.trio.server.RETRY_SECONDS", 0)
+    accept, left = trio.SocketListener.accept, [1, 2, 3]
+
+    async def full(listener: trio.SocketListener) -> trio.SocketStream:
+        if left:
+            left.pop()
+            raise OSError(errno.EMFILE, "Too many open files")
+        return await accept(listener)
+
+    monkeypatch.setattr(trio.SocketListener, "accept", full)
+
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server, connect("amqp://{}:{}/".format(*server.address)):
+            pass
+
+    trio.run(main)
+    assert [record.message for record in caplog.records] == ["no connection can be accepted: Too many open files"] * 3
+
+
+@pytest.mark.parametrize("logged_in", [False, True])
+def test_who_broke_the_protocol_and_speaks_on_is_not_read_for_long(logged_in: bool) -> None:
+    async def main() -> None:
+        broker, connect_to = patient()
+        async with serve(broker, connect_to, port=0) as server:
+            assert await trio.to_thread.run_sync(speak_on, server.address, logged_in)
+
+    trio.run(main)

@@ -1,0 +1,435 @@
+"""A subscription as its queue sees it."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from tests.broker.harness import Client, World, blurt, bodies, done, front
+from tests.broker.restarts import JOURNAL, again, declared, publish, resumed, stored
+
+from amqp_sansio import ServerConfig, Session
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+from amqp_sansio.config import ErrorCodes, Profile
+from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.credit import CREDIT_MODE
+from amqp_sansio.limits import BrokerLimits, Limits
+from amqp_sansio.spec import message, queue
+from amqp_sansio.spec.message import Acquire, DeliveryProperties, Transfer
+from amqp_sansio.spec.values import Value
+
+
+def scene(world: World, count: int) -> tuple[Client, Session]:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for number in range(count):
+        session.publish(routing_key="q", body=b"%d" % number)
+    world.run()
+    client.events.clear()
+    return client, session
+
+
+def only(world: World) -> Consumer:
+    (holder,) = front(world.broker).sessions.values()
+    (consumer,) = holder.consumers.values()
+    return consumer
+
+
+def test_no_more_than_the_limit_is_unsettled(world: World) -> None:
+    for count, comes in ((2, 2), (3, 3), (4, 3)):
+        world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=3)), world.chunk)
+        client, session = scene(world, count)
+        session.subscribe("q", "d").grant(10)
+        world.run()
+        events = client.take(TransferReceived)
+        assert len(events) == comes
+        session.accept(events[0].id)
+        world.run()
+        assert len(bodies(client)) == count - comes
+
+
+def test_browsed_messages_count_as_unsettled_until_they_are_released(world: World) -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=3)), world.chunk)
+    client, session = scene(world, 5)
+    session.subscribe("q", "d", acquire_mode=1).grant(10)
+    world.run()
+    events = client.take(TransferReceived)
+    assert len(events) == 3
+    session.release([event.id for event in events])
+    world.run()
+    assert bodies(client) == [b"3", b"4"]
+
+
+def test_what_need_not_be_settled_is_not_limited(world: World) -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=1)), world.chunk)
+    client, session = scene(world, 5)
+    session.subscribe("q", "d", accept_mode=1).grant(10)
+    world.run()
+    assert len(bodies(client)) == 5
+
+
+def test_a_flush_does_not_wait_for_what_is_published_meanwhile() -> None:
+    """It pushes out what was there when it was said: whoever publishes without an end does not keep it from completing."""
+    world = World()
+    client, session = scene(world, 3)
+    subscription = session.subscribe("q", "d")
+    subscription.grant(100)
+    world.run()
+    assert len(bodies(client)) == 3
+    consumer = only(world)
+    consumer.flush(99)  # of an empty queue
+    message = front(world.broker).reception.read(Transfer("", 1), b"", b"x")
+    entry = consumer.queue.put(message)
+    assert consumer.queue.acquire(entry)
+    assert not consumer.offer(entry)
+
+
+def test_credit_that_was_granted_after_a_flush_is_used_when_that_is_done() -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=2)))
+    client, session = scene(world, 2)
+    subscription = session.subscribe("q", "d")
+    subscription.set_mode(CREDIT_MODE)
+    subscription.grant(100)
+    session.publish(routing_key="q", body=b"2")
+    world.run()
+    first, second = client.take(TransferReceived)
+    flushed = subscription.flush()  # it is to push out one message, for which there is no room among the unsettled ones
+    world.run()
+    subscription.grant(2)
+    session.publish(routing_key="q", body=b"3")
+    world.run()
+    assert not client.all(TransferReceived)
+    session.accept([first.id, second.id])
+    world.run()
+    assert [event.body for event in client.all(TransferReceived)] == [b"2", b"3"]
+    assert any(flushed in event.ids for event in client.all(CommandsCompleted))
+
+
+def test_a_flush_that_replay_holds_up_pushes_out_all_that_was_there() -> None:
+    """Nothing more can be kept for replay: the flush waits until the client has confirmed some of it."""
+    world = World()
+    client = world.connect(server=ServerConfig(limits=Limits(replay_commands=2), session_timeout=None))
+    session = client.session(timeout=None)
+    done(client, session, queue.Declare("q"))
+    for number in range(5):
+        session.publish(routing_key="q", body=b"%d" % number)
+    subscription = session.subscribe("q", "d", accept_mode=1)
+    subscription.set_mode(CREDIT_MODE)
+    subscription.grant(100)
+    flushed = subscription.flush()
+    world.run()
+    world.tick()
+    assert any(flushed in event.ids for event in client.all(CommandsCompleted))
+    assert bodies(client) == [b"0", b"1", b"2", b"3", b"4"]  # its completions make room again and again
+    assert world.broker.due is None
+
+
+def test_a_message_that_is_acquired_for_good_makes_room_for_another(world: World) -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=2)), world.chunk)
+    client, session = scene(world, 4)
+    session.subscribe("q", "d", accept_mode=1, acquire_mode=1).grant(10)
+    client.deaf = True
+    client.peer.receive_data(client.connection.data_to_send())
+    list(world.broker.events())
+    (holder,) = front(world.broker).sessions.values()
+    shown = list(holder.unsettled)
+    assert len(shown) == 2
+    client.peer.data_to_send()  # lost on the way: they are not complete
+    blurt(session, Acquire(RangeSet.of(*shown)))
+    client.peer.receive_data(client.connection.data_to_send())
+    list(world.broker.events())
+    assert len(holder.unsettled) == 2
+    assert not set(shown) & set(holder.unsettled)
+
+
+def test_a_flush_completes_when_its_subscription_is_cancelled(world: World) -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=1)), world.chunk)
+    client, session = scene(world, 3)
+    subscription = session.subscribe("q", "d")
+    subscription.grant(10)
+    flush = subscription.flush(sync=True)
+    world.run()
+    assert not any(flush in event.ids for event in client.all(CommandsCompleted))
+    subscription.cancel()
+    session.sync()
+    world.run()
+    assert any(flush in event.ids for event in client.all(CommandsCompleted))
+
+
+def test_able_tells_whether_a_message_could_be_had_at_once(world: World) -> None:
+    client, session = scene(world, 0)
+    subscription = session.subscribe("q", "d")
+    world.run()
+    consumer = only(world)
+    message = front(world.broker).reception.read(Transfer("", 1), b"", b"12345")
+    assert not consumer.able(message)
+    subscription.grant(1, message.size - 1)
+    world.run()
+    assert not consumer.able(message)
+    subscription.grant(0, 1)
+    world.run()
+    assert consumer.able(message)
+    client.cut()
+    assert not consumer.able(message)
+
+
+def test_octets_may_be_those_of_the_body_alone(world: World) -> None:
+    client = world.connect(server=ServerConfig(profile=Profile(octets="body")))
+    session = client.session()
+    done(client, session, queue.Declare("q"))
+    session.subscribe("q", "d").grant(2, 5)
+    session.publish("", DeliveryProperties(routing_key="q"), body=b"12345")
+    world.run()
+    assert bodies(client) == [b"12345"]
+
+
+def test_what_cannot_be_kept_for_replay_waits_for_completions() -> None:
+    """A session that outlives its connection keeps what it said: deliveries stop there and go on."""
+    world = World()
+    client = world.connect(server=ServerConfig(session_timeout=None, limits=Limits(replay_commands=5)))
+    session = client.session(b"s", None)
+    done(client, session, queue.Declare("q"))
+    for number in range(12):
+        session.publish(routing_key="q", body=b"%d" % number)
+    session.subscribe("q", "d", accept_mode=1).grant(100)
+    client.deaf = True
+    world.run()
+    assert world.broker.host("").queues["q"].available == 7
+    client.deaf = False
+    world.run()
+    assert len(bodies(client)) == 12
+
+
+def test_a_queue_that_is_deleted_makes_room_for_subscribers(world: World) -> None:
+    """What counts for limits.subscribers is what subscribes now."""
+    world = World(BrokerConfig(limits=BrokerLimits(subscribers=1)), world.chunk)
+    for _ in range(3):
+        client, session = world.session()
+        done(client, session, queue.Declare("q"))
+        session.subscribe("q", "d")
+        world.run()
+        (site,) = world.broker._sites.values()
+        assert site.subscribers == 1
+        other, deleting = world.session(b"other")
+        done(other, deleting, queue.Delete("q"))
+        assert site.subscribers == 0
+        client.cut()
+        other.cut()
+
+
+def test_a_subscription_with_a_selector_gets_what_it_selects(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.subscribe("q", "red", arguments={"x-filter-jms-selector": "color = 'red' AND JMSPriority > 3"}).grant(10)
+    session.subscribe("q", "rest", arguments={"x-apache-selector": "color IS NULL OR color <> 'red'"}).grant(10)
+    for number, color in enumerate(("red", "blue", None, "red")):
+        headers = {} if color is None else {"color": color}
+        session.publish(routing_key="q", application_headers=headers, priority=number + 3, body=b"%d" % number)
+    world.run()
+    got = {(event.transfer.destination, event.body) for event in client.take(TransferReceived)}
+    assert got == {("rest", b"1"), ("rest", b"2"), ("red", b"3")}  # the first red one has priority 3: nobody selects it
+
+
+def test_a_selector_that_cannot_be_read_is_refused_with_the_place(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.subscribe("q", "d", arguments={"x-apache-selector": "color = "})
+    world.run()
+    (refused,) = client.take(ExceptionReceived)
+    assert refused.error_code == 531
+    assert "x-apache-selector" in refused.description
+    assert "at character 9" in refused.description
+
+
+@pytest.mark.parametrize("text", ["", " \t"])
+def test_an_empty_selector_is_none(world: World, text: str) -> None:
+    client, session = scene(world, 3)
+    session.subscribe("q", "d", arguments={"x-filter-jms-selector": text}).grant(10)
+    world.run()
+    assert not only(world).selective
+    assert len(bodies(client)) == 3
+
+
+def test_a_selector_is_text(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.subscribe("q", "d", arguments={"x-apache-selector": 5})
+    world.run()
+    (refused,) = client.take(ExceptionReceived)
+    assert "must be text" in refused.description
+
+
+@pytest.mark.parametrize(("codes", "code"), [("qpid", 531), ("spec", 540)])
+def test_an_argument_that_nobody_knows_is_refused_by_name_and_a_hint_is_taken(codes: ErrorCodes, code: int) -> None:
+    world = World(BrokerConfig(error_codes=codes))
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for name in ("d", "e"):
+        session.subscribe("q", name, arguments={"qpid.sync_frequency": 5}).grant(1)
+    session.publish(routing_key="q", body=b"1")
+    world.run()
+    assert bodies(client) == [b"1"]
+    assert [hint.argument for hint in world.broker.hints.take()] == ["qpid.sync_frequency"]
+    session.subscribe("q", "f", arguments={"x-filter-no-consume": True, "x-multiqueue": "a"})
+    world.run()
+    (refused,) = client.take(ExceptionReceived)
+    assert (refused.error_code, "'x-multiqueue'" in refused.description) == (code, True)
+    assert world.broker.hints.take() == (), "it did not come to that"
+
+
+NOT_LOCAL: dict[str, Value] = {"x-qpid-no-local": True}
+
+
+@pytest.mark.parametrize("acquire_mode", [0, 1])
+def test_a_subscription_that_is_not_local_gets_nothing_of_its_own_connection(world: World, acquire_mode: int) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    more = NOT_LOCAL | {"x-apache-selector": "JMSPriority < 9"}
+    session.subscribe("q", "d", acquire_mode=acquire_mode, arguments=NOT_LOCAL).grant(10)
+    session.subscribe("q", "e", acquire_mode=1, arguments=more).grant(10)
+    other, theirs = world.session(b"other")
+    for who, body in ((session, b"own"), (theirs, b"foreign"), (client.session(b"sibling"), b"sibling"), (theirs, b"last")):
+        who.publish(routing_key="q", body=body)
+        world.run()
+    got = {(event.transfer.destination, event.body) for event in client.take(TransferReceived)}
+    assert got == {(name, body) for name in "de" for body in (b"foreign", b"last")}
+    theirs.subscribe("q", "d", arguments=NOT_LOCAL).grant(10)
+    world.run()
+    assert bodies(other) == [b"own", b"sibling"]
+    session.subscribe("q", "local", arguments={"x-qpid-no-local": False}).grant(10)
+    session.publish(routing_key="q", body=b"mine")
+    world.run()
+    assert b"mine" in [event.body for event in (*client.take(TransferReceived), *other.take(TransferReceived))]
+
+
+def test_what_came_before_a_restart_is_nobodys_own() -> None:
+    world, client, session = declared(timeout=300)
+    publish(client, session, b"before")
+    session.subscribe("q", "d", arguments=NOT_LOCAL).grant(10)
+    world.run()
+    assert bodies(client) == []
+    client.cut()
+    then = again(world)
+    client, session = resumed(then, session)
+    publish(client, session, b"own")
+    assert bodies(client) == [b"before"]
+
+
+def replay(session: Session, destination: str, seconds: int, acquire_mode: int = 0) -> None:
+    session.subscribe("q", destination, acquire_mode=acquire_mode, arguments={"x-qpid-replay-period": seconds}).grant(10)
+
+
+@pytest.mark.parametrize("acquire_mode", [0, 1])
+def test_a_subscription_with_a_replay_period_gets_what_arrived_since_then(world: World, acquire_mode: int) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for moment in (100.0, 10.0, 10.0):
+        world.tick(moment)
+        session.publish(routing_key="q", body=b"%g" % world.now)
+        world.run()
+    world.tick(5.0)
+    replay(session, "d", 15, acquire_mode)  # since 110, which is what it wants too
+    world.run()
+    assert bodies(client) == [b"110", b"120"]
+    world.tick(1000.0)
+    session.publish(routing_key="q", body=b"later")
+    world.run()
+    assert bodies(client) == [b"later"], "the moment is that of message.subscribe"
+    kept = world.broker.host().queues["q"].available
+    assert kept == (1 if acquire_mode == 0 else 4)
+    session.subscribe("q", "e", acquire_mode=1).grant(10)
+    world.run()
+    assert bodies(client)[0] == b"100", "it stays for the others"
+
+
+def test_a_replay_period_of_no_seconds_begins_at_the_end_of_the_queue(world: World) -> None:
+    client, session = scene(world, 2)
+    session.subscribe("q", "taker").grant(1)
+    world.run()
+    (taken,) = client.take(TransferReceived)
+    replay(session, "d", 0)  # nobody has said what time it is
+    world.run()
+    assert bodies(client) == []
+    session.publish(routing_key="q", body=b"new")
+    world.run()
+    assert bodies(client) == [b"new"]
+    session.release([taken.id])
+    world.run()
+    assert [event.transfer.destination for event in client.take(TransferReceived)] == ["taker"], "it comes back to its place"
+
+
+def test_a_replay_period_goes_with_a_selector(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for number, seconds in enumerate((100.0, 10.0, 0.0)):
+        world.tick(seconds)
+        session.publish(routing_key="q", body=b"%d" % number, application_headers={"n": number})
+        world.run()
+    session.subscribe("q", "d", arguments={"x-qpid-replay-period": 5, "x-apache-selector": "n <> 1"}).grant(10)
+    world.run()
+    assert bodies(client) == [b"2"]
+
+
+def test_an_immediate_message_counts_on_a_subscription_with_a_replay_period(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    world.tick(100.0)
+    replay(session, "d", 0)
+    world.run()
+    session.publish(routing_key="q", body=b"now", immediate=True)
+    world.run()
+    assert bodies(client) == [b"now"]
+
+
+@pytest.mark.parametrize("seconds", [0, 5])
+def test_a_kept_subscription_goes_on_from_the_same_moment(seconds: int) -> None:
+    world, client, session = declared(attrs.evolve(JOURNAL, epoch=1000.0), timeout=300)
+    world.tick(100.0)
+    publish(client, session, b"old")
+    world.tick(50.0)
+    replay(session, "d", seconds)
+    world.run()
+    assert bodies(client) == []
+    client.cut()
+    then = again(world, config=attrs.evolve(world.broker.config, epoch=1160.0 - 7.0))
+    then.tick(7.0)  # ten seconds later
+    client, session = resumed(then, session)
+    publish(client, session, b"new")
+    assert bodies(client) == ([b"new"] if seconds == 0 else [b"old", b"new"])
+    (holder,) = front(then.broker).sessions.values()
+    (consumer,) = holder.consumers.values()
+    assert consumer.since is not None
+    assert consumer.since.moment == 7.0 - 10.0 - seconds
+
+
+def test_what_was_there_before_a_restart_arrived_with_it(world: World) -> None:
+    before, client, session = declared()
+    publish(client, session, b"before")
+    client.cut()
+    then = again(before)
+    then.tick(1000.0)
+    client, session = then.session()
+    stored(then)
+    replay(session, "now", 0, 1)
+    replay(session, "d", 10, 1)
+    then.run()
+    assert [event.transfer.destination for event in client.take(TransferReceived)] == ["d"]
+    session.send(message.Cancel("d"))
+    then.tick(11.0)
+    replay(session, "e", 10, 1)
+    then.run()
+    assert bodies(client) == []
+
+
+def test_a_released_message_comes_again_to_a_subscription_that_selects_it(world: World) -> None:
+    client, session = scene(world, 3)
+    session.subscribe("q", "d", arguments={"x-filter-jms-selector": "JMSRedelivered = FALSE"}).grant(10)
+    session.subscribe("q", "again", arguments={"x-filter-jms-selector": "JMSRedelivered"}).grant(10)
+    world.run()
+    events = client.take(TransferReceived)
+    assert [event.transfer.destination for event in events] == ["d"] * 3
+    session.release([events[1].id], set_redelivered=True)
+    world.run()
+    (event,) = client.take(TransferReceived)
+    assert (event.transfer.destination, event.body) == ("again", b"1")

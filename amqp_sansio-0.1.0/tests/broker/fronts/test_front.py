@@ -1,0 +1,44 @@
+"""One family at a broker: what a front that keeps nothing says of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.fronts.front import Front
+from amqp_sansio.broker.fronts.sessions.form import FORM
+from amqp_sansio.broker.survey import Needed
+from amqp_sansio.engine.server import ServerConnection
+
+
+class Plain(Front):
+    """It serves, and nothing of what it does outlives a connection."""
+
+    CONNECTION = ServerConnection
+    FORM = FORM
+
+
+def test_a_front_that_keeps_nothing_is_in_no_snapshot() -> None:
+    broker = Broker(fronts=(Plain,))
+    (front,) = broker._fronts
+    front.work()
+    needed = Needed()
+    front.need("", needed)
+    assert (front.busy, front.alive, front.hosts(), front.take()) == (False, False, (), ())
+    assert (needed.queues, needed.entries, needed.messages) == ({}, {}, {})
+    snapshot = broker.snapshot()
+    assert "sessions" not in snapshot
+    Broker.restore(snapshot, fronts=(Plain,))
+
+
+def test_what_a_front_must_say_itself() -> None:
+    broker = Broker()
+    front = Plain(broker)
+    for asked in (
+        lambda: front.serve(broker.connect()),
+        lambda: front.claims({}),
+        lambda: front.outlived({}, ()),
+        lambda: front.restore({}, None),  # type: ignore[arg-type]  # nobody looks at it
+    ):
+        with pytest.raises(NotImplementedError):
+            asked()

@@ -1,0 +1,169 @@
+"""The last message of each key, of a queue that keeps no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.broker.model.things import Sink, bodies, durable_host, journalled, message, publish, refusal
+from tests.broker.test_survey import rebuilt
+
+from amqp_sansio.broker.fronts.sessions.form import FORM
+from amqp_sansio.broker.model.entry import Entry
+from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.last_values import LastValues
+from amqp_sansio.broker.model.message import Envelope, Message
+from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored
+from amqp_sansio.broker.survey import survey
+from amqp_sansio.broker.transactions.coordinator import Coordinator
+from amqp_sansio.spec.message import MessageProperties
+from amqp_sansio.spec.values import Value
+from amqp_sansio.wire.headers import encode_headers
+
+
+def keyed(key: Value, **more: Any) -> Message:
+    return message("q", application_headers={} if key is None else {"key": key}, **more)
+
+
+def with_values(host: VirtualHost, **arguments: Value) -> VirtualHost:
+    host.declare_queue("q", durable=True, arguments={"qpid.last_value_queue_key": "key", **arguments})
+    return host
+
+
+def put(host: VirtualHost, *texts: str, mode: int = 1) -> None:
+    """Publishes "a1" with key "a"; what begins with "-" has none."""
+    for text in texts:
+        headers = {} if text.startswith("-") else {"key": text[0]}
+        publish(host, "", "q", text.encode(), application_headers=headers, delivery_mode=mode)
+
+
+def test_which_message_takes_whose_place() -> None:
+    values, queue = LastValues("key"), Queue("q")
+    first, second = Entry(queue, keyed("a"), 0, 1), Entry(queue, keyed("a"), 1, 1)
+    assert values.before(first.message) is None
+    values.came(first)
+    assert values.before(second.message) is first
+    assert not values.passed(first)
+    values.came(second)
+    assert (values.before(first.message), values.passed(first), values.passed(second)) == (second, True, False)
+    values.gone(first)
+    assert values.before(first.message) is second
+    values.gone(second)
+    assert values.before(first.message) is None
+
+
+def test_keys_are_compared_as_text_and_what_has_none_takes_no_place() -> None:
+    values, queue = LastValues("key"), Queue("q")
+    entry = Entry(queue, keyed("7"), 0, 1)
+    values.came(entry)
+    assert [values.before(keyed(key)) is entry for key in ("7", b"7", 7, "8", None)] == [True, True, True, False, False]
+    broken = Message(1, Envelope(FORM, encode_headers([MessageProperties(application_headers={"key": "7"})])[:-1]), b"")
+    nobody = Entry(queue, broken, 1, 1)
+    values.came(nobody)
+    assert (values.before(broken), values.passed(nobody)) == (None, False)
+    values.gone(nobody)
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_a_queue_keeps_the_last_message_of_each_key_in_the_order_in_which_they_came(enabled: bool) -> None:
+    host = with_values(durable_host() if enabled else VirtualHost())
+    queue = host.queues["q"]
+    put(host, "a1", "b1", "a2", "-1", "a3", "c1", "-2", "c2")
+    journalled(host)
+    assert bodies(queue) == [b"b1", b"-1", b"a3", b"-2", b"c2"]
+    assert (queue.messages, host.messages) == (5, 5)
+    browser = Sink(acquires=False)
+    host.subscribe("q", browser)
+    host.dispatch(100)
+    put(host, "b2")
+    journalled(host)
+    host.dispatch(100)
+    assert browser.bodies == [b"b1", b"-1", b"a3", b"-2", b"c2", b"b2"]
+
+
+def test_what_somebody_has_goes_when_it_comes_back_or_is_accepted() -> None:
+    host = with_values(VirtualHost())
+    queue = host.queues["q"]
+    put(host, "a1", "b1")
+    a, b = queue.take(), queue.take()
+    assert a is not None
+    assert b is not None
+    put(host, "a2")
+    host.release([a, b])
+    assert bodies(queue) == [b"b1", b"a2"]
+    first = queue.take()
+    assert first is b
+    put(host, "b2")
+    host.dequeue([b])
+    assert bodies(queue) == [b"a2", b"b2"]
+    put(host, "b3")
+    assert bodies(queue) == [b"a2", b"b3"]
+    older = queue.take()
+    assert older is not None
+    put(host, "a3")
+    host.dequeue([*queue.all()][1:])
+    values = queue.last_values
+    assert values is not None
+    assert values.before(keyed("a")) is None, "nothing is kept of what is gone"
+    host.release([older])
+    assert bodies(queue) == [], "a newer one has come, though it is gone as well"
+
+
+def test_what_goes_and_what_comes_are_one_entry() -> None:
+    host = with_values(durable_host())
+    put(host, "a1", mode=2)
+    journalled(host)
+    put(host, "a2", mode=2)
+    (entry,) = host.journal.take()
+    assert [type(each) for each in entry.operations] == [Dequeued, MessageStored, Enqueued]
+
+
+def test_a_full_queue_takes_what_replaces_something() -> None:
+    host = with_values(VirtualHost(), **{"qpid.max_count": 2})
+    put(host, "a1", "b1", "a2")
+    assert bodies(host.queues["q"]) == [b"b1", b"a2"]
+    assert refusal(put, host, "c1").text.startswith("limit queue_messages is 2")
+    queues = [host.queues["q"]]
+    twice = [(keyed("a", body=b"a3"), queues), (keyed("a", body=b"a4"), queues)]
+    assert refusal(host.commit, twice, ()).text.startswith("limit queue_messages is 2"), "both count at once"
+    ring_of_two: dict[str, Value] = {"qpid.max_count": 2, "qpid.policy_type": "ring"}
+    ring = with_values(VirtualHost(), **ring_of_two)
+    put(ring, "a1", "b1", "a2", "c1")
+    assert bodies(ring.queues["q"]) == [b"a2", b"c1"]
+
+
+def test_dead_letters_take_their_places_too() -> None:
+    host = with_values(VirtualHost())
+    host.bind("q", "amq.fanout")
+    host.declare_queue("from", "amq.fanout")
+    put(host, "a1", "b1")
+    publish(host, "", "from", b"a2", application_headers={"key": "a"})
+    entry = host.queues["from"].take()
+    assert entry is not None
+    host.reject([entry])
+    assert bodies(host.queues["q"]) == [b"b1", b"a2"]
+
+
+def test_the_last_one_is_there_after_a_restart_also_when_somebody_had_the_one_before() -> None:
+    host = with_values(durable_host())
+    put(host, "a1", mode=2)
+    journalled(host)
+    assert host.queues["q"].take() is not None
+    put(host, "a2", "b1", mode=2)
+    journalled(host)
+    again, _ = rebuilt(survey(host, Coordinator(host, host.journal, host.limits)))
+    assert bodies(again.queues["q"]) == [b"a2", b"b1"]
+    assert (again.messages, again.queues["q"].available) == (2, 2)
+    put(again, "a3", mode=2)
+    journalled(again)
+    assert bodies(again.queues["q"]) == [b"b1", b"a3"]
+
+
+@pytest.mark.parametrize("name", ["qpid.last_value_queue", "qpid.last_value_queue_no_browse"])
+def test_the_older_words(name: str) -> None:
+    host = VirtualHost()
+    host.declare_queue("q", arguments={name: 1})
+    for body in (b"1", b"2"):
+        publish(host, "", "q", body, application_headers={"qpid.LVQ_key": "x"})
+    assert bodies(host.queues["q"]) == [b"2"]

@@ -1,0 +1,148 @@
+"""Which queues get a message, and what becomes of one that none gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.broker.model.things import Sink, bodies, message, publish
+
+from amqp_sansio.broker.fronts.sessions.queries import bound
+from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.topology import IMMEDIATE, UNROUTABLE
+from amqp_sansio.broker.routing.direct import Direct
+from amqp_sansio.broker.routing.fanout import Fanout
+from amqp_sansio.broker.routing.headers import Headers
+from amqp_sansio.broker.routing.topic import Topic
+
+
+def host_with(*queues: str) -> VirtualHost:
+    host = VirtualHost("h")
+    for queue in queues:
+        host.declare_queue(queue)
+    return host
+
+
+def outcome(host: VirtualHost, exchange: str, key: str, explicit: bool = True, **properties: Any) -> object:
+    """The names of the queues, or the code of a reject, or None when it is dropped."""
+    routed = host.route(host.destination(exchange), message(key, exchange=exchange, **properties), explicit)
+    if routed.queues:
+        assert routed.reject is None
+        return [queue.name for queue in routed.queues]
+    return routed.reject
+
+
+@pytest.mark.rule("exchange.required-types", "exchange.recommended-types", "exchange.required-instances")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("", Direct),
+        ("amq.direct", Direct),
+        ("amq.fanout", Fanout),
+        ("amq.topic", Topic),
+        ("amq.match", Headers),
+        ("amq.headers", Headers),
+    ],
+)
+def test_what_is_there_from_the_beginning(name: str, kind: type) -> None:
+    host = host_with("q")
+    exchange = host.exchange(name)
+    assert exchange is not None
+    assert isinstance(exchange, kind) or kind.TYPE == exchange.TYPE  # type: ignore[attr-defined]  # the type of an exchange
+    assert exchange.durable
+    if name:
+        host.bind("q", name, "q", {"x-match": "all"} if kind is Headers else None)
+        host.declare_exchange("new", exchange.TYPE)
+        assert isinstance(host.exchange("new"), kind)
+    assert outcome(host, name, "q") == ["q"]
+
+
+def test_amq_headers_is_another_name_of_amq_match() -> None:
+    host = host_with("q")
+    assert host.exchange("amq.headers") is host.exchange("amq.match")
+    host.bind("q", "amq.headers", "k", {"x-match": "all", "a": 1})
+    assert outcome(host, "amq.match", "", application_headers={"a": 1}) == ["q"]
+    assert not bound(host, "amq.match", "q", "k").queue_not_matched
+
+
+@pytest.mark.rule(
+    "exchange.default-exchange", "queue.declare.default-binding", "message.transfer.destination.blank-destination"
+)
+def test_an_empty_destination_is_the_default_exchange_to_which_every_queue_is_bound() -> None:
+    host = host_with("a", "b")
+    assert host.destination("") is host.destination(None) is host.default
+    publish(host, "", "a", b"1")
+    publish(host, "", "b", b"2")
+    publish(host, "", "c", b"3")
+    assert [bodies(queue) for queue in host.queues.values()] == [[b"1"], [b"2"]]
+
+
+@pytest.mark.parametrize(
+    ("properties", "explicit", "alternate", "expected"),
+    [
+        ({}, True, False, UNROUTABLE),
+        ({}, True, True, UNROUTABLE),
+        ({}, False, False, None),
+        ({}, False, True, ["dead"]),
+        ({"discard_unroutable": True}, True, False, None),
+        ({"discard_unroutable": True}, True, True, None),
+        ({"discard_unroutable": True}, False, True, None),
+    ],
+)
+@pytest.mark.rule("exchange.declare.alternate-exchange.empty-name")
+def test_a_message_for_which_there_is_no_queue(
+    properties: dict[str, Any], explicit: bool, alternate: bool, expected: object
+) -> None:
+    host = host_with("dead")
+    host.declare_exchange("x", "direct", "amq.fanout" if alternate else "")
+    host.bind("dead", "amq.fanout")
+    # The key is the name of a queue: an empty name is no alternate, and does not mean the default exchange.
+    assert outcome(host, "x", "dead", explicit, **properties) == expected
+
+
+@pytest.mark.parametrize("explicit", [True, False])
+def test_an_immediate_message_waits_for_nobody(explicit: bool) -> None:
+    host = host_with("a", "b", "dead")
+    host.declare_exchange("x", "fanout", "amq.fanout")
+    host.bind("dead", "amq.fanout")
+    unroutable = IMMEDIATE if explicit else ["dead"]
+    assert outcome(host, "x", "", explicit, immediate=True) == (UNROUTABLE if explicit else ["dead"])
+    for name in ("a", "b"):
+        host.bind(name, "x")
+    assert outcome(host, "x", "", explicit, immediate=True) == unroutable
+    host.subscribe("a", Sink())
+    assert outcome(host, "x", "", explicit, immediate=True) == unroutable
+    sink = Sink(credit=1)
+    host.subscribe("b", sink)
+    assert outcome(host, "x", "", explicit, immediate=True) == ["a", "b"]
+    sink.credit = 0
+    assert outcome(host, "x", "", explicit, immediate=True) == unroutable
+    assert outcome(host, "x", "", explicit) == ["a", "b"]
+    assert outcome(host, "x", "", explicit, immediate=True, discard_unroutable=True) is None
+
+
+@pytest.mark.rule("exchange.declare.alternate-exchange.double-failure")
+def test_an_alternate_exchange_passes_nothing_on() -> None:
+    host = host_with("last")
+    host.declare_exchange("third", "fanout")
+    host.bind("last", "third")
+    host.declare_exchange("second", "direct", "third")
+    host.declare_exchange("first", "direct", "second")
+    assert outcome(host, "first", "k", explicit=False) is None
+    assert outcome(host, "second", "k", explicit=False) == ["last"]
+
+
+def test_an_exchange_that_is_its_own_alternate_in_a_circle_ends() -> None:
+    host = host_with()
+    host.declare_exchange("a", "direct")
+    host.declare_exchange("b", "direct", "a")
+    assert outcome(host, "b", "k", explicit=False) is None
+
+
+def test_which_exchange_found_the_queues() -> None:
+    host = host_with("dead")
+    host.declare_exchange("x", "direct", "amq.fanout")
+    host.bind("dead", "amq.fanout")
+    routed = host.route(host.destination("x"), message("k"), explicit=False)
+    assert routed.via is host.exchange("amq.fanout")
+    assert "dead" in repr(routed)

@@ -1,0 +1,120 @@
+"""Values of expressions: three-valued logic, comparisons over types, arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amqp_sansio.broker.selectors.expressions import (
+    All,
+    Any,
+    Between,
+    Constant,
+    Expression,
+    IsNull,
+    Not,
+    Value,
+    compare,
+    compute,
+)
+
+TRUTHS = (True, False, None)
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.text("ab", max_size=2), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.floats()
+)
+LONGS = st.integers(-(2**63), 2**63 - 1)
+
+
+def nothing(name: str) -> Value:
+    return None
+
+
+def value_of(expression: Expression) -> Value:
+    return expression.value(nothing)
+
+
+def both(kind: type[All] | type[Any], *values: Value) -> Value:
+    return value_of(kind(tuple([Constant(value) for value in values])))
+
+
+@pytest.mark.parametrize("a", TRUTHS)
+@pytest.mark.parametrize("b", TRUTHS)
+def test_the_tables_of_and_and_or(a: bool | None, b: bool | None) -> None:
+    """JMS 1.1, tables 3-4 to 3-6: AND is the least and OR the greatest of false < unknown < true."""
+    order = {False: 0, None: 1, True: 2}
+    assert both(All, a, b) is min(a, b, key=order.__getitem__)
+    assert both(Any, a, b) is max(a, b, key=order.__getitem__)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=5))
+def test_denied_alternatives_are_the_alternatives_denied(values: list[Value]) -> None:
+    """NOT (a OR b) is NOT a AND NOT b, whatever the values are."""
+    parts = [Constant(value) for value in values]
+    assert value_of(Not(Any(tuple(parts)))) is value_of(All(tuple([Not(part) for part in parts])))
+    assert value_of(Not(All(tuple(parts)))) is value_of(Any(tuple([Not(part) for part in parts])))
+
+
+@given(VALUES, VALUES)
+def test_null_makes_a_comparison_unknown_and_types_that_are_not_alike_make_it_false(a: Value, b: Value) -> None:
+    for operator in ("=", "<>", "<", "<=", ">", ">="):
+        found = compare(operator, a, b)
+        assert (found is None) == (a is None or b is None)
+        if found is not None and (isinstance(a, str) != isinstance(b, str) or isinstance(a, bool) != isinstance(b, bool)):
+            assert found is False
+
+
+@given(VALUES, VALUES)
+def test_values_of_like_type_are_equal_or_not(a: Value, b: Value) -> None:
+    equal, different = compare("=", a, b), compare("<>", a, b)
+    if a is not None and b is not None:
+        alike = {type(a), type(b)} <= {int, float} or type(a) is type(b)
+        assert (equal, different) == ((not different, not equal) if alike else (False, False))
+
+
+@given(VALUES, VALUES, VALUES)
+def test_between_is_two_comparisons(value: Value, low: Value, high: Value) -> None:
+    parts = Constant(value), Constant(low), Constant(high)
+    assert value_of(Between(*parts)) is both(All, compare(">=", value, low), compare("<=", value, high))
+    assert value_of(Between(*parts, outside=True)) is both(Any, compare("<", value, low), compare(">", value, high))
+
+
+@given(VALUES)
+def test_is_null_is_never_unknown(value: Value) -> None:
+    assert value_of(IsNull(Constant(value))) is (value is None)
+
+
+def test_an_exact_number_beside_an_approximate_one_becomes_approximate_as_in_java() -> None:
+    assert compare("=", 2**53 + 1, float(2**53))
+    assert not compare("=", 2**53 + 1, 2**53)
+
+
+@given(LONGS, LONGS)
+def test_exact_numbers_wrap_at_64_bits(a: int, b: int) -> None:
+    for operator, exact in (("+", a + b), ("-", a - b), ("*", a * b)):
+        found = compute(operator, a, b)
+        assert isinstance(found, int)
+        assert -(2**63) <= found < 2**63
+        assert (found - exact) % 2**64 == 0
+
+
+@given(LONGS, LONGS.filter(bool))
+def test_exact_division_goes_towards_zero(a: int, b: int) -> None:
+    found = compute("/", a, b)
+    exact = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    assert found == (exact if exact < 2**63 else -(2**63))
+
+
+def test_division_by_zero() -> None:
+    assert compute("/", 1, 0) is None
+    assert compute("/", 1.0, 0) == math.inf
+    assert compute("/", -1, 0.0) == -math.inf
+    assert compute("/", 1, -0.0) == -math.inf
+    assert math.isnan(compute("/", 0, 0.0) or 0)
+
+
+@given(st.floats(), st.floats(), st.sampled_from("+-*/"))
+def test_arithmetic_of_approximate_numbers_never_raises(a: float, b: float, operator: str) -> None:
+    assert isinstance(compute(operator, a, b), float)

@@ -1,0 +1,376 @@
+"""Many connections on one broker: who has a turn, who is ready, what time it is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from tests.broker.harness import World, bodies, done, front
+
+from amqp_sansio import ClientConfig, ClientConnection, ServerConfig
+from amqp_sansio.broker.broker import TURN, WORK, Broker
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.engine.doorstep import PATIENCE
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Origin, TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.credit import INFINITE
+from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec import queue
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.connection import Heartbeat
+from amqp_sansio.spec.session import Flush, KnownCompleted
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
+
+
+def test_a_loop_as_an_embedder_writes_it() -> None:
+    broker = Broker()
+    client, peer = ClientConnection(), broker.connect()
+    moment = 0.0
+    while not client.is_open:
+        peer.receive_data(client.data_to_send())
+        for _ in broker.events():
+            pass
+        broker.tick(moment)
+        for each in broker.ready():
+            client.receive_data(each.data_to_send())
+        for _ in client.events():
+            pass
+        moment += 1.0
+    assert peer.identity == ""
+    assert broker.peers == (peer,)
+
+
+def test_only_connections_with_output_are_ready(world: World) -> None:
+    first, one = world.session(b"1")
+    second, two = world.session(b"2")
+    done(first, one, queue.Declare("q"))
+    two.subscribe("q", "d").grant(5)
+    world.run()
+    assert world.broker.ready() == ()
+    one.publish(routing_key="q", body=b"x")
+    first.peer.receive_data(first.connection.data_to_send())
+    list(world.broker.events())
+    ready = world.broker.ready()
+    assert set(ready) == {first.peer, second.peer}
+    assert world.broker.ready() == ready  # as long as nobody takes it
+    octets = second.peer.data_to_send()
+    assert world.broker.ready() == (first.peer,)
+    second.connection.receive_data(octets)
+    second.events.extend(second.connection.events())
+    assert bodies(second) == [b"x"]
+
+
+@pytest.mark.parametrize("control", [Heartbeat(), Flush(), KnownCompleted(RangeSet())], ids=lambda each: each.VERB)
+def test_controls_that_bring_no_event_keep_nobody_waiting(world: World, control: Control) -> None:
+    """A flood of them is heard some at a time; in between others have their turns, and the loop can read its sockets."""
+    flooding, flooded = world.session(b"1")
+    other, session = world.session(b"2")
+    assert flooded._channel is not None
+    number = 0 if isinstance(control, Heartbeat) else flooded._channel.number
+    flooding.peer.receive_data(frame_control(number, LAYOUT.encode_control(control)) * (20 * PATIENCE))
+    rounds = heard = 0
+    while world.broker._readable():
+        assert world.broker.due == world.broker._at_once, "a loop must know that there is more to read"
+        if rounds < 5:
+            session.publish(routing_key="nowhere", sync=True)
+            other.peer.receive_data(other.connection.data_to_send())
+        heard += sum(isinstance(event, TransferReceived) for _, event in world.broker.events())
+        for each in world.broker.ready():
+            each.data_to_send()
+        rounds += 1
+        assert heard >= min(rounds - 1, 5)
+        assert rounds < 100
+    assert rounds >= 20
+
+
+def test_connections_take_turns_one_event_each(world: World) -> None:
+    first, one = world.session(b"1")
+    second, two = world.session(b"2")
+    done(first, one, queue.Declare("q"))
+    for _ in range(20):
+        one.publish(routing_key="q", body=b"1")
+    for _ in range(3):
+        two.publish(routing_key="q", body=b"2")
+    first.peer.receive_data(first.connection.data_to_send())
+    second.peer.receive_data(second.connection.data_to_send())
+    happened = list(world.broker.events())
+    turns = [peer is second.peer for peer, event in happened if isinstance(event, TransferReceived)]
+    assert turns[:6] == [False, True, False, True, False, True]
+    assert len(turns) == 23
+
+
+def test_a_connection_that_takes_nothing_is_not_read_and_holds_nobody_up() -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(outbox_octets=1000)))
+    client, session = world.session(b"1")
+    done(client, session, queue.Declare("q"))
+    other, fine = world.session(b"2")
+    client.deaf = True
+    for _ in range(100):
+        session.send(queue.Query("q"))
+    client.peer.receive_data(client.connection.data_to_send())
+    list(world.broker.events())
+    assert 1000 <= client.peer.bytes_to_send < 1200
+    assert not client.peer.wants_data
+    done(other, fine, queue.Query("q"))
+    while client.peer.bytes_to_send:
+        client.connection.receive_data(client.peer.data_to_send())
+        list(world.broker.events())
+    again: bool = client.peer.wants_data
+    assert again
+    assert len(list(client.connection.events())) >= 100
+
+
+def test_the_end_of_the_octets_is_received_even_when_nobody_takes_ours() -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(outbox_octets=1000)))
+    client, session = world.session()
+    client.deaf = True
+    for _ in range(100):
+        session.send(queue.Query("q"))
+    client.peer.receive_data(client.connection.data_to_send())
+    list(world.broker.events())
+    client.peer.receive_eof()
+    list(world.broker.events())
+    assert world.broker.peers == ()
+    assert front(world.broker).sessions == {}
+
+
+def test_deliveries_stop_at_the_outbox_and_go_on_when_it_is_taken() -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(outbox_octets=10_000)))
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for _ in range(50):
+        session.publish(routing_key="q", body=bytes(1000))
+    world.run()
+    session.subscribe("q", "d").grant(50)
+    client.peer.receive_data(client.connection.data_to_send())
+    list(world.broker.events())
+    assert 10_000 <= client.peer.bytes_to_send < 12_000
+    seen = 0
+    while client.peer in world.broker.ready():
+        octets = client.peer.data_to_send()
+        assert len(octets) < 12_000
+        client.connection.receive_data(octets)
+        seen += sum(isinstance(event, TransferReceived) for event in client.connection.events())
+        list(world.broker.events())
+    assert seen == 50
+
+
+def test_one_flood_of_deliveries_does_not_hold_the_next_event_up() -> None:
+    """Between two events there are so many deliveries and no more."""
+    world = World()
+    client, session = world.session(b"1")
+    done(client, session, queue.Declare("q"))
+    for _ in range(1000):
+        session.publish(routing_key="q", body=b"x")
+    world.run()
+    session.subscribe("q", "d", accept_mode=1).grant(1000)
+    session.send(queue.Query("q"))
+    client.peer.receive_data(client.connection.data_to_send())
+    depth = world.broker.host("").queues["q"]
+    left = []
+    while world.broker.next_event() is not None:
+        left.append(depth.available)
+    assert all(before - after <= 100 for before, after in pairwise(left))
+    assert depth.available == 0
+
+
+# --- virtual hosts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("connection.open.virtual-host.separation")
+def test_virtual_hosts_are_apart(world: World) -> None:
+    first = world.connect(ClientConfig(virtual_host="a"))
+    second = world.connect(ClientConfig(virtual_host="b"))
+    done(first, first.session(), queue.Declare("q"))
+    done(second, second.session(), queue.Declare("other"))
+    assert list(world.broker.host("a").queues) == ["q"]
+    assert list(world.broker.host("b").queues) == ["other"]
+
+
+def test_a_virtual_host_that_does_not_exist(world: World) -> None:
+    world = World(BrokerConfig(virtual_hosts=("a",)), world.chunk)
+    fine = world.connect(ClientConfig(virtual_host="a"))
+    assert fine.all(ConnectionOpened)
+    client = world.connect(ClientConfig(virtual_host="b"))
+    (closed,) = client.all(ConnectionClosed)
+    assert (closed.origin, closed.code) == (Origin.PEER, 402)
+    with pytest.raises(LocalProtocolError):
+        world.broker.host("b")
+    assert world.broker.host("a").name == "a"
+
+
+def test_a_connection_may_narrow_the_virtual_hosts(world: World) -> None:
+    client = world.connect(ClientConfig(virtual_host="b"), ServerConfig(virtual_hosts=("a",)))
+    assert [closed.code for closed in client.all(ConnectionClosed)] == [402]
+    assert list(world.broker._sites) == []
+
+
+def test_hosts_that_are_opened_are_limited() -> None:
+    world = World()
+    for opened, code in ((2, None), (3, None), (4, 320)):
+        world = World(BrokerConfig(limits=BrokerLimits(virtual_hosts=3)))
+        clients = [world.connect(ClientConfig(virtual_host=f"h{n}")) for n in range(opened)]
+        closed = [event.code for event in clients[-1].all(ConnectionClosed)]
+        assert closed == ([] if code is None else [code])
+    with pytest.raises(LimitError):
+        world.broker.host("one more")
+
+
+# --- time -----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_broker_sends_heartbeats_and_gives_the_silent_up(world: World) -> None:
+    world.tick(5.0)
+    client = world.connect(ClientConfig(heartbeat=10))
+    idle = world.connect()
+    world.tick()
+    assert world.tick(4.0) == 15.0
+    world.now += 6.0
+    world.broker.tick(world.now)
+    assert world.broker.ready() == (client.peer,)
+    client.peer.data_to_send()
+    for _ in range(2):
+        world.now += 5.0
+        world.broker.tick(world.now)
+        list(world.broker.events())
+    assert [peer for peer in world.broker.peers if peer is client.peer] == []
+    assert idle.peer in world.broker.peers
+    assert client.peer in world.broker.ready()
+    assert client.peer.finished
+
+
+def test_octets_count_as_heard_at_the_next_tick() -> None:
+    """Although the broker looks at nobody else: the one who spoke is looked at."""
+    world = World()
+    world.tick(1.0)
+    client = world.connect(ClientConfig(heartbeat=10))
+    world.tick(0.0)
+    for _ in range(20):
+        world.now += 5.0
+        world.broker.tick(world.now)
+        client.connection.receive_data(client.peer.data_to_send())
+        list(client.connection.events())
+        client.connection.tick(world.now)
+        octets = client.connection.data_to_send()
+        if octets:
+            client.peer.receive_data(octets)
+        list(world.broker.events())
+        world.broker.tick(world.now)
+    assert client.peer in world.broker.peers
+
+
+def test_a_client_that_never_opens_times_out(world: World) -> None:
+    world.tick(1.0)
+    peer = world.broker.connect()
+    moment = world.broker.tick(1.0)
+    assert moment == 31.0
+    assert world.broker.tick(31.0) == 31.0  # there is an event to be handed out
+    assert [(who, event.origin) for who, event in world.broker.events() if isinstance(event, ConnectionClosed)] == [
+        (peer, Origin.TIMEOUT)
+    ]
+    assert world.broker.peers == ()
+    assert world.broker.ready() == (peer,)
+    assert world.broker.ready() == ()
+
+
+def test_messages_expire_by_tick(world: World) -> None:
+    world.tick(100.0)
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.publish(routing_key="q", body=b"1", ttl=5000)
+    client.peer.receive_data(client.connection.data_to_send())
+    world.broker.tick(103.0)  # how long it was quiet before the octets came does not count
+    world.run()
+    assert world.broker.due == 108.0
+    assert world.broker.tick(107.9) == 108.0
+    assert world.broker.host("").queues["q"].available == 1
+    assert world.broker.tick(108.0) is None
+    assert world.broker.host("").queues["q"].available == 0
+
+
+@pytest.mark.parametrize("ticked", [True, False])
+def test_a_ttl_begins_at_the_first_tick_after_its_octets_were_stored(world: World, ticked: bool) -> None:
+    if ticked:
+        world.tick(100.0)
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.publish(routing_key="q", body=b"1", ttl=5000)
+    world.run()  # the events come before the tick
+    queued = world.broker.host("").queues["q"]
+    assert world.broker.due is not None
+    assert world.broker.due <= 100.0
+    assert world.broker.tick(200.0) == world.broker.due == 205.0
+    assert queued.available == 1
+    world.broker.tick(205.0)
+    assert queued.available == 0
+
+
+def test_a_tick_looks_at_nobody_whose_time_has_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.tick(1.0)
+    for _ in range(50):
+        world.connect(ClientConfig(heartbeat=100))
+    world.tick()
+    looked: list[float] = []
+    for client in world.clients:
+        monkeypatch.setattr(client.peer._connection, "tick", looked.append)
+    for _ in range(20):
+        world.now += 1.0
+        world.broker.tick(world.now)
+    assert looked == []
+
+
+def test_what_is_no_time_and_no_config_is_refused() -> None:
+    broker = Broker()
+    with pytest.raises(TypeError):
+        broker.tick("now")  # type: ignore[arg-type]
+    assert broker.now is None
+    with pytest.raises(EncodeError):
+        broker.connect("config")  # type: ignore[arg-type]
+    assert broker.peers == ()
+
+
+def test_virtual_hosts_that_are_empty_and_idle_are_removed_when_another_one_is_wanted(world: World) -> None:
+    """Sixty-four names that somebody opened once do not lock out everybody else."""
+    world = World(BrokerConfig(limits=BrokerLimits(virtual_hosts=4)), world.chunk)
+    used = world.connect(ClientConfig(virtual_host="used"))
+    filled = world.connect(ClientConfig(virtual_host="filled"))
+    done(filled, filled.session(), queue.Declare("q"))
+    filled.connection.close()
+    world.run()
+    world.broker.host("held")
+    for number in range(10):
+        client = world.connect(ClientConfig(virtual_host=f"name {number}"))
+        assert client.connection.is_open
+        client.connection.close()
+        world.run()
+    assert {"used", "filled", "held"} < set(world.broker._sites)
+    assert len(world.broker._sites) == 4
+    assert used.connection.is_open
+    there = world.connect(ClientConfig(virtual_host="name 9"))
+    assert there.connection.is_open
+    assert not world.connect(ClientConfig(virtual_host="one more")).connection.is_open
+
+
+def test_deliveries_keep_no_socket_waiting(world: World) -> None:
+    """However much can be delivered, the broker returns to its loop after so many, and says that there is more to do."""
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for _ in range(3 * WORK):
+        session.publish(routing_key="q")
+    world.run()
+    session.subscribe("q", "d", accept_mode=1).grant(INFINITE)
+    client.peer.receive_data(client.connection.data_to_send())
+    q = world.broker.host().queues["q"]
+    left = [q.available]
+    while left[-1]:
+        for _ in world.broker.events():
+            pass
+        left.append(q.available)
+        due = world.broker.due
+        assert not left[-1] or (due is not None and due <= (world.broker.now or 0.0))
+    taken = [before - after for before, after in pairwise(left)]
+    assert len(taken) > 2
+    assert max(taken) <= WORK + 8 * TURN

@@ -1,0 +1,68 @@
+"""The table of packets made by the plain reader, one packet at a time: what the vectorised one is compared with."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.addresses import connection_of, text_of
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.ip import FRAGMENT, tcp_in
+from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.packet import Packet
+from amqp_sansio.captures.reader import read_packets
+
+Row = dict[str, Any]
+
+
+def row_of(packet: Packet, path: str, file_id: int) -> Row | None:
+    """What `flows.Listener` hears of a packet; None when it hears nothing."""
+    find = LINKS.get(packet.link)
+    at = find(packet.data) if find is not None else -1
+    found = tcp_in(packet.data, at, packet.original) if at >= 0 else None
+    if found is None or found is FRAGMENT or found.start + 14 > len(packet.data):
+        return None
+    source, target, sequence, acknowledged, offset, flags = struct.unpack_from(">HHIIBB", packet.data, found.start)
+    start = found.start + (offset >> 4) * 4
+    if start < found.start + 20 or start > found.end:
+        return None
+    end = min(found.end, len(packet.data))
+    return {
+        "capture": path,
+        "file_id": file_id,
+        "offset": packet.offset,
+        "ts_ns": packet.time,
+        "connection": connection_of(found.source, source, found.target, target),
+        "src": text_of(found.source),
+        "dst": text_of(found.target),
+        "sport": source,
+        "dport": target,
+        "seq": sequence,
+        "ack": acknowledged,
+        "flags": flags,
+        "payload": packet.data[start:end],
+        "cut": found.end - max(end, start),
+        "note": None,
+    }
+
+
+def plain_rows(path: str, file_id: int = 0) -> tuple[list[Row], CaptureError | None]:
+    """Every row, and the error that ended the reading."""
+    rows: list[Row] = []
+    try:
+        for packet in read_packets(path, lambda text: None):
+            row = row_of(packet, path, file_id)
+            if row is not None:
+                rows.append(row)
+    except CaptureError as error:
+        return rows, error
+    return rows, None
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> tuple[list[Row], list[Row]]:
+    """The rows in batches: packets, and notes."""
+    every = [row for batch in batches for row in batch.to_pylist()]
+    return [row for row in every if row.get("note") is None], [row for row in every if row.get("note") is not None]

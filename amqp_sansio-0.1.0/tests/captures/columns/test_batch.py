@@ -1,0 +1,57 @@
+"""Batches of rows; whole files are compared in test_read."""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.captures import build
+
+from amqp_sansio.captures.columns.batch import Parsed, note_batch
+from amqp_sansio.captures.columns.heads import records
+from amqp_sansio.captures.columns.payloads import PLACED
+from amqp_sansio.captures.packets_schema import NAMES, PACKETS, picked
+from amqp_sansio.captures.pcapng import Interface
+from amqp_sansio.captures.walk_pcapng import PcapngWalk
+
+
+def parsed(count: int = 5) -> Parsed:
+    """Packets with a block that names an unknown interface after the second, and a fragment after the third."""
+    segment = build.Segment(True, 1, b"abc")
+    blocks = [build.enhanced(build.Record(1, build.ethernet(build.ip(segment)), 60, at * 10**6)) for at in range(count)]
+    blocks.insert(2, build.enhanced(build.Record(1, b"x" * 60, 60, 0), which=3))
+    blocks.insert(4, build.enhanced(build.Record(1, build.ethernet(build.ip(segment, fragment=9)), 60, 0)))
+    at = [sum(map(len, blocks[:index])) for index in range(len(blocks))]
+    octets = b"".join(blocks)
+    found = records(octets, PcapngWalk("<", (Interface(1, 0, 10**6, 0),)), at)
+    return Parsed(octets, found, "file", 3, base=1000)
+
+
+def test_rows_stand_in_the_order_of_the_file() -> None:
+    rows = parsed().batch(PACKETS).to_pylist()
+    assert [row["offset"] for row in rows] == sorted(row["offset"] for row in rows)
+    assert rows[0]["offset"] == 1000
+    assert [row["note"] is None for row in rows] == [True, True, False, True, False, True, True]
+    assert [row["payload"] for row in rows] == [b"abc", b"abc", b"", b"abc", b"", b"abc", b"abc"]
+    assert {row["file_id"] for row in rows} == {3}
+
+
+def test_places_of_payloads_follow_from_their_records() -> None:
+    rows = parsed().batch(PLACED).to_pylist()
+    assert [(row["start"], row["length"]) for row in rows if row["note"] is None] == [(28 + 14 + 20 + 32, 3)] * 5
+    assert [row["length"] for row in rows if row["note"] is not None] == [0, 0]
+
+
+def test_rows_that_are_kept_are_the_same() -> None:
+    every = parsed().batch(PACKETS).to_pylist()
+    mask = np.array([True, False, True, True, True, False, True])
+    some = parsed()
+    some.keep(mask)
+    assert len(some) == 5
+    assert some.batch(PACKETS).to_pylist() == [row for row, kept in zip(every, mask, strict=True) if kept]
+
+
+def test_a_note_fills_the_other_columns() -> None:
+    (row,) = note_batch(PACKETS, "file", 1, 2, 3, "what").to_pylist()
+    assert tuple(row) == NAMES
+    assert (row["capture"], row["file_id"], row["offset"], row["ts_ns"], row["note"]) == ("file", 1, 2, 3, "what")
+    assert (row["connection"], row["src"], row["payload"]) == (0, "", b"")
+    assert note_batch(picked("payload"), "", 0, 0, 0, "what").to_pylist() == [{"payload": b""}]

@@ -1,0 +1,206 @@
+"""All recordings through the replay: counts, verbs and verdicts are those of the manifests and of `check`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.captures import scram
+from tests.captures.packets import Row, batch, by_connection, gathered, packet_rows, replayed, tables_of
+
+from amqp_sansio.captures.columns.gathered import BATCH_ROWS, Records
+from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.state import read, write
+from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.verdicts import verdicts
+from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.errors import DecodeError
+
+DATA = Path(__file__).parents[2] / "data" / "captures"
+EXPECTED = json.loads((DATA / "expected.json").read_text())
+NAMES = sorted(EXPECTED)
+MORE = {f"more/{name}": each for name, each in json.loads((DATA / "more" / "expected.json").read_text()).items()}
+COUNTED = {**EXPECTED, **MORE}
+ALL = ReplayOptions(tables=tuple(TABLES))
+
+
+def options(name: str) -> ReplayOptions:
+    return ReplayOptions(ports=(int(COUNTED[name]["port"]),), tables=tuple(TABLES))
+
+
+@cache
+def tables(name: str) -> dict[str, list[Row]]:
+    return tables_of(str(DATA / name), options(name))
+
+
+def plain(records: list[Records]) -> list[tuple[str, str]]:
+    return sorted((name, repr(row)) for name, rows in gathered(records).items() for row in rows)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_verbs_and_transfers_per_speaker_are_those_expected(name: str) -> None:
+    found, expected = tables(name), COUNTED[name]
+    for speaker, column in (("C", "verbs_by_client"), ("S", "verbs_by_server")):
+        verbs: Counter[str] = Counter()
+        for row in found["connections"]:
+            verbs.update(dict(row[column]))  # type: ignore[call-overload]
+        assert verbs == expected["operations"][speaker]
+        said = Counter(row["verb"] for row in found.get("commands", []) if row["direction"] == speaker)
+        assert said == {verb: count for verb, count in verbs.items() if verb in said}
+        messages = sum(row["direction"] == speaker for row in found.get("messages", []))
+        assert messages == said["message.transfer"] == expected["transfers"][speaker]
+    assert len(found["connections"]) == expected["connections"]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_violations_are_those_of_check(name: str) -> None:
+    numbers = {row["offset"]: number for number, row in enumerate(packet_rows(str(DATA / name)), 1)}
+    found: list[tuple[object, ...]] = sorted(
+        (row["direction"], row["level"], row["rule"], row["said"], tuple(row["legal"]), row["text"])  # type: ignore[arg-type]
+        for row in tables(name).get("violations", [])
+    )
+    judged = verdicts(str(DATA / name), observers(), options(name).ports, lambda text: None)
+    expected = sorted(
+        (each.speaker, each.level, each.rule, each.said, each.legal, each.text) for one in judged for each in one.findings
+    )
+    assert found == expected
+    assert all(row["file_offset"] in numbers for row in tables(name).get("violations", []))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_frames_on_request_are_as_many_as_were_counted(name: str) -> None:
+    frames = Counter(row["direction"] for row in tables(name).get("frames", []))
+    for speaker, column in (("C", "frames_by_client"), ("S", "frames_by_server")):
+        assert frames[speaker] == sum(row[column] for row in tables(name)["connections"])  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_of_any_size_give_the_same_rows(name: str) -> None:
+    """The rows of a connection do not depend on how its packets are cut into batches."""
+    for rows in by_connection(packet_rows(str(DATA / name))).values():
+        whole = plain(replayed(rows, ALL))
+        for step in (1, 7, 50):
+            assert plain(replayed(rows, ALL, step)) == whole
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_snapshot_anywhere_changes_nothing(data: st.DataObject) -> None:
+    """Wherever the feed is cut, snapshot and restore in its place give the rows that an uncut feed gives."""
+    name = data.draw(st.sampled_from(NAMES))
+    connections = by_connection(packet_rows(str(DATA / name)))
+    rows = connections[data.draw(st.sampled_from(sorted(connections, key=repr)))]
+    chosen = options(name)
+    replay, records, at = ConnectionReplay(chosen), [], 0
+    for cut in sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4))):
+        records += replay.feed(batch(rows[at:cut]))
+        octets = replay.snapshot()
+        replay = ConnectionReplay.restore(octets, chosen)
+        assert replay.snapshot() == octets
+        at = cut
+    records += replay.feed(batch(rows[at:])) + replay.finish()
+    assert plain(records) == plain(replayed(rows, chosen))
+
+
+def test_a_snapshot_of_an_idle_connection_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size does not depend on where the checkout lies: the name of the capture is in it."""
+    monkeypatch.chdir(DATA)
+    (rows,) = by_connection(packet_rows("hello.pcap")).values()
+    replay = ConnectionReplay()
+    replay.feed(batch(rows[:-6]))
+    assert not replay.quiet
+    assert len(replay.snapshot()) < 4096
+    replay.feed(batch(rows[-6:]))
+    over = replay
+    assert over.quiet
+    assert len(over.snapshot()) < 256
+
+
+def test_the_latest_time_is_in_the_snapshot() -> None:
+    """In one of an earlier version it is not: there it is that of the last packet."""
+    (rows,) = by_connection(packet_rows(str(DATA / "hello.pcap"))).values()
+    replay = ConnectionReplay()
+    assert not ConnectionReplay().spoken
+    replay.feed(batch(rows))
+    assert replay.spoken
+    replay.latest_ns = replay.last_ns + 7
+    octets = replay.snapshot()
+    assert ConnectionReplay.restore(octets).latest_ns == replay.last_ns + 7
+    heard, own = cast("tuple[object, tuple[object, ...]]", read(octets, replay._given()))
+    earlier = write((heard, own[:-1]), replay._given())
+    assert ConnectionReplay.restore(earlier).latest_ns == replay.last_ns
+
+
+def test_what_is_no_snapshot_is_refused() -> None:
+    good = ConnectionReplay().snapshot()
+    for octets in (b"", b"\x00" + good[1:], good[:-1], good[:1] + b"nothing", b"\xff" + good):
+        with pytest.raises(DecodeError):
+            ConnectionReplay.restore(octets)
+
+
+def test_no_secret_reaches_a_table() -> None:
+    text = repr(tables("sasl_python.pcap"))
+    octets = (DATA / "sasl_python.pcap").read_bytes()
+    assert b"PLAIN" in octets
+    for secret in ("\\x00guest", "Z3Vlc3Q", "wrong", "secret", b"\0guest".hex()):
+        assert secret not in text
+
+
+def test_nothing_of_a_scram_exchange_reaches_a_table(tmp_path: Path) -> None:
+    """No nonce, no salt, no proof, no verifier, whatever is asked for; the exchange itself is told."""
+    path = scram.write(tmp_path / "scram.pcap")
+    found = tables_of(path, ReplayOptions(ports=(scram.PORT,), tables=tuple(TABLES), body_head=64))
+    octets = Path(path).read_bytes()
+    (connection,) = found["connections"]
+    assert connection["mechanism"] == "SCRAM-SHA-256"
+    assert [row["verb"] for row in found["controls"]].count("connection.secure-ok") == 2
+    assert found.get("violations", []) == []
+    assert scram.told(octets.decode("latin-1")) == list(scram.SECRETS)
+    assert scram.told(repr(found)) == []
+
+
+def test_heads_of_bodies_are_kept_when_asked_for() -> None:
+    assert all(row["body_head"] is None for row in tables("hello.pcap")["messages"])
+    found = tables_of(str(DATA / "hello.pcap"), ReplayOptions(body_head=3))["messages"]
+    assert {row["body_head"] for row in found} == {b"hel"} or all(len(row["body_head"]) <= 3 for row in found)  # type: ignore[arg-type]
+
+
+def test_batches_are_bounded() -> None:
+    for rows in by_connection(packet_rows(str(DATA / "tx.pcap"))).values():
+        assert all(0 < record.batch.num_rows <= BATCH_ROWS for record in replayed(rows))
+
+
+def test_damage_of_a_file_is_a_row() -> None:
+    (rows,) = by_connection(packet_rows(str(DATA / "hello.pcap"))).values()
+    note = dict.fromkeys(rows[0], 0) | {
+        "capture": "x.pcap",
+        "src": "",
+        "dst": "",
+        "payload": b"",
+        "note": "cut off",
+        "offset": 99,
+    }
+    found = gathered(replayed([note]))
+    assert list(found) == ["violations"]
+    assert (found["violations"][0]["level"], found["violations"][0]["text"]) == ("damage", "cut off")
+    assert found["violations"][0]["file_offset"] == 99
+
+
+JMS = json.loads((DATA / "jms" / "expected.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted(JMS))
+def test_recordings_of_the_java_client_give_the_verbs_expected(name: str) -> None:
+    found = tables_of(str(DATA / "jms" / name))
+    for speaker, column in (("C", "verbs_by_client"), ("S", "verbs_by_server")):
+        verbs: Counter[str] = Counter()
+        for row in found["connections"]:
+            verbs.update(dict(row[column]))  # type: ignore[call-overload]
+        assert verbs == JMS[name]["operations"][speaker]

@@ -1,0 +1,154 @@
+"""The plain runner: rows are those of the connections one by one, whatever the sizes and the order of files."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.captures import build
+from tests.captures.clocks import CLOCKS, clocked
+from tests.captures.packets import gathered, packet_rows, tables_of
+
+from amqp_sansio.captures.columns import runner as module
+from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled
+from amqp_sansio.captures.columns.gathered import Records
+from amqp_sansio.captures.columns.read import read_file, read_split
+from amqp_sansio.captures.columns.runner import Runner, overlapping, records_of
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.schema import is_time
+from amqp_sansio.captures.splits import SPLIT_OCTETS, splits
+from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.verdicts import verdicts
+from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.spark.passes import replays
+from bench.traffic import make
+
+DATA = Path(__file__).parents[2] / "data" / "captures"
+ALL = ReplayOptions(tables=tuple(TABLES))
+
+Plain = dict[str, list[str]]
+
+
+def plain(tables: dict[str, list[dict[str, object]]], but: tuple[str, ...] = ()) -> Plain:
+    return {
+        name: sorted(repr({key: value for key, value in row.items() if key not in but}) for row in rows)
+        for name, rows in sorted(tables.items())
+    }
+
+
+@pytest.fixture(scope="module")
+def traffic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("traffic") / "x.pcap"
+    make(path, 600_000, connections=9, faults=0.1, repeats=0.02)
+    return path
+
+
+def test_rows_are_those_of_the_connections_one_by_one(traffic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = plain(tables_of(str(traffic), ALL))
+    assert plain(gathered(records_of([str(traffic)], ALL))) == expected
+    monkeypatch.setattr(module, "WAITING_OCTETS", 0)
+    for rows in (7, 50, 3000):
+        assert plain(gathered(fed([str(traffic)], ALL, rows))) == expected
+
+
+def fed(paths: list[str], options: ReplayOptions, rows: int) -> Iterator[Records]:
+    """What a runner makes of these files in batches of so many packets."""
+    runner = Runner(options, overlapping(paths))
+    for number, path in enumerate(paths):
+        for batch in read_file(path, number, rows=rows):
+            yield from runner.feed(batch)
+    yield from runner.finish()
+
+
+def parts(path: Path, folder: Path, count: int) -> list[str]:
+    """The records of a capture dealt out to files, one after the other."""
+    octets = path.read_bytes()
+    head, at = octets[:24], 24
+    found = [bytearray(head) for _ in range(count)]
+    number = 0
+    while at < len(octets):
+        size = 16 + struct.unpack_from("<I", octets, at + 8)[0]
+        found[number % count] += octets[at : at + size]
+        at += size
+        number += 1
+    names = []
+    for index, each in enumerate(found):
+        names.append(str(folder / f"{index}.pcap"))
+        Path(names[-1]).write_bytes(each)
+    return names
+
+
+def test_files_that_overlap_give_the_rows_of_one(traffic: Path, tmp_path: Path) -> None:
+    names = parts(traffic, tmp_path, 3)
+    assert overlapping(names)
+    assert not overlapping([str(traffic)])
+    places = ("capture", "file_id", "file_offset")
+    whole = plain(gathered(records_of([str(traffic)], ALL)), places)
+    assert plain(gathered(records_of(names, ALL)), places) == whole
+
+
+TIMES = tuple(
+    {name for table in TABLES.values() for name in table.names if name.endswith("_ns") or is_time(name)}
+    | {"capture", "capture_date"}
+)
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+def test_whatever_the_clock_does_the_rows_are_the_same_but_for_times(name: str, traffic: Path, tmp_path: Path) -> None:
+    """Packets with the times of a bad clock give the rows of a good one, and one note for each connection on which time
+    goes back; plain, bundles and `check` say the same."""
+    path = clocked(traffic, tmp_path / "x.pcap", CLOCKS[name])
+    found = gathered(records_of([path], ALL))
+    notes = [row for row in found["violations"] if row["rule"] == "capture.time"]
+    assert bool(notes) == (name != "no clock")
+    silence = ("capture.time", "connection.silence")  # who was silent, a clock must tell
+    for rows in (found, whole := gathered(records_of([str(traffic)], ALL))):
+        rows["violations"] = [row for row in rows["violations"] if row["rule"] not in silence]
+        rows["connections"] = [{**row, "notes": 0, "connection": 0} for row in rows["connections"]]
+    assert plain(found, (*TIMES, "connection")) == plain(whole, (*TIMES, "connection"))
+    for octets in (20_000, SPLIT_OCTETS):
+        made = gathered(replays(sorted_bundles(path, octets), ALL))
+        assert plain(made) == plain(gathered(records_of([path], ALL))), octets
+    judged = [each for one in verdicts(path, observers(), (), print) for each in one.findings]
+    assert sorted((each.rule, each.text) for each in judged) == sorted(
+        (str(row["rule"]), str(row["text"])) for row in gathered(records_of([path], ALL))["violations"]
+    )
+
+
+def sorted_bundles(path: str, octets: int) -> list[pa.RecordBatch]:
+    """The bundles of a file in splits of so many octets, as Spark sorts them."""
+    parts = [bundled(read_split(each), before=each.latest) for each in splits(path, 0, octets)]
+    made = pa.Table.from_batches(list(chain(*parts)), BUNDLES_ARROW)
+    batches: list[pa.RecordBatch] = made.sort_by([(each, "ascending") for each in ORDER]).to_batches()
+    return batches
+
+
+def test_a_latency_that_would_be_negative_is_null_and_counted(tmp_path: Path) -> None:
+    talk = build.conversation([b"one", b"two"])
+    good = Path(build.write(tmp_path / "good", build.pcap(build.records(talk.segments))))
+    back = next(index for index, each in enumerate(talk.segments) if build.completed(0) in each.octets)
+    path = clocked(good, tmp_path / "bad", lambda number, time: time - 5_000_000_000 * (number >= back))
+    found = gathered(records_of([path], ALL))
+    assert [row["complete_latency_ns"] is None for row in found["commands"]] == [True, False]
+    (note,) = [row for row in found["violations"] if row["rule"] == "capture.time"]
+    assert note["text"] == "the time of packets goes back once, by up to 4.999000 s; 2 latencies are left out"
+    assert note["file_offset"] == [row["offset"] for row in packet_rows(path)][back]
+
+
+def test_files_are_merged_by_the_latest_time_in_each(traffic: Path, tmp_path: Path) -> None:
+    """A step back stays inside its file: another file goes on where its own times say."""
+    names = parts(traffic, tmp_path, 2)
+    first, second = [
+        clocked(Path(each), tmp_path / f"{index}.late", lambda number, time: time - 300_000 * (number % 7 == 0))
+        for index, each in enumerate(names)
+    ]
+    found = plain(gathered(records_of([first, second], ALL)))
+    made = pa.Table.from_batches(
+        [each for number, path in enumerate((first, second)) for each in bundled(read_file(path, number))], BUNDLES_ARROW
+    )
+    bundles = made.sort_by([(each, "ascending") for each in ORDER]).to_batches()
+    assert plain(gathered(replays(bundles, ALL))) == found

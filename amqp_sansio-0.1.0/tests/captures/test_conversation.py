@@ -1,0 +1,132 @@
+"""One connection: who is the client, does it speak AMQP, which packet brought what, who is silent.  The witness is a fake."""
+
+from __future__ import annotations
+
+import pytest
+from tests.captures import build
+from tests.captures.fake import FakeWitness
+
+from amqp_sansio.captures.conversation import PRELUDE_OCTETS, Conversation, Heard
+from amqp_sansio.captures.marks import MARKS
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note
+
+MOST = PRELUDE_OCTETS
+SECOND = 1_000_000_000
+
+
+class Talk:
+    """A conversation that is fed by hand: each thing said is the next packet, a second later."""
+
+    def __init__(self, begun: bool = True, server: int | None = 1, asked: bool = False) -> None:
+        self.heard: list[Heard] = []
+        self.made: list[bool] = []
+        self.conversation = Conversation(self._make, lambda _, heard: self.heard.append(heard))
+        self.conversation.begun = begun
+        self.conversation.server = server
+        self.conversation.asked = asked
+        self.packet = 0
+
+    def _make(self, middle: bool) -> FakeWitness:
+        self.made.append(middle)
+        return FakeWitness(middle)
+
+    def say(self, side: int, octets: bytes, seconds: int = 1) -> Talk:
+        self.packet += 1
+        self.time = getattr(self, "time", 0) + seconds * SECOND
+        self.conversation.data(side, octets, self.packet, self.time)
+        return self
+
+    def verbs(self) -> list[tuple[str, str, int]]:
+        """Speaker, verb or rule, packet."""
+        found: list[tuple[str, str, int]] = []
+        for each in self.heard:
+            said = each.said
+            word = said.verb if isinstance(said, ControlSeen | CommandSeen) else ""
+            word = said.rule if isinstance(said, Note) else "header" if isinstance(said, HeaderSeen) else word
+            found.append((each.speaker, word, each.packet))
+        return found
+
+
+def opened(talk: Talk) -> Talk:
+    talk.say(0, build.HEADER).say(1, build.HEADER + build.START).say(0, build.START_OK).say(1, build.TUNE)
+    return talk.say(0, build.TUNE_OK + build.OPEN).say(1, build.OPEN_OK)
+
+
+def test_each_word_has_its_speaker_and_packet() -> None:
+    talk = opened(Talk())
+    assert talk.verbs() == [
+        ("C", "header", 1), ("S", "header", 2), ("S", "1.1", 2), ("C", "1.2", 3), ("S", "1.5", 4), ("C", "1.6", 5),
+        ("C", "1.7", 5), ("S", "1.8", 6),
+    ]  # fmt: skip
+    assert talk.conversation.dialect == "0-10"
+    assert talk.conversation.recognised
+
+
+def test_an_event_belongs_to_the_packet_that_brought_its_last_octet() -> None:
+    talk = Talk().say(0, build.HEADER[:3]).say(0, build.HEADER[3:5]).say(1, build.HEADER).say(0, build.HEADER[5:])
+    assert [each for each in talk.verbs() if each[0] == "C"] == [("C", "header", 4)]
+
+
+@pytest.mark.parametrize("server", [0, 1])
+def test_without_a_syn_who_goes_on_with_start_is_the_server(server: int) -> None:
+    talk = Talk(begun=False, server=None)
+    talk.say(server, build.HEADER + build.START).say(1 - server, build.START_OK)
+    assert talk.conversation.client == 1 - server
+    assert talk.heard[0].speaker == "S"
+    assert talk.made == [True]  # the client's header was not heard
+
+
+def test_without_a_syn_who_sends_its_header_alone_is_the_client() -> None:
+    talk = Talk(begun=False, server=None).say(0, build.HEADER).say(1, build.HEADER + build.START)
+    assert (talk.conversation.client, talk.made) == (0, [False])
+
+
+@pytest.mark.parametrize("octets", [b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00"])
+def test_what_does_not_speak_amqp_is_foreign_and_nothing_of_it_is_kept(octets: bytes) -> None:
+    talk = Talk().say(0, octets).say(1, b"HTTP/1.1 200 OK")
+    assert talk.conversation.foreign
+    assert not talk.heard
+    talk.say(0, build.HEADER)
+    assert not talk.heard
+
+
+@pytest.mark.parametrize(("octets", "foreign"), [(MOST - 1, False), (MOST, True), (MOST + 1, True)])
+def test_the_limit_on_what_is_kept_before_anybody_is_known(octets: int, foreign: bool) -> None:
+    assert Talk().say(0, b"x" * octets).conversation.foreign is foreign
+
+
+def test_connections_asked_for_are_replayed_from_the_middle() -> None:
+    talk = Talk(begun=False, asked=True).say(1, build.HEARTBEAT).say(0, b"rest" + build.HEARTBEAT * 2)
+    assert talk.made == [True]
+    assert {("S", "1.10", 1), ("C", "1.10", 2)} <= set(talk.verbs())
+
+
+def test_a_gap_is_reported_where_it_is() -> None:
+    talk = opened(Talk())
+    talk.conversation.gap(0, 7, 99, 99 * SECOND)
+    assert talk.verbs()[-1] == ("C", "gap", 99)
+
+
+def test_a_reset_is_reported_with_its_packet() -> None:
+    talk = opened(Talk())
+    talk.conversation.reset(1, 50, 50 * SECOND)
+    assert ("S", "tcp.reset", 50) in talk.verbs()
+    talk.conversation.finish(51, 51 * SECOND)
+
+
+@pytest.mark.parametrize(("quiet", "told"), [(9, False), (10, False), (11, True)])
+def test_silence_of_more_than_two_intervals_is_noted_once(quiet: int, told: bool) -> None:
+    talk = Talk().say(0, build.HEADER).say(1, build.HEADER + build.START).say(0, build.START_OK).say(1, build.TUNE)
+    five = build.TUNE_OK[:-2] + b"\x00\x05"
+    talk.say(0, five + build.OPEN).say(1, build.OPEN_OK, 0)
+    for _ in range(2):
+        talk.say(0, build.HEARTBEAT, quiet if _ == 0 else 0)
+    notes = [each for each in talk.heard if isinstance(each.said, Note)]
+    assert [each.speaker for each in notes] == (["C", "S"] if told else [])
+
+
+def test_places_of_old_packets_are_thinned_out_and_the_newest_stay_exact() -> None:
+    talk = opened(Talk())
+    for _ in range(5 * MARKS):
+        talk.say(0, build.HEARTBEAT)
+    assert [packet for _, word, packet in talk.verbs() if word == "1.10"] == list(range(7, 7 + 5 * MARKS))

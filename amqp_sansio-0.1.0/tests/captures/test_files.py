@@ -1,0 +1,86 @@
+"""Which files are meant."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import CLOSED, closed_in, found, is_remote, names_in, order, resolved, there
+
+ROTATED = ["dump", "dump1", "dump2", "dump10", "dump10_2024", "eth.pcapng.2", "eth.pcapng.10"]
+
+
+def fill(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).write_bytes(b"x")
+
+
+def test_numbers_in_names_count_as_numbers() -> None:
+    names = list(ROTATED)
+    random.Random(1).shuffle(names)
+    assert sorted(names, key=order) == ROTATED
+    assert order("dump2.gz") == order("dump2.zst") == order("dump2")
+    assert order("dump02") != order("dump2")
+    assert order("²") < order("³")
+
+
+def test_paths_folders_and_patterns_each_file_once_in_order(tmp_path: Path) -> None:
+    fill(tmp_path, *ROTATED, ".hidden", "_temporary", "late.part", "dump.done")
+    (tmp_path / "deeper").mkdir()
+    every = [str(tmp_path / name) for name in ROTATED]
+    assert found([str(tmp_path)]) == every
+    assert found([str(tmp_path / "eth*"), str(tmp_path), every[0], f"file://{every[1]}"]) == every
+    assert found(reversed(every)) == every
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("no", "no such file"), ("no*", "no file has such a name"), ("empty", "there is no file in it")]
+)
+def test_what_is_not_there_is_reported(name: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CaptureError, match=words):
+        found([str(tmp_path / name)])
+
+
+def test_pipes_are_no_captures(tmp_path: Path) -> None:
+    """One that is named is refused; one in a folder is passed over, so nobody waits for a writer."""
+    fill(tmp_path, "a.pcap")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    assert [Path(path).name for path in found([str(tmp_path)])] == ["a.pcap", "link"]
+    assert [Path(path).name for path in found([str(tmp_path / "*")])] == ["a.pcap"]
+    with pytest.raises(CaptureError, match="pipe: is a pipe or a device"):
+        found([str(tmp_path / "pipe")])
+
+
+def test_a_path_is_a_path_a_known_uri_stays_one_and_every_other_is_refused() -> None:
+    assert resolved("/a/b:c") == "/a/b:c"
+    assert resolved("file:/a") == resolved("file:///a") == "/a"
+    assert resolved("s3a://bucket/x") == "s3a://bucket/x"
+    assert [is_remote(path) for path in ("/a", "file:/a", "s3://bucket/x")] == [False, False, True]
+    with pytest.raises(CaptureError, match="dbfs:/x: dbfs: exists on Databricks only"):
+        found(["dbfs:/x"])
+
+
+def test_a_file_is_closed_when_it_is_not_the_last_or_is_done_or_is_there(tmp_path: Path) -> None:
+    assert [closed_in(str(tmp_path), word) for word in CLOSED] == [[], [], []]
+    fill(tmp_path, "x9", "x10", "x11.gz", "x12", "x10.done", "x11.done", "x13.tmp")
+    assert closed_in(str(tmp_path), "newest") == ["x9", "x10", "x11.gz"]
+    assert closed_in(str(tmp_path), "done") == ["x10", "x11.gz"]
+    assert closed_in(str(tmp_path), "all") == ["x9", "x10", "x11.gz", "x12"]
+    with pytest.raises(CaptureError, match="cannot be read"):
+        closed_in(str(tmp_path / "no"), "all")
+    with pytest.raises(ValueError, match="newest or done or all"):
+        closed_in(str(tmp_path), "old")
+
+
+def test_a_file_that_gets_compressed_stays_the_same(tmp_path: Path) -> None:
+    fill(tmp_path, "x1.gz", "x2", "x2.gz", "x3")
+    assert names_in(str(tmp_path)) == ["x1.gz", "x2", "x3"]
+    assert there(str(tmp_path / "x1")) == str(tmp_path / "x1.gz")
+    assert there(str(tmp_path / "x2")) == str(tmp_path / "x2")
+    assert there(str(tmp_path / "x7")) == str(tmp_path / "x7")

@@ -1,0 +1,71 @@
+"""A path, a URI that something here opens, or a refusal in one sentence."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from amqp_sansio.captures.errors import LocationError
+from amqp_sansio.captures.locations import local, located
+
+
+@pytest.mark.parametrize(
+    ("place", "path"),
+    [
+        ("/a/b", "/a/b"),
+        ("a/b", "a/b"),
+        ("eth0:1.pcap", "eth0:1.pcap"),
+        ("C:/captures", "C:/captures"),
+        ("file:/a", "/a"),
+        ("file:///a b/%41", "/a b/%41"),
+        ("FILE://localhost/a", "/a"),
+        ("s3://bucket/a", None),
+        ("s3a://bucket/a", None),
+        ("gs://bucket/a", None),
+        ("abfss://container@account.dfs.core.windows.net/a", None),
+        ("hdfs://name/a", None),
+    ],
+)
+def test_what_is_a_path_of_this_machine(place: str, path: str | None) -> None:
+    assert local(place) == path
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("dbfs:/tables", "dbfs:/tables: dbfs: exists on Databricks only"),
+        (
+            "http://host/a",
+            "http: (known are paths, file:, s3:, s3a:, gs:, abfs: and hdfs:)",
+        ),
+        ("s3n://bucket/a", "no file system is known for s3n:"),
+        ("s3:/tables", "s3:/tables: is no s3 URI: s3://bucket/path"),
+        ("s3://", "s3://: is no s3 URI: s3://bucket/path"),
+        ("file://elsewhere/a", "a file: URI names a file of this machine, not of elsewhere"),
+        ("s3://key:word@bucket/a", "s3://bucket/a: a URI must not carry a password: set it in the environment"),
+        ("ftp://key:word@host/a", "ftp://host/a: no file system is known for ftp:"),
+    ],
+)
+def test_every_other_is_refused_in_one_sentence_without_its_password(place: str, text: str) -> None:
+    with pytest.raises(LocationError) as raised:
+        located(place)
+    assert text in str(raised.value)
+    assert "word@" not in str(raised.value)
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert (str(again), again.place) == (str(raised.value), raised.value.place)
+
+
+def test_databricks_mounts_dbfs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "15.4")
+    assert local("dbfs:/tables") == "/dbfs/tables"
+
+
+def test_a_path_becomes_absolute_and_a_uri_is_put_together_again(tmp_path: Path, s3: dict[str, str]) -> None:
+    pytest.importorskip("pyarrow")
+    here = located(tmp_path.as_uri())
+    assert (here.path, here.base, here.uri) == (str(tmp_path), "", str(tmp_path))
+    there = located("s3a://tables/a b/c%20d/")
+    assert (there.path, there.uri) == ("tables/a b/c%20d", "s3://tables/a b/c%20d")
+    assert located("s3://tables/x").system is there.system

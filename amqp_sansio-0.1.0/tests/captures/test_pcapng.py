@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from tests.captures import build
+from tests.captures.test_pcap import PACKETS, fault, read
+
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_three_kinds_of_packet_block(tmp_path: Path, order: str) -> None:
+    octets = build.section(order) + build.interface(1, order)
+    octets += build.enhanced(PACKETS[0], order) + build.old(PACKETS[1], order) + build.simple(PACKETS[2], order)
+    packets, warnings = read(tmp_path, octets)
+    assert not warnings
+    assert [packet.data for packet in packets] == [each.data for each in PACKETS[:3]]
+    assert [packet.time for packet in packets] == [PACKETS[0].time // 1000 * 1000, PACKETS[1].time // 1000 * 1000, 0]
+    assert [packet.number for packet in packets] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("resolution", "offset", "ticks", "expected"),
+    [
+        (None, None, 1_700_000_000_123_456, 1_700_000_000_123_456_000),
+        (9, None, 1_700_000_000_123_456_789, 1_700_000_000_123_456_789),
+        (6, 100, 1_000_000, 101_000_000_000),
+        (6, -100, 200_000_000, 100_000_000_000),
+        (0x80 | 20, None, (5 << 20) + (1 << 19), 5_500_000_000),
+        (0x80, None, 7, 7_000_000_000),
+        (0, None, 7, 7_000_000_000),
+        (12, None, 1_999, 1),
+        (0x80 | 30, None, 1 << 31, 2_000_000_000),
+    ],
+)
+def test_clocks(tmp_path: Path, resolution: int | None, offset: int | None, ticks: int, expected: int) -> None:
+    octets = (
+        build.section() + build.interface(1, resolution=resolution, offset=offset) + build.enhanced(PACKETS[0], ticks=ticks)
+    )
+    assert read(tmp_path, octets)[0][0].time == expected
+
+
+def test_sections_of_either_order_with_their_own_interfaces(tmp_path: Path) -> None:
+    octets = b""
+    for order, kind in ((">", 101), ("<", 113), (">", 1)):
+        octets += build.section(order) + build.interface(0, order) + build.interface(kind, order)
+        octets += build.enhanced(PACKETS[1], order, which=1)
+    packets, _ = read(tmp_path, octets)
+    assert [packet.link for packet in packets] == [101, 113, 1]
+    assert [packet.number for packet in packets] == [1, 2, 3]
+    assert octets[packets[2].offset :].startswith(b"\0\0\0\6")
+
+
+def test_unknown_blocks_are_stepped_over(tmp_path: Path) -> None:
+    octets = build.section() + build.block(5, b"statistics") + build.interface(1) + build.block(0xBAD, b"x" * 70_000)
+    octets += build.enhanced(PACKETS[0]) + build.block(4, b"")
+    assert len(read(tmp_path, octets)[0]) == 1
+
+
+def test_simple_packets_are_cut_at_the_snaplen(tmp_path: Path) -> None:
+    packet = build.Record(1, b"x" * 64, 1500, 0)
+    octets = build.section() + build.interface(1, snaplen=61) + build.simple(packet)
+    (found,), _ = read(tmp_path, octets)
+    assert (len(found.data), found.original) == (61, 1500)
+
+
+def test_cut_at_every_octet(tmp_path: Path) -> None:
+    head = build.section() + build.interface(1)
+    blocks = [build.enhanced(each) for each in PACKETS]
+    whole = head + b"".join(blocks)
+    ends = [len(head) + sum(map(len, blocks[:count])) for count in range(6)]
+    for cut in range(4, len(build.section())):
+        with pytest.raises(CaptureError, match="inside its first section header"):
+            read(tmp_path, whole[:cut])
+    for cut in range(len(build.section()), len(whole)):
+        packets, warnings = read(tmp_path, whole[:cut])
+        assert len(packets) == sum(end <= cut for end in ends[1:])
+        assert len(warnings) == (cut not in [len(build.section()), *ends])
+
+
+@pytest.mark.parametrize(
+    ("octets", "words"),
+    [
+        (build.section()[:8] + b"\1\2\3\4" + build.section()[12:], "byte-order magic"),
+        (build.section() + build.interface(1) + build.enhanced(PACKETS[0], which=1), "names interface 1"),
+        (build.section() + build.simple(PACKETS[0]), "names interface 0"),
+        (build.section() + struct.pack("<II", 6, 13), "claims 13 octets"),
+        (build.section() + struct.pack("<II", 6, 8), "claims 8 octets"),
+        (build.section() + struct.pack("<II", 6, MAX_BLOCK_OCTETS + 4), "more than"),
+        (build.section()[:-4] + struct.pack("<I", 32), "ends with the length 32"),
+        (build.section() + build.interface(1) + build.block(6, b"\0" * 12), "too short"),
+        (build.section() + build.interface(1) + build.block(6, struct.pack("<IIIII", 0, 0, 0, 9, 9) + b"\0" * 8), "claims 9"),
+        (build.block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 2, 0, -1)), "version 2.0"),
+        (build.section() + build.block(1, b"\1\0"), "interface description"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, octets: bytes, words: str) -> None:
+    packets, error = fault(tmp_path, octets)
+    assert not packets
+    assert words in error.rule

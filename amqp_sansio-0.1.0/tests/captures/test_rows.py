@@ -1,0 +1,62 @@
+"""What was heard, as rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.rows import Row, headers_of, row_of
+from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.events.violation import Violation
+from amqp_sansio.spec.connection import SecureOk
+from amqp_sansio.spec.message import DeliveryProperties, Transfer
+
+HEADER = AMQP_0_10.codec.encode_struct32(DeliveryProperties(routing_key="k"))
+
+
+def row(said: Observation, secrets: bool = False) -> Row:
+    found = row_of("f", "a>b#1", Heard(7, 99, "C", said, 0, 20), secrets)
+    assert found is not None
+    assert (found["file"], found["packet"], found["time"], found["connection"], found["speaker"]) == ("f", 7, 99, "a>b#1", "C")
+    return found
+
+
+def test_a_command() -> None:
+    found = row(CommandSeen(3, b"s", 5, "message.transfer", Transfer("x", 1, 0), True, b"", HEADER, b"body", False))
+    assert (found["kind"], found["channel"], found["verb"], found["command_id"]) == ("command", 3, "message.transfer", 5)
+    assert (found["sync"], found["complete"], found["body_octets"]) == (True, False, 4)
+    assert found["fields"] == {"destination": "x", "accept_mode": 1, "acquire_mode": 0}
+    assert found["headers"] == [{"struct": "message.delivery-properties", "routing_key": "k"}]
+    bare = row(CommandSeen(3, None, None, "119.1", None, False, b"w\1"))
+    assert (bare["fields"], bare["headers"], bare["body_octets"], bare["command_id"]) == ({}, [], 0, None)
+
+
+def test_a_control_shows_no_secret_unless_asked() -> None:
+    said = ControlSeen(0, "connection.secure-ok", SecureOk(b"hush"), b"")
+    assert row(said)["fields"] == {"response": 4}
+    assert row(said, secrets=True)["fields"] == {"response": b"hush".hex()}
+    broken = row(ControlSeen(2, "connection.99", None, b"\1\x63", False))
+    assert (broken["kind"], broken["channel"], broken["complete"], broken["fields"]) == ("control", 2, False, {})
+
+
+@pytest.mark.parametrize(("octets", "complete"), [(b"AMQP\1\1\0\x0a", True), (b"AMQP", False)])
+def test_a_protocol_header(octets: bytes, complete: bool) -> None:
+    found = row(HeaderSeen(octets, "0-10"))
+    assert (found["kind"], found["channel"], found["complete"]) == ("header", None, complete)
+    assert found["fields"] == {"octets": octets.hex(), "version": "0-10"}
+
+
+def test_what_cannot_be_read() -> None:
+    found = row(OpaqueSeen("why"))
+    assert (found["kind"], found["body_octets"], found["fields"]) == ("opaque", 0, {"reason": "why"})
+
+
+def test_violations_and_notes_are_no_rows() -> None:
+    for said in (Note("r", "t"), Violation("C", "r", "s")):
+        assert row_of("f", "c", Heard(1, 1, "C", said, 0, 0)) is None
+
+
+def test_a_header_segment_that_cannot_be_read_is_given_as_octets() -> None:
+    assert headers_of(HEADER * 2) == headers_of(HEADER) * 2
+    assert headers_of(b"\0\0\0\x09broken") == [{"struct": None, "octets": b"\0\0\0\x09broken".hex()}]

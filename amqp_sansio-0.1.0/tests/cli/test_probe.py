@@ -1,0 +1,75 @@
+"""`amqp-sansio probe` of a broker that runs, and of nobody."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+from tests.cli.serving import Serving, run
+
+from amqp_sansio.cli import progress
+from amqp_sansio.cli.main import main
+from amqp_sansio.cli.probe import SocketTransport
+from amqp_sansio.testing.probe import ProbeError
+
+
+def free() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def test_serve_keeps_all_rules() -> None:
+    with Serving() as serving:
+        done = run("probe", f"127.0.0.1:{serving.port}", "--conversations", "60", "--seed", "5", "--json")
+        row = json.loads(done.stdout)
+        assert (done.returncode, row["broken"], row["conversations"]) == (0, 0, 60), done.stderr
+        assert main(["probe", f"127.0.0.1:{serving.port}", "--section", "session", "--conversations", "40"]) == 0
+
+
+def test_a_transcript_can_be_had_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with Serving() as serving:
+        address = f"127.0.0.1:{serving.port}"
+        assert main(["probe", address, "--section", "tx", "--conversations", "12", "--only", "2", "--verbose"]) == 0
+        told = capsys.readouterr().out
+        assert "client [1] tx.select()" in told
+        assert f"again: amqp-sansio probe {address} --conversations 12 --seed 0 --section tx" in told
+
+
+def test_progress_of_many_conversations_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "ELSEWHERE", 0.0)
+    with Serving() as serving:
+        assert main(["probe", f"127.0.0.1:{serving.port}", "--section", "tx", "--conversations", "2"]) == 0
+    told = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["amqp-sansio: 1 of 2 conversations", "amqp-sansio: 2 of 2 conversations"]
+
+
+def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["probe", f"127.0.0.1:{free()}"]) == 2
+    assert "does not answer: Connection refused" in capsys.readouterr().err
+    with pytest.raises(ProbeError, match="does not answer"):
+        SocketTransport("127.0.0.1", free(), 1.0)
+
+
+def test_somebody_who_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        assert main(["probe", f"127.0.0.1:{port}", "--timeout", "0.05", "--section", "tx"]) == 2
+    assert "no AMQP 0-10 is spoken there: it does not answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong", [["nowhere"], ["::1:5672"], ["host:0"], ["host:1", "--conversations", "0"], ["host:1", "--timeout", "0"]]
+)
+def test_wrong_arguments(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["probe", *wrong])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err
+
+
+def test_a_section_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["probe", "127.0.0.1:1", "--section", "nonsense"]) == 2
+    assert "there are connection, session" in capsys.readouterr().err

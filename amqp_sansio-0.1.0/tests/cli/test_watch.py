@@ -1,0 +1,68 @@
+"""`amqp-sansio watch`: what is wrong is said before Spark starts; and once with everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amqp_sansio.cli.main import main
+from amqp_sansio.spark import session
+
+pytest.importorskip("pyspark", reason="the extra [spark] is not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "src" / "amqp_sansio" / "cli" / "samples"
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["watch", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--checkpoint", str(tmp_path / "checkpoint")]
+    assert main(words) == 2
+    assert capsys.readouterr().err == f"amqp-sansio: {tmp_path}/in: cannot be read: No such file or directory\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_checkpoint_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said in one sentence, before Spark starts."""
+    monkeypatch.setattr(session, "open_session", lambda *_, **__: pytest.fail("Spark was started"))
+    (tmp_path / "file").write_text("")
+    words = ["watch", str(tmp_path), "--out", str(tmp_path / "out"), "--checkpoint", str(tmp_path / "file")]
+    assert main(words) == 2
+    assert capsys.readouterr().err == f"amqp-sansio: {tmp_path}/file: cannot be written: Not a directory\n"
+
+
+def test_a_checkpoint_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["watch", "in", "--out", "out"])
+    assert "--checkpoint" in capsys.readouterr().err
+
+
+def test_once_reads_all_that_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for path in SAMPLES.glob("*.pcap"):
+        shutil.copy(path, folder)
+    words = [
+        sys.executable,
+        "-m",
+        "amqp_sansio",
+        "watch",
+        str(folder),
+        "--once",
+        "--json",
+        "--tables",
+        "connections,violations",
+    ]
+    words += ["--out", str(tmp_path / "out"), "--checkpoint", str(tmp_path / "checkpoint")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["tables"] == {"connections": 4, "violations": 4}
+    assert [line for line in done.stderr.splitlines() if not line.startswith(f"amqp-sansio: {folder}")] == []

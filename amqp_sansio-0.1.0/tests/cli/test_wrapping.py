@@ -1,0 +1,47 @@
+"""Help is as wide as the terminal."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from amqp_sansio.cli.main import parser
+from amqp_sansio.cli.wrapping import Wrapped
+
+TEXT = """One paragraph that is
+written on two lines.
+
+  a list   that stays
+  as it    is
+
+The end."""
+
+
+def filled(width: int) -> list[str]:
+    return Wrapped("x", width=width)._fill_text(TEXT, width, "").splitlines()
+
+
+def test_paragraphs_are_filled_and_what_is_indented_stays() -> None:
+    assert filled(80) == [
+        "One paragraph that is written on two lines.",
+        "",
+        "  a list   that stays",
+        "  as it    is",
+        "",
+        "The end.",
+    ]
+    assert filled(20)[:3] == ["One paragraph that", "is written on two", "lines."]
+
+
+@pytest.mark.parametrize("columns", [70, 100, 160])
+def test_every_verb_says_its_help_in_the_width_that_there_is(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    top = parser()
+    (verbs,) = [each.choices for each in top._actions if isinstance(each, argparse._SubParsersAction)]
+    for each in verbs.values():
+        assert each.formatter_class in (Wrapped, argparse.HelpFormatter)
+        lines = each.format_help().splitlines()
+        prose = [line for line in lines if line and not line.startswith(" ") and not line.startswith("usage")]
+        assert max(map(len, prose)) <= columns, prose
+    assert any(len(line) > 140 for line in verbs["decode"].format_help().splitlines()) is (columns == 160)

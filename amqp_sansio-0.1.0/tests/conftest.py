@@ -1,0 +1,87 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from tests.rewriting import files_of, rewrite_share
+from tests.s3 import serving
+
+for _hook in sys.meta_path:
+    # pytest rewrites the asserts of every distribution with an entry point for it, and ours has one (amqp_sansio_pytest): what
+    # is tested here, counted in steps and compared with the compiled build is the code as it stands.
+    getattr(_hook, "_must_rewrite", set()).difference_update({"amqp_sansio", "amqp_sansio_pytest"})
+
+settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True, database=None)
+"""Small and always the same: what `make test` runs."""
+settings.register_profile("soak", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""Large, with the seed that `make soak` gives."""
+settings.load_profile(os.environ.get("AMQP_PROFILE", "ci"))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Of several processes (`-n 2`) each begins with its share of what all of them need."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is not None:
+        mine = int(worker["workerid"].removeprefix("gw"))
+        rewrite_share(files_of(session.config.args)[mine :: worker["workercount"]], session.config)
+
+
+def pytest_collection_finish() -> None:
+    """Fifteen thousand tests are a heap that no garbage collection needs to walk: it made some tests ten times as slow."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Libraries that count what they leak want to see all of it go."""
+    gc.unfreeze()
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """Of what is frozen only what the test froze; afterwards all of it is frozen again, or every test that comes after pays."""
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    if frozen:
+        gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of specifications and captures beside the checkout; tests that use it are left out where it is not."""
+    for parent in Path(__file__).resolve().parents:
+        candidate = parent / "shared"
+        if (candidate / "captures" / "MANIFEST.tsv").is_file():
+            return candidate
+    pytest.skip("no ../shared beside this checkout")
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[dict[str, str]]:
+    """A server that speaks S3, with an empty bucket `tables`: the environment in which it is the S3 of this process."""
+    with serving() as environment:
+        yield environment
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With several processes (`--dist loadfile`), all tests of the pipeline go to one of them: a Spark session is dear."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class OneSession(LoadFileScheduling):  # type: ignore[misc]  # untyped
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/spark" if nodeid.startswith("tests/spark/") else str(super()._split_scope(nodeid))
+
+    return OneSession(config, log)

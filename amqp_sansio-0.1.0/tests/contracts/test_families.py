@@ -1,0 +1,113 @@
+"""The rules of the house about families of dialects: what is common knows none of them, and they do not know one another."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SRC = ROOT / "src" / "amqp_sansio"
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "sessions": (
+        "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
+        "spec.stream", "wire.segments", "wire.segmentation", "wire.frames", "wire.one_range", "wire.repeated_headers",
+        "wire.headers", "wire.layouts.dispatch", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
+        "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel", "engine.channel_numbers",
+        "engine.session", "engine.standing", "engine.breach",
+        "engine.transmit", "engine.hearing", "engine.controls", "engine.attachment", "engine.client", "engine.server",
+        "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.quick", "engine.witness",
+        "engine.witness_channel", "engine.witness_stream", "broker.fronts.sessions",
+    ),
+    "channels": (
+        "spec.fields", "spec.methods", "spec.reply_codes", "wire.field_tables", "wire.layouts.methods", "wire.layouts.profiles",
+        "wire.layouts.reply_codes", "wire.layouts.v0_8", "wire.layouts.v0_9", "wire.method_codec",
+        "wire.method_frames", "wire.method_framing", "wire.method_reader", "engine.channel_checker", "engine.channel_witness",
+        "engine.channels", "engine.channel_client", "engine.channel_server", "events.channel",
+        "engine.channel_witness_consumers", "engine.channel_witness_numbered", "engine.channel_witness_opening",
+        "engine.channel_witness_questions", "engine.channel_witness_references", "engine.channel_witness_use",
+        "ledger.consumer_tags", "ledger.leaving", "ledger.pending_replies", "ledger.tags", "tables.channel",
+        "tables.channel_handshake", "tables.channel_tuning", "tables.channel_words", "engine.sasl.amqplain",
+    ),
+}  # fmt: skip
+"""What belongs to one family, by the beginnings of module names."""
+
+COMMON = (
+    "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front", "broker.fronts.holder", "broker.fronts.service",
+    "broker.journal", "broker.ledger", "broker.operations", "broker.peer", "broker.site", "broker.snapshot", "broker.survey",
+    "config", "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
+    "engine.ear", "engine.endpoints", "engine.findings", "engine.heartbeat", "engine.lifecycle", "engine.observer_snapshot",
+    "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",
+    "tables.tuning", "wire.assembly", "wire.codec", "wire.framing", "wire.reading",
+)  # fmt: skip
+"""What every family uses, and what therefore knows none."""
+
+MAY_NAME = ("dialects.py", "__init__.py", "testing/speech/editions.py")
+"""Who may name a dialect: where they are put together, the public face, and what puts the text of a grammar beside each."""
+
+
+def module(path: Path) -> str:
+    return ".".join(path.relative_to(SRC).with_suffix("").parts)
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of the package that a file imports, those of which it imports only types included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("amqp_sansio"):
+            inside = node.module.removeprefix("amqp_sansio").removeprefix(".")
+            found |= {f"{inside}.{alias.name}".removeprefix(".") for alias in node.names} | {inside}
+    return found
+
+
+def of_family(name: str, families: dict[str, tuple[str, ...]] = FAMILIES) -> set[str]:
+    return {
+        family for family, modules in families.items() if any(name == each or name.startswith(f"{each}.") for each in modules)
+    }
+
+
+def sources() -> list[Path]:
+    return sorted(SRC.rglob("*.py"))
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_what_is_common_imports_no_family(name: str) -> None:
+    path = SRC / (name.replace(".", "/") + ".py")
+    assert {each for each in imported(path) if of_family(each)} == set()
+
+
+def test_every_module_of_a_family_is_there() -> None:
+    known = {module(path) for path in sources()} | {module(path.parent) for path in sources() if path.parent != SRC}
+    assert [each for modules in FAMILIES.values() for each in modules if each not in known] == []
+
+
+@pytest.mark.parametrize("path", sources(), ids=module)
+def test_no_module_imports_two_families(path: Path) -> None:
+    """But for where dialects are put together, and the public face; and what belongs to one imports no other."""
+    if path.name != "dialects.py" and module(path) != "__init__":
+        assert len(of_family(module(path)) | {family for each in imported(path) for family in of_family(each)}) <= 1
+
+
+@pytest.mark.parametrize("path", sources(), ids=module)
+def test_a_dialect_is_named_where_it_is_put_together_and_in_the_public_face_only(path: Path) -> None:
+    inside = path.relative_to(SRC).as_posix()
+    names = {node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
+    assert inside in MAY_NAME or not {each for each in names if each.startswith("AMQP_")}
+
+
+@pytest.mark.parametrize("path", sources(), ids=module)
+def test_nobody_compares_the_name_of_a_dialect(path: Path) -> None:
+    """What depends on a dialect is one of its parts."""
+    if path.name == "dialects.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Compare):
+            for side in (node.left, *node.comparators):
+                assert "dialect.name" not in ast.unparse(side), f"line {node.lineno}"
+
+
+def test_the_judge_knows_a_family_by_its_modules() -> None:
+    assert of_family("spec.session") == {"sessions"} == of_family("wire.layouts.v0_10.LAYOUT")
+    assert of_family("spec.connection") == set() == of_family("engine.sessions")

@@ -1,0 +1,53 @@
+"""The three adapters have the same words: each call takes the same, but that two of them are awaited."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import pytest
+
+from amqp_sansio.adapters import asyncio, sync, trio
+from amqp_sansio.conversation.message import Message
+
+OF_TWO = ["Connection", "Session", "Subscription", "Pending"]
+AWAITED = {"__aenter__": "__enter__", "__aexit__": "__exit__", "__aiter__": "__iter__"}
+ONLY = {("Pending", "sync", "result")}
+"""What is awaited in the others."""
+
+
+def calls(of: type) -> dict[str, Callable[..., object]]:
+    return {name: each for name, each in inspect.getmembers(of) if inspect.isfunction(each) and not name.startswith("_")}
+
+
+def properties(of: type) -> set[str]:
+    return {name for name, _ in inspect.getmembers(of, lambda each: isinstance(each, property)) if not name.startswith("_")}
+
+
+def shown(call: Callable[..., object]) -> str:
+    """What it takes and gives, in the words of the blocking adapter."""
+    text = str(inspect.signature(call))
+    for awaited, plain in (("AsyncGenerator[None]", "Iterator[None]"), ("AsyncIterator[None]", "Iterator[None]")):
+        text = text.replace(awaited, plain)
+    return text
+
+
+@pytest.mark.parametrize("other", [asyncio, trio])
+@pytest.mark.parametrize("name", OF_TWO)
+def test_the_calls_take_the_same(other: object, name: str) -> None:
+    ours, theirs = getattr(sync, name), getattr(other, name)
+    blocking = {call: shown(each) for call, each in calls(ours).items() if (name, "sync", call) not in ONLY}
+    assert {call: shown(each) for call, each in calls(theirs).items()} == blocking
+    assert properties(theirs) == properties(ours)
+
+
+@pytest.mark.parametrize("other", [asyncio, trio])
+def test_the_modules_have_the_same_names(other: object) -> None:
+    assert sorted(other.__all__) == sorted(sync.__all__)  # type: ignore[attr-defined]
+    assert other.Message is sync.Message is Message  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("other", [asyncio, trio])
+def test_connecting_takes_the_same(other: object) -> None:
+    ours, theirs = (inspect.signature(each.connect).parameters for each in (sync, other))  # type: ignore[attr-defined]
+    assert [str(each) for each in theirs.values()] == [str(each) for each in ours.values()]

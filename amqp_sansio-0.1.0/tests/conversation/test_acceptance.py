@@ -1,0 +1,109 @@
+"""Messages accepted one by one are said to be together, in time."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conversation.stage import Stage, staged
+
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
+from amqp_sansio.events import CommandReceived, Event
+from amqp_sansio.spec import queue
+
+
+def holding(count: int, timeout: int = 600) -> tuple[Stage, Talk, list[Message], list[Event]]:
+    """Somebody who holds messages, and what the broker hears from now on."""
+    stage = staged()
+    talk = stage.open(timeout=timeout)
+    stage.get(talk.execute(queue.Declare("q")))
+    for number in range(count):
+        talk.publish("", "q", b"%d" % number)
+    inbox = talk.subscribe("q")
+    stage.run()
+    held = list(inbox.messages)
+    inbox.messages.clear()
+    heard: list[Event] = []
+    plain = stage.broker.next_event
+
+    def next_event() -> object:
+        happened = plain()
+        if happened is not None:
+            heard.append(happened[1])
+        return happened
+
+    stage.broker.next_event = next_event  # type: ignore[assignment, method-assign]
+    return stage, talk, held, heard
+
+
+def said(heard: list[Event]) -> list[str]:
+    return [event.command.VERB for event in heard if isinstance(event, CommandReceived)]
+
+
+def test_one_word_for_many_messages() -> None:
+    stage, _, held, heard = holding(20)
+    for each in held:
+        each.accept()
+    stage.run()
+    assert said(heard) == ["message.accept"]
+    assert stage.broker.host("").queues["q"].messages == 0
+
+
+def test_later_commands_arrive_after_them() -> None:
+    stage, talk, held, heard = holding(4)
+    held[0].accept()
+    held[1].accept()
+    talk.execute(queue.Query("q"))
+    held[2].accept()
+    held[3].release()
+    stage.run()
+    assert said(heard)[:4] == ["message.accept", "queue.query", "message.accept", "message.release"]
+
+
+@pytest.mark.parametrize("again", ["accept", "release", "reject"])
+def test_a_message_is_settled_once(again: str) -> None:
+    _, _, held, _ = holding(1)
+    held[0].accept()
+    with pytest.raises(LocalProtocolError):
+        getattr(held[0], again)()
+
+
+def test_messages_accepted_during_a_reconnect_are_sent_after_it() -> None:
+    stage, _, held, heard = holding(3)
+    stage.cut()
+    for each in held:
+        each.accept()
+    stage.connect()
+    assert "message.accept" in said(heard)
+    assert stage.broker.host("").queues["q"].messages == 0
+
+
+def test_messages_of_a_session_that_is_lost_come_again() -> None:
+    stage, talk, held, _ = holding(2, timeout=0)
+    held[0].accept()
+    stage.cut()
+    with pytest.raises(SessionDetachedError):
+        held[1].accept()
+    stage.connect()
+    stage.get(talk.sync())
+    assert stage.broker.host("").queues["q"].messages == 2
+
+
+def test_leaving_sends_them_before() -> None:
+    stage, talk, held, _ = holding(1)
+    held[0].accept()
+    stage.get(talk.detach())
+    assert stage.broker.host("").queues["q"].messages == 0
+
+
+def test_a_message_that_was_only_browsed_cannot_be_accepted() -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    talk.publish("", "q", b"x")
+    inbox = talk.subscribe("q", browse=True)
+    stage.run()
+    message = inbox.take()
+    assert message is not None
+    with pytest.raises(LocalProtocolError):
+        message.accept()

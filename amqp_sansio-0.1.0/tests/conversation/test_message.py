@@ -1,0 +1,84 @@
+"""What a message tells its receiver."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from tests.conversation.stage import staged
+
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.spec import queue
+from amqp_sansio.spec.message import ReplyTo
+from amqp_sansio.spec.values import Value
+from amqp_sansio.wire.encoding import encode_list, encode_map
+
+
+def received(**properties: object) -> Message:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    talk.publish("", "q", b"body", **properties)  # type: ignore[arg-type]
+    inbox = talk.subscribe("q", "here")
+    stage.run()
+    message = inbox.take()
+    assert message is not None
+    return message
+
+
+def test_all_its_properties() -> None:
+    message = received(
+        message_id=UUID(int=7), correlation_id=b"c", reply_to=ReplyTo("amq.direct", "back"), content_type="text/plain",
+        headers={"n": 1},
+    )  # fmt: skip
+    assert (message.body, message.subscription, message.routing_key) == (b"body", "here", "q")
+    assert (message.message_id, message.correlation_id, message.content_type) == (UUID(int=7), b"c", "text/plain")
+    assert message.reply_to == ReplyTo("amq.direct", "back")
+    assert message.headers == {"n": 1}
+    assert not message.redelivered
+    assert message.exchange == ""
+    assert repr(message) == f"<Message {message.id} for 'here', 4 octets>"
+
+
+def written(body: bytes, content_type: str | None) -> Message:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    talk.publish("", "q", body, content_type=content_type)
+    inbox = talk.subscribe("q")
+    stage.run()
+    message = inbox.take()
+    assert message is not None
+    return message
+
+
+def test_a_map_and_a_list_are_decoded() -> None:
+    entries: dict[str, Value] = {"n": 1, "id": UUID(int=7)}
+    assert written(encode_map(entries), "amqp/map").decoded() == {"n": 1, "id": str(UUID(int=7))}
+    assert written(encode_list([1, b"two", b"\xff"]), "amqp/list").decoded() == [1, "two", "ff"]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "says"),
+    [
+        (b"{}", "application/json", "amqp/map or amqp/list is decoded, not 'application/json'"),
+        (b"{}", None, "not None"),
+        (b"", "amqp/map", "map at octet 0"),
+        (encode_map({}) + b"!", "amqp/map", "1 octets follow the amqp/map"),
+    ],
+)
+def test_what_is_no_map_and_no_list_is_not_decoded(body: bytes, content_type: str | None, says: str) -> None:
+    with pytest.raises(DecodeError, match=says):
+        written(body, content_type).decoded()
+
+
+def test_one_without_any() -> None:
+    message = received()
+    assert (message.priority, message.ttl, message.timestamp, message.expiration, message.user_id) == (None,) * 5
+    assert (message.persistent, message.immediate, message.discard_unroutable) == (False, False, False)
+    assert message.message_id is None
+    assert message.correlation_id is None
+    assert message.reply_to is None
+    assert message.content_type is None
+    assert message.headers == {}

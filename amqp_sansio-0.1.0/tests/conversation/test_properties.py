@@ -1,0 +1,95 @@
+"""Properties by name: all of them there and back, and what is refused before anything is said."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.conversation.stage import staged
+from tests.conversation.test_message import received
+
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.properties import NAMES, CommonProperties, written
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.events import TransferReceived
+from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo, Transfer
+
+GIVEN: dict[str, Any] = {
+    "mandatory": True, "immediate": False, "persistent": True, "priority": 9, "ttl": 1000, "timestamp": 1_700_000_000,
+    "content_type": "text/plain", "content_encoding": "gzip", "headers": {"n": 1, "in": {"list": [1, "two", b"three"]}},
+    "correlation_id": b"c", "user_id": b"u", "app_id": b"a", "message_id": UUID(int=7),
+    "reply_to": ReplyTo("amq.direct", "back"), "redelivered": False, "discard_unroutable": True,
+    "expiration": 1_700_000_001, "content_length": 4, "resume_id": "r",
+    "resume_ttl": 5,
+}  # fmt: skip
+TEXTS = {"message_id": str(UUID(int=7)), "correlation_id": "c", "user_id": "u", "app_id": "a", "reply_to": "back"}
+GONE = {"mandatory"}
+"""The accept-mode of the transfer."""
+
+
+def test_all_are_of_the_two_structs() -> None:
+    fields = {*DeliveryProperties.FIELDS, *MessageProperties.FIELDS} - {"exchange", "routing_key"}
+    renamed = {"delivery_mode": "persistent", "application_headers": "headers"}
+    assert {renamed.get(name, name) for name in fields} | {"mandatory"} == NAMES
+    assert CommonProperties.__annotations__.keys() <= NAMES
+    assert set(GIVEN) == NAMES
+
+
+def read(properties: dict[str, Any]) -> Message:
+    """What a receiver reads in the header that is written."""
+    inbox: Any = None  # nobody settles it
+    _, header = written("q", properties)  # type: ignore[arg-type]
+    return Message(TransferReceived(b"s", 0, Transfer("d"), header), inbox, inbox)
+
+
+def test_all_of_them_there_and_back() -> None:
+    message = read(GIVEN)
+    assert {name: getattr(message, name) for name in NAMES - GONE - {"headers"}} == {
+        name: GIVEN[name] for name in NAMES - GONE - {"headers"}
+    }
+    assert message.raw_headers == {"n": 1, "in": {"list": (1, "two", b"three")}}
+    assert message.headers == {"n": 1, "in": {"list": [1, "two", "three"]}}
+    assert json.loads(json.dumps(message.headers)) == message.headers
+
+
+def test_ids_are_given_as_text_too() -> None:
+    message = read(TEXTS)
+    assert (message.message_id, message.correlation_id, message.user_id, message.app_id) == (UUID(int=7), b"c", b"u", b"a")
+    assert message.reply_to == ReplyTo("", "back")
+
+
+@pytest.mark.parametrize(
+    ("properties", "says"),
+    [
+        ({"priority": 10}, "priority: 0 to 9, not 10"),
+        ({"priority": -1}, "priority: 0 to 9, not -1"),
+        ({"persistent": "no"}, "persistent.* are True or False, not 'no'"),
+        ({"ttl": -1}, "ttl: -1 is not within"),
+        ({"ttl": 1.5}, "ttl"),
+        ({"message_id": "seven"}, "message_id: a UUID, or its text, not 'seven'"),
+        ({"message_id": 7}, "message_id: takes a UUID"),
+        ({"content_type": 7}, "content_type: takes a str, not int"),
+        ({"content_type": "x" * 256}, "content_type"),
+        ({"correlation_id": 7}, "correlation_id"),
+        ({"headers": {"good": 1, "bad": object()}}, r"headers: map\['bad'\]: object"),
+        ({"headers": {"deep": {"bad": [object()]}}}, r"map\['deep'\]: map\['bad'\]: list\[0\]"),
+        ({"headers": 7}, "takes a mapping"),
+        ({"persistant": True}, "'persistant': no such property \\('persistent' may be meant\\); there are app_id, content_enc"),
+        ({"routing_key": "x", "xyz": 1}, "'(routing_key|xyz)': no such property"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_and_nothing_is_sent(properties: dict[str, Any], says: str) -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.run()
+    before = talk.session._outbound.next_id
+    with pytest.raises(EncodeError, match=says):
+        talk.post("", "q", b"x", properties)  # type: ignore[arg-type]
+    assert (talk.session._outbound.next_id, talk.in_flight, stage.client.machine.data_to_send()) == (before, 0, b"")
+
+
+@pytest.mark.parametrize("priority", [0, 9, None])
+def test_a_priority_may_be(priority: int | None) -> None:
+    assert received(priority=priority).priority == priority

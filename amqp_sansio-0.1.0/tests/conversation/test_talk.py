@@ -1,0 +1,590 @@
+"""The conversation of one session, with the model broker in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.conversation.stage import Stage, refuse, staged
+
+from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.conversation.errors import (
+    ConnectionLost,
+    MessageReturned,
+    NoResult,
+    SessionFailed,
+    SessionLost,
+    SessionReopened,
+    SharedSessionFailed,
+    TransactionFailed,
+)
+from amqp_sansio.conversation.headers import HEADERS
+from amqp_sansio.conversation.properties import SessionProperties
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.talk import CONTENT
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec import file, message, queue, stream
+from amqp_sansio.spec import session as controls
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
+
+
+def test_commands_are_answered() -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    stage.get(talk.publish("", "q", b"one"))
+    answer = stage.get(talk.execute(queue.Query("q")))
+    assert isinstance(answer, QueueQueryResult)
+    assert answer.message_count == 1
+    assert stage.get(talk.sync()) is None
+
+
+def test_a_refused_command_fails_its_ticket_and_everything_behind_it() -> None:
+    stage = staged(retry=NEVER)
+    talk = stage.open()
+    before = talk.execute(queue.Query("q"))
+    refused, behind = talk.execute(queue.Delete("nowhere")), talk.sync()
+    stage.run()
+    assert before.error is None
+    for ticket in (refused, talk.ended):
+        assert type(ticket.error) is SessionFailed
+    assert refused.error is not None
+    assert "404 to queue.delete" in str(refused.error)
+    assert type(behind.error) is SharedSessionFailed
+    assert "404 to queue.delete" in str(behind.error)
+    assert "not this call's command" in str(behind.error)
+    assert talk.name not in stage.client.talks
+
+
+@pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
+def test_receiving_from_a_refused_subscription_raises_its_refusal(retry: RetryPolicy) -> None:
+    stage = staged(retry=retry)
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    other, refused = talk.subscribe("q"), talk.subscribe("nowhere")
+    waiting, receiving = other.more, refused.more
+    stage.run()
+    errors = [other.error, refused.error] if retry is NEVER else [waiting.error, receiving.error]
+    assert [type(error) for error in errors] == [SharedSessionFailed, SessionFailed]
+    assert "404 to message.subscribe" in str(errors[1])
+
+
+def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_call() -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    inbox = talk.subscribe("q")
+    waiting, refused = inbox.more, talk.execute(queue.Delete("nowhere"))
+    sent = talk.publish("", "q", b"one")
+    stage.run()
+    assert type(refused.error) is SessionFailed
+    assert type(waiting.error) is type(sent.error) is SharedSessionFailed
+    assert not talk.ended.done
+    talk.open_again()
+    stage.run()
+    assert talk.attached.done
+    stage.get(talk.publish("", "q", b"two"))
+    stage.run()
+    message = inbox.take()
+    assert message is not None
+    assert message.body == b"two"
+
+
+def test_the_call_that_finds_the_session_open_again_raises_once_what_did_not_come_back() -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("mine", exclusive=True)))
+    stage.get(talk.execute(queue.Declare("all")))
+    mine, others = talk.subscribe("mine"), talk.subscribe("all")
+    talk.execute(queue.Delete("nowhere"))
+    stage.run()
+    talk.open_again()
+    stage.run()
+    with pytest.raises(SessionReopened) as told:
+        talk.execute(queue.Declare("mine", exclusive=True))
+    assert told.value.queues == ("mine",)
+    assert mine.closed
+    with pytest.raises(SessionReopened):
+        mine.take()
+    assert not others.closed
+    stage.get(talk.execute(queue.Declare("mine", exclusive=True)))
+
+
+def test_commands_in_a_transaction_whose_session_failed_are_refused() -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.transactions.begin()
+    talk.execute(queue.Delete("nowhere"))
+    stage.run()
+    talk.open_again()
+    stage.run()
+    with pytest.raises(TransactionFailed, match="rolled back"):
+        talk.publish("", "q", b"")
+
+
+def test_a_session_that_failed_may_be_left_without_opening_it_again() -> None:
+    for look in (False, True):
+        stage = staged()
+        talk = stage.open()
+        refused = talk.execute(queue.Delete("nowhere"))
+        stage.run()
+        if look:
+            with pytest.raises(SessionFailed):
+                refused.result()
+        ended = talk.detach()
+        assert (ended.error is None) is look
+        assert talk.remade == 0
+
+
+def test_a_message_that_nobody_takes_fails_its_own_ticket_only() -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    tickets = [talk.publish("", key, b"", mandatory=True) for key in ("q", "nowhere", "q")]
+    stage.get(talk.sync())
+    assert [type(ticket.error) for ticket in tickets] == [type(None), MessageReturned, type(None)]
+    assert talk.in_flight == 0
+    assert str(tickets[1].error).startswith("unroutable")
+
+
+def test_the_end_reports_what_nobody_asked_about() -> None:
+    stage = staged()
+    talk = stage.open()
+    heard = talk.publish("", "nowhere", b"", mandatory=True)
+    stage.run()
+    with pytest.raises(MessageReturned):
+        heard.result()
+    talk.unheard()
+    talk.publish("", "nowhere", b"", mandatory=True)
+    stage.run()
+    with pytest.raises(MessageReturned):
+        talk.unheard()
+    talk.unheard()
+
+
+def test_no_more_is_in_flight_than_may_be() -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight = 3
+    for _ in range(3):
+        assert talk.has_room
+        talk.publish("", "q", b"")
+    assert not talk.has_room
+    with pytest.raises(LimitError, match="most_in_flight"):
+        talk.publish("", "q", b"")
+    room = talk.room
+    assert not room.done
+    stage.get(room)
+    assert talk.has_room
+
+
+def test_no_more_octets_are_in_flight_than_may_be() -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight_octets = 10
+    talk.publish("", "q", b"x" * 100)  # one message may be larger
+    with pytest.raises(LimitError, match="most_in_flight_octets"):
+        talk.publish("", "q", b"x")
+    stage.get(talk.room)
+    talk.publish("", "q", b"x")
+
+
+def test_a_publisher_who_never_looks_is_confirmed_as_it_goes() -> None:
+    """Every so often a message asks for its completion by itself, so that room comes back without a wait for it."""
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight = 8
+    for _ in range(100):
+        if not talk.has_room:
+            stage.get(talk.room)
+        talk.publish("", "q", b"")
+        stage.run()
+        assert talk.in_flight <= 2
+
+
+def test_room_on_a_session_that_is_over_is_no_wait_for_ever() -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight = 1
+    talk.publish("", "q", b"")
+    room = talk.room
+    talk.detach()
+    stage.run()
+    assert isinstance(room.error, SessionLost)
+    assert isinstance(talk.room.error, SessionLost)
+
+
+def test_a_detached_session_has_ended_well() -> None:
+    stage = staged()
+    talk = stage.open()
+    assert stage.get(talk.detach()) is None
+    assert talk.attached.error is not None
+    assert stage.client.talks == {}
+    assert talk.detach().done
+
+
+def test_a_session_that_was_never_attached_can_be_left() -> None:
+    stage = staged()
+    talk = stage.client.open_session("x")
+    assert repr(talk).startswith("<Talk b'x'")
+    stage.get(talk.detach())
+
+
+def test_a_session_has_no_words_before_there_is_a_connection() -> None:
+    from amqp_sansio.config import ClientConfig
+    from amqp_sansio.conversation.client import Client
+
+    talk = Client(ClientConfig(), prefix="p").open_session()
+    assert not talk.speakable
+    assert not talk.has_room
+    with pytest.raises(LocalProtocolError, match="not attached yet"):
+        talk.sync()
+    assert talk.detach().result() is None
+
+
+def test_a_session_that_is_kept_is_resumed_and_replayed() -> None:
+    """What was said and not confirmed when the connection was lost is there once, and nobody heard of a loss."""
+    stage = staged()
+    talk = stage.open(timeout=600)
+    stage.get(talk.execute(queue.Declare("q")))
+    tickets = [talk.publish("", "q", str(number).encode()) for number in range(10)]
+    stage.cut()
+    assert not talk.speakable
+    assert not talk.attached.done
+    assert [ticket.done for ticket in tickets] == [False] * 10
+    stage.connect()
+    stage.get(talk.sync())
+    for ticket in tickets:
+        ticket.result()
+    assert (stage.depth("q"), talk.remade) == (10, 0)
+
+
+def test_a_lost_session_is_made_again_and_reports_what_is_in_doubt() -> None:
+    stage = staged()
+    talk = stage.open(timeout=0)
+    stage.get(talk.execute(queue.Declare("q")))
+    sure = talk.publish("", "q", b"sure")
+    stage.get(talk.sync())
+    doubtful = talk.publish("", "q", b"doubtful")
+    stage.cut()
+    error = doubtful.error
+    assert isinstance(error, SessionLost)
+    assert error.in_doubt
+    stage.connect()
+    assert (talk.remade, talk.speakable) == (1, True)
+    stage.get(talk.publish("", "q", b"again"))
+    assert sure.result() is None
+    assert stage.depth("q") == 2
+
+
+def test_a_session_that_the_other_side_did_not_keep_is_made_again() -> None:
+    stage = staged(server=ServerConfig(session_timeout=5))
+    talk = stage.open(timeout=600)
+    stage.get(talk.execute(queue.Declare("q")))
+    inbox = talk.subscribe("q")
+    stage.run()
+    ticket = talk.publish("", "q", b"x")
+    stage.cut()
+    assert not ticket.done
+    stage.broker.tick(stage.now)
+    stage.now = 10.0
+    stage.broker.tick(stage.now)
+    stage.connect()
+    assert isinstance(ticket.error, SessionLost)
+    assert talk.remade == 1
+    stage.get(talk.publish("", "q", b"y"))
+    message = inbox.take()
+    assert message is not None
+    assert message.body == b"y"
+
+
+def test_nobody_comes_back_for_a_session_that_was_left_meanwhile() -> None:
+    stage = staged()
+    talk = stage.open(timeout=600)
+    stage.cut()
+    assert talk.detach().done
+    stage.connect()
+    assert stage.client.talks == {}
+    assert not talk.speakable
+
+
+def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
+    stage = staged()
+    talk = stage.open(timeout=600)
+    talk.transactions.begin()
+    waiting = [talk.execute(queue.Declare("q")), talk.transactions.commit(), talk.publish("", "q", b"")]
+    asked = talk.execute(queue.Query("q"))
+    inbox = talk.subscribe("q")
+    stage.cut()
+    stage.client.give_up(OSError("gone"))
+    everybody: list[Ticket[Any]] = [*waiting, asked, talk.ended, talk.attached, talk.room]
+    assert [each for each in everybody if each.error is None] == []
+    with pytest.raises(SessionLost, match="gone"):
+        inbox.take()
+
+
+def test_commands_between_a_refusal_and_its_detach_fail_as_the_session_did() -> None:
+    """The engine says that it is too late; the user is told why."""
+    stage = staged(retry=NEVER)
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    refuse(stage, talk)
+    assert talk.attached.done
+    said: list[Callable[[], object]] = [
+        talk.open_again,
+        lambda: talk.execute(queue.Declare("q")),
+        lambda: talk.execute(queue.Query("q")),
+        lambda: talk.publish("", "q", b""),
+        lambda: talk.subscribe("q"),
+        lambda: talk.room,
+    ]
+    for each in said:
+        with pytest.raises(SessionFailed, match="542"):
+            each()
+
+
+def test_what_carries_a_content_is_known() -> None:
+    assert LAYOUT.segments == CONTENT
+
+
+@pytest.mark.parametrize("command", [message.Transfer(), file.Stage(), stream.Publish()])
+def test_executing_a_command_with_a_content_raises_and_sends_nothing(command: Command) -> None:
+    stage = staged()
+    talk = stage.open()
+    before = talk.session._outbound.next_id
+    with pytest.raises(LocalProtocolError, match=rf"execute {command.VERB} .*it carries a content.*legal now: publish"):
+        talk.execute(command)
+    assert talk.session._outbound.next_id == before
+
+
+def test_executing_gives_the_result_where_there_is_one() -> None:
+    stage = staged()
+    talk = stage.open()
+    declared: None = stage.get(talk.execute(queue.Declare("q")))
+    found: queue.QueueQueryResult = stage.get(talk.execute(queue.Query("q")))
+    assert (declared, found.queue) == (None, "q")
+
+
+def test_a_broker_that_completes_without_the_result_is_named_to_who_asked() -> None:
+    stage = staged()
+    talk = stage.open()
+    asked = talk.execute(queue.Query("q"))
+    id = talk.session._outbound.next_id - 1
+    stage.client.machine.data_to_send()  # the model broker would answer
+    channel = talk.session._channel
+    assert channel is not None
+    said = LAYOUT.encode_control(controls.Completed(RangeSet.of(id)))
+    stage.client.receive_data(frame_control(channel.number, said))
+    stage.client.tick(stage.now)
+    with pytest.raises(NoResult, match=rf"queue.query \(command id {id}\)"):
+        asked.result()
+
+
+@pytest.mark.parametrize("retry", [NEVER, RetryPolicy(first=0.0, jitter=0.0)])
+def test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusal_in_time(retry: RetryPolicy) -> None:
+    """The exception is followed by the session's end; a broker that leaves that out is waited for so long and no longer."""
+    stage = staged(retry=retry, config=ClientConfig(heartbeat=0, limits=Limits(detach_seconds=5)))
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    stage.run()
+    receiving = talk.subscribe("q").more
+    refuse(stage, talk)
+    stage.client.machine.data_to_send()
+    waiting = talk._answers.completion(1000, "queue.purge")  # said before the refusal came
+    due = stage.client.due
+    assert due == stage.now + 5
+    stage.client.tick(stage.now + 4)
+    assert not waiting.done
+    stage.now += 5
+    stage.client.tick(stage.now)
+    assert stage.client.due is None
+    for ticket in (waiting, receiving) if retry is not NEVER else (waiting, talk.ended):
+        with pytest.raises(SessionFailed, match="542"):
+            ticket.result()
+    assert talk.ended.done == (retry is NEVER)
+    if retry is NEVER:
+        return
+    talk.open_again()
+    stage.run()
+    assert stage.get(talk.sync()) is None
+    assert talk.remade == 1
+
+
+def test_a_session_that_is_detached_in_time_is_not_waited_for() -> None:
+    stage = staged(retry=NEVER, config=ClientConfig(heartbeat=0))
+    talk = stage.open()
+    talk.execute(queue.Delete("nowhere"))
+    stage.run()
+    assert talk.ended.done
+    assert stage.client.due is None
+
+
+def test_a_refused_session_that_is_lost_with_its_connection_is_not_waited_for() -> None:
+    stage = staged(retry=NEVER, config=ClientConfig(heartbeat=0))
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    refuse(stage, talk)
+    assert stage.client.awaits_end
+    stage.cut()
+    assert talk.ended.done
+    assert stage.client.due is None
+    stage.connect()
+    assert stage.client.due is None
+
+
+def test_what_was_asked_is_not_answered_by_nothing_when_the_session_was_refused() -> None:
+    stage = staged(retry=NEVER)
+    talk = stage.open()
+    refuse(stage, talk)
+    id = 1000
+    asked = talk._answers.result(id, "queue.query")  # asked before the refusal came
+    talk._completed(RangeSet.of(id))
+    assert not asked.done
+    stage.client.give_up(ConnectionLost("the octets ended"))
+    with pytest.raises(SessionFailed, match="542"):
+        asked.result()
+
+
+def test_an_error_that_is_raised_again_and_again_is_never_its_own_cause() -> None:
+    """Whoever walks from an error to what it comes from, by __cause__ and __context__, comes to an end."""
+    stage = staged(retry=NEVER)
+    talk = stage.open()
+    failed, shared = talk.execute(queue.Delete("nowhere")), talk.sync()
+    stage.run()
+    caught: BaseException | None = None
+    try:
+        shared.result()
+    except SharedSessionFailed:
+        for ticket in (failed, talk.ended, shared, failed):
+            try:
+                ticket.result()
+            except SessionFailed as error:
+                caught = error
+    assert caught is not None
+    assert caught not in chain(caught)
+
+
+def chain(error: BaseException) -> list[BaseException]:
+    """All that an error comes from, the nearest first."""
+    found: list[BaseException] = []
+    waiting = [error]
+    while waiting:
+        each = waiting.pop(0)
+        for origin in (each.__cause__, each.__context__):
+            if origin is not None:
+                assert len(found) < 100, "it never ends"
+                found.append(origin)
+                waiting.append(origin)
+    return found
+
+
+def test_the_prefetch_is_one_at_least() -> None:
+    stage = staged()
+    with pytest.raises(LocalProtocolError):
+        stage.open().subscribe("q", prefetch=0)
+
+
+@pytest.mark.parametrize("attempts", [0, 5])
+def test_a_pending_attach_that_is_cut_off_gets_its_outcome(attempts: int) -> None:
+    """The connection is lost between attach and attached: nobody waits for ever."""
+    stage = Stage(retry=RetryPolicy(attempts=attempts, first=0.0, jitter=0.0))
+    stage.connect()
+    talk = stage.client.open_session()
+    waited = talk.attached
+    stage.cut()
+    if attempts:
+        assert not waited.done
+        stage.connect()
+        waited.result()
+    else:
+        stage.client.give_up(ConnectionLost("the octets ended"))
+        with pytest.raises(SessionLost):
+            waited.result()
+
+
+def test_a_pending_call_sends_a_barrier() -> None:
+    """A broker may answer session.flush with what is done by then, which is nothing yet, and say no more: Broker-J does."""
+    stage = staged()
+    talk = stage.open()
+    waited_for = talk.publish("", "q", b"")
+    said = talk.session._outbound.next_id
+    for _ in range(2):
+        talk.prompt()
+        assert talk.session._outbound.next_id == said + 1  # execution.sync, once
+    assert stage.get(waited_for) is None
+
+
+def test_what_is_posted_is_what_is_published() -> None:
+    """With properties and without, again and again, for more routing keys than are remembered: octet for octet."""
+    posted, published = staged().open(), staged().open()
+    keys: list[str | None] = [None, "", "q", *[f"key {number}" for number in range(HEADERS + 2)], "q"]
+    given: list[SessionProperties] = [{}, {"persistent": True}, {"message_id": UUID(int=1), "mandatory": True}, {}]
+    for key in keys:
+        for properties in given:
+            for sync in (False, True):
+                posted.post("", key, b"x", properties, sync)
+                published.publish("", key, b"x", sync=sync, **properties)
+    ours, theirs = posted._session, published._session
+    assert ours is not None
+    assert theirs is not None
+    assert ours._carrier.data_to_send() == theirs._carrier.data_to_send()  # type: ignore[attr-defined]  # a ClientConnection
+    assert len(posted._headers) <= HEADERS
+    assert posted.in_flight == published.in_flight == len(keys) * len(given) * 2
+
+
+@pytest.mark.parametrize("key", [7, b"q", ["q"], "k" * 256])
+def test_what_is_no_routing_key_is_not_remembered(key: Any) -> None:
+    talk = staged().open()
+    for _ in range(2):
+        with pytest.raises(EncodeError):
+            talk.post("", key, b"x", {})
+    assert not talk.in_flight
+    assert not talk._headers
+
+
+def test_a_quarter_of_what_may_be_in_flight_asks_for_completion() -> None:
+    """So the next ones need not wait for all of it."""
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight = 12
+    for _ in range(12):
+        talk.publish("", "q", b"x")
+    assert stage.peer is not None
+    stage.peer.receive_data(stage.client.machine.data_to_send())
+    stage.broker.tick(stage.now)
+    came = [event.sync for _, event in stage.broker.events() if isinstance(event, TransferReceived)]
+    assert came == [False, False, True] * 4
+
+
+@pytest.mark.parametrize("timeout", [0, None])
+def test_a_session_without_a_lifetime_says_so(timeout: int | None) -> None:
+    """To a broker that keeps sessions of whoever asks for nothing."""
+    stage = staged()
+    talk = stage.client.open_session(timeout=timeout)
+    assert stage.peer is not None
+    stage.peer.receive_data(stage.client.machine.data_to_send())
+    stage.broker.tick(stage.now)
+    list(stage.broker.events())
+    stage.client.receive_data(stage.peer.data_to_send())
+    stage.client.tick(stage.now)
+    assert talk.attached.done
+    said = LAYOUT.encode_control(controls.RequestTimeout(0)) in stage.client.machine.data_to_send()
+    assert said == (timeout == 0)
+
+
+def test_a_session_is_resumed_though_the_broker_believes_that_the_lost_connection_lives() -> None:
+    stage = staged()
+    talk = stage.open(timeout=600)
+    stage.client.receive_eof()
+    stage.client.tick(stage.now)
+    stage.connect()  # the broker has not heard of the end of the first one
+    assert (talk.speakable, talk.remade) == (True, 0)

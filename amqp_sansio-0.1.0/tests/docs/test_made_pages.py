@@ -1,0 +1,98 @@
+"""The pages made from the code hold what the code holds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from amqp_sansio.kernel.machine import Row, Table
+from amqp_sansio.spec.rules import RULES
+from tools.docs import grammars, pages, verbs
+from tools.docs.conformance import older_rules
+from tools.docs.diagrams import Drawing, depths, svg
+from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
+
+SMALL = Table(
+    "small",
+    "off",
+    [Row("off", "client", "press", "on"), Row("on", "client", "press", "off"), Row("on", "server", "hum", "on")],
+    final=["off"],
+)
+
+
+@pytest.mark.parametrize("path", list(pages.PAGES))
+def test_a_page_begins_with_its_title_and_has_no_broken_table(path: str) -> None:
+    text = pages.PAGES[path]()
+    assert text.startswith("# ")
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        # A pipe inside a cell is escaped, so every row has as many cells as the head.
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+
+
+def test_every_row_of_every_table_is_on_the_page_of_states() -> None:
+    text = pages.diagrams()
+    assert pages.tables()
+    for table in pages.tables():
+        for row in table.rows:
+            assert f"| `{row.state}` | {row.speaker} | `{row.verb}` | `{row.next_state}` |" in text
+
+
+def test_every_section_is_on_the_page_of_grammars() -> None:
+    text = pages.PAGES["reference/grammars.md"]()
+    for section in SECTIONS:
+        assert f"| {section.name} | {section.said().minimal().size} | " in text
+    for name in [*ALONE, *[table.name for table in TABLES_ALONE]]:
+        assert f"\n| {name} | " in text
+    assert set(grammars.UNPAIRED) == set(ALONE)
+
+
+def test_every_rule_is_on_the_page_of_conformance_with_a_test_or_a_reason() -> None:
+    text = pages.conformance_page()
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    older = [rule.path for rules in older_rules() for rule in rules]
+    assert [row[0] for row in rows] == [f"| `{path}`" for path in (*RULES, *older)]
+    del rows[len(RULES) :]
+    for row in rows:
+        assert row[3] in ("tested", "not kept", "not ours")
+        assert (".py`: " in row[4]) == (row[3] == "tested")
+    tested, not_kept, not_ours = [sum(row[3] == state for row in rows) for state in ("tested", "not kept", "not ours")]
+    assert f"Of 224 paths {tested} are tested, {not_kept} our broker does not keep, and\n{not_ours} are not ours" in text
+    assert {row[0] for row in rows if row[3] == "not kept"} >= {"| `queue.any-content`", "| `file.reliable-storage`"}
+
+
+def test_a_diagram_is_one_line_that_names_states_and_words() -> None:
+    drawn = svg(SMALL)
+    assert "\n" not in drawn
+    for word in ("off", "on", "client: press", "server: hum"):
+        assert f">{word}<" in drawn
+
+
+def test_a_state_is_as_deep_as_it_is_far_from_the_initial_one() -> None:
+    assert depths(SMALL) == {"off": 0, "on": 1}
+    assert depths(Table("lonely", "a", [Row("b", "x", "go", "b")])) == {"a": 0, "b": 1}
+
+
+@pytest.mark.parametrize("table", pages.tables(), ids=lambda table: table.name)
+def test_no_box_of_a_diagram_lies_on_another(table: Table) -> None:
+    """Boxes are states and what is said on arrows."""
+    drawing = Drawing(table)
+    for number, box in enumerate(drawing.boxes):
+        assert box.x - box.width / 2 >= 0
+        assert box.x + box.width / 2 <= drawing.width
+        for other in drawing.boxes[:number]:
+            beside = abs(box.x - other.x) >= (box.width + other.width) / 2
+            above = abs(box.y - other.y) >= (box.height + other.height) / 2
+            assert beside or above, f"{box.lines} on {other.lines}"
+
+
+def test_every_verb_and_option_is_on_the_page_of_verbs_and_every_verb_on_the_written_one() -> None:
+    text = pages.PAGES["reference/verbs.md"]()
+    written = (pages.ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    made = verbs.verbs()
+    assert {"decode", "check", "probe", "simulate", "store", "rules"} <= made.keys()
+    for name, parser in made.items():
+        assert f"## {name}\n" in text
+        assert f"## {name.partition(' ')[0]}\n" in written
+        for action in parser._actions:
+            assert all(option in text for option in action.option_strings if option not in ("-h", "--help"))

@@ -1,0 +1,114 @@
+"""The limits of channels of the older dialects: does an amount pass under one?  For `tests/test_limits.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.engine.channels.stage import Stage, answer
+
+from amqp_sansio.errors import LimitError
+from amqp_sansio.events import ConnectionClosed, Event
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.methods import confirm
+
+_GENEROUS = Limits()
+
+
+def _passes(limit: str, amount: int, say: Callable[[int], object]) -> bool:
+    """Says something so many times; only the last one may be refused, by this limit."""
+    for number in range(amount - 1):
+        say(number)
+    try:
+        say(amount)
+    except LimitError as error:
+        return error.limit != limit
+    return True
+
+
+def _judged(limit: str, events: list[Event]) -> bool:
+    """Whether the other side was let pass; else the connection has ended with 506 by this limit."""
+    ends = [each for each in events if isinstance(each, ConnectionClosed)]
+    for end in ends:
+        assert end.violation is not None
+        assert (end.violation.rule, end.violation.code) == (f"limits.{limit}", 506)
+    return not ends
+
+
+def channel_calls(limits: Limits, amount: int) -> bool:
+    client, _ = Stage(limits=_GENEROUS, client_limits=limits).open()
+    client.purge_queue("q", no_wait=True)  # it does not wait
+    return _passes("calls", amount, lambda _: client.qos(1))
+
+
+def channel_calls_of_the_client(limits: Limits, amount: int) -> bool:
+    stage = Stage(limits=limits, client_limits=_GENEROUS)
+    client, _ = stage.open()
+    for _ in range(amount):
+        client.qos(1)
+    stage.run()
+    return _judged("calls", stage.take()[1])
+
+
+def channel_deliveries(limits: Limits, amount: int) -> bool:
+    stage = Stage(limits=limits, client_limits=_GENEROUS)
+    client, served = stage.open()
+    client.consume("q", "t", no_wait=True)
+    stage.run()
+    fine = _passes("deliveries", amount, lambda _: served.deliver("t", b"m"))
+    stage.run()
+    client.ack(1)
+    stage.run()
+    served.deliver("t", b"there is room again")
+    return fine
+
+
+def channel_deliveries_of_the_server(limits: Limits, amount: int) -> bool:
+    stage = Stage(limits=_GENEROUS, client_limits=limits)
+    client, served = stage.open()
+    client.consume("q", "t", no_wait=True)
+    stage.run()
+    for _ in range(amount):
+        served.deliver("t", b"m")
+    stage.run()
+    return _judged("deliveries", stage.take()[0])
+
+
+def unconfirmed(limits: Limits, amount: int) -> bool:
+    stage = Stage(limits=_GENEROUS, client_limits=limits)
+    client, served = stage.open()
+    for _ in range(amount):
+        client.publish("x", "k")  # a plain channel keeps one range of them
+    client.select_confirm()
+    stage.run()
+    answer(served, confirm.SelectOk())
+    stage.run()
+    fine = _passes("unconfirmed", amount, lambda _: client.publish("x", "k"))
+    stage.run()
+    served.confirm(1)
+    stage.run()
+    client.publish("x", "k")
+    return fine
+
+
+def channel_consumers(limits: Limits, amount: int) -> bool:
+    client, _ = Stage(limits=_GENEROUS, client_limits=limits).open()
+    fine = _passes("subscriptions", amount, lambda number: client.consume("q", str(number) if number else ""))
+    if not fine:
+        with pytest.raises(LimitError, match="subscriptions"):
+            client.consume("q")
+    return fine
+
+
+def channel_consumers_of_the_client(limits: Limits, amount: int) -> bool:
+    stage = Stage(limits=limits, client_limits=_GENEROUS)
+    client, _ = stage.open()
+    for at in range(amount):
+        client.consume("q", str(at))
+    stage.run()
+    return _judged("subscriptions", stage.take()[1])
+
+
+def channels_of_a_client(limits: Limits, amount: int) -> bool:
+    stage = Stage(limits=_GENEROUS, client_limits=limits)
+    return _passes("channels", amount, lambda _: stage.client.channels.open())

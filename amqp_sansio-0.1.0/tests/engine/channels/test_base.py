@@ -1,0 +1,42 @@
+"""What both halves of a channel have in common: its close, and what may not be said then."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine.channels.stage import DIALECTS, Stage
+
+from amqp_sansio.engine.channels.base import waits
+from amqp_sansio.errors import ChannelClosedError, EncodeError
+from amqp_sansio.events import ChannelClosed, Origin
+from amqp_sansio.spec.methods import basic, queue
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("who", ["client", "server"])
+def test_either_side_closes_and_says_why(dialect: object, who: str) -> None:
+    stage = Stage(dialect)  # type: ignore[arg-type]
+    client, served = stage.open()
+    closer = client if who == "client" else served
+    with pytest.raises(EncodeError):
+        closer.close(404, "x" * 256)
+    closer.close(404, "no such thing", "queue.bind")
+    for said in (closer.close, lambda: closer.send(queue.Purge("q"))):
+        with pytest.raises(ChannelClosedError, match="closed by us: 404 no such thing"):
+            said()
+    stage.run()
+    heard = {"client": stage.client_events, "server": stage.server_events}
+    other = "server" if who == "client" else "client"
+    assert [(each.origin, each.code, each.text, each.method) for each in heard[who] if isinstance(each, ChannelClosed)] == [
+        (Origin.LOCAL, 404, "no such thing", "queue.bind")
+    ]
+    assert [(each.origin, each.code, each.text, each.method) for each in heard[other] if isinstance(each, ChannelClosed)] == [
+        (Origin.PEER, 404, "no such thing", "queue.bind")
+    ]
+    assert stage.client.channels.used == stage.server.channels.used == {}
+    assert stage.violations == []
+
+
+def test_no_wait_has_two_spellings() -> None:
+    assert waits(basic.Consume("q"))
+    assert not waits(basic.Consume("q", no_wait=True))
+    assert waits(basic.Get("q"))

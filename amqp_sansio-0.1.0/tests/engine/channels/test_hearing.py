@@ -1,0 +1,219 @@
+"""What a channel hears: answers, and words at the wrong time; limits of the other side are in `limited`."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine.channels.stage import DIALECTS, Stage, answer
+from tests.families.channels import content, frame
+
+from amqp_sansio.config import Profile
+from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
+from amqp_sansio.events import (
+    ChannelClosed,
+    ConnectionClosed,
+    ConsumerCancelled,
+    ContentReceived,
+    Event,
+    MethodAnswered,
+    MethodReceived,
+    Origin,
+    Violation,
+)
+from amqp_sansio.spec.methods import basic, channel, queue, stream
+from amqp_sansio.spec.methods.test import Integer, IntegerOk
+
+
+def broken(events: list[Event]) -> Violation | None:
+    """What the other side did wrong, if the connection or a channel ended by it."""
+    return next((each.violation for each in events if isinstance(each, (ChannelClosed, ConnectionClosed))), None)
+
+
+def test_a_consumer_tag_is_used_once() -> None:
+    stage = Stage()
+    client, _ = stage.open()
+    client.consume("q", "t")
+    client._consumers.drop(("basic", "t"))
+    client.consume("q", "t")
+    stage.run()
+    found = broken(stage.take()[1])
+    assert found is not None
+    assert (found.rule, found.code) == ("basic.consume.consumer-tag", 530)
+
+
+@pytest.mark.parametrize(("first", "second", "rule"), [
+    ("tx.select", "confirm.select", "confirm.with-tx"),
+    ("confirm.select", "tx.select", "confirm.with-tx"),
+    ("confirm.select", "tx.commit", "tx.select-required"),
+])  # fmt: skip
+def test_modes_exclude_each_other(first: str, second: str, rule: str) -> None:
+    stage = Stage()
+    stage.open()
+    stage.server.receive_data(frame(AMQP_0_9_1, first, 1) + frame(AMQP_0_9_1, second, 1))
+    found = broken(list(stage.server.events()))
+    assert found is not None
+    assert (found.rule, found.code) == (rule, 406)
+    assert stage.server.is_open
+
+
+def test_tags_go_up() -> None:
+    stage = Stage()
+    client, _ = stage.open()
+    client.consume("q", "t", no_wait=True)
+    one = frame(AMQP_0_9_1, "basic.deliver", 1, consumer_tag="t", delivery_tag=5) + content(b"m")
+    stage.client.receive_data(one + one)
+    found = broken(list(stage.client.events()))
+    assert found is not None
+    assert (found.rule, found.code) == ("delivery-tag.order", 503)
+
+
+def test_an_answer_to_something_else() -> None:
+    stage = Stage()
+    client, _ = stage.open()
+    client.declare_queue("q")
+    stage.client.receive_data(frame(AMQP_0_9_1, "queue.purge-ok", 1))
+    found = broken(list(stage.client.events()))
+    assert found is not None
+    assert (found.rule, found.legal) == ("reply.other", ("queue.declare-ok",))
+
+
+def test_words_behind_a_close() -> None:
+    stage = Stage()
+    stage.open()
+    stage.client.receive_data(frame(AMQP_0_9_1, "channel.close", 1, reply_code=404))
+    assert [type(each) for each in stage.client.events()] == [ChannelClosed]
+    stage.client.receive_data(frame(AMQP_0_9_1, "basic.return", 1) + content())
+    found = broken(list(stage.client.events()))
+    assert found is not None
+    assert found.rule == "channel.not-open"
+
+
+def test_what_comes_behind_a_breach_is_passed_over_until_the_close_is_answered() -> None:
+    stage = Stage()
+    stage.open()
+    ack = frame(AMQP_0_9_1, "basic.ack", 1, delivery_tag=7)
+    stage.server.receive_data(ack + ack + frame(AMQP_0_9_1, "queue.declare", 1))
+    assert [type(each) for each in stage.server.events()] == [ChannelClosed]
+    stage.server.receive_data(frame(AMQP_0_9_1, "channel.close-ok", 1))
+    assert list(stage.server.events()) == []
+    assert stage.server.channels.used == {}
+
+
+def test_a_server_may_wait_for_the_answer_to_its_cancel() -> None:
+    stage = Stage()
+    client, served = stage.open()
+    client.consume("q", "t", no_wait=True)
+    stage.run()
+    stage.take()
+    served.send(basic.Cancel("t", False))
+    stage.run()
+    heard, told = stage.take()
+    assert heard == [ConsumerCancelled(1, "t", Origin.PEER)]
+    assert told == [MethodAnswered(1, 1, basic.CancelOk("t"))]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS[1:], ids=lambda dialect: dialect.name)
+def test_classes_without_halves_of_their_own_go_through_as_they_are(dialect: ChannelDialect) -> None:
+    """Classes message, file, stream, dtx, tunnel and test: what is said is told, and what wants an answer gets one."""
+    stage = Stage(dialect)
+    client, served = stage.open()
+    client.send(stream.Publish(exchange="x", routing_key="k", ticket=0), stream.Properties(content_type="a"), b"octets")
+    stage.run()
+    (told,) = stage.take()[1]
+    assert isinstance(told, ContentReceived)
+    assert (told.body, told.read_properties()) == (b"octets", stream.Properties(content_type="a"))
+    if dialect is AMQP_0_8_UNBIND:
+        served.send(Integer(1, 2, 3, 4, 5))
+        stage.run()
+        ((asked,), _) = stage.take()
+        assert isinstance(asked, MethodReceived)
+        assert asked.id is not None
+        client.reply(asked.id, IntegerOk(15))
+        stage.run()
+        assert stage.take()[1] == [MethodAnswered(1, 1, IntegerOk(15))]
+    else:
+        served.send(channel.Ping())
+        stage.run()
+        ((asked,), _) = stage.take()
+        assert isinstance(asked, MethodReceived)
+        assert asked.id is not None
+        client.reply(asked.id, channel.Ok())
+        stage.run()
+        assert stage.take()[1] == [MethodAnswered(1, 1, channel.Ok())]
+    assert stage.violations == []
+
+
+@pytest.mark.parametrize("piece", [1, 7, 4096])
+def test_octets_in_pieces_make_the_same_events(piece: int) -> None:
+    octets = (
+        frame(AMQP_0_9_RABBITMQ, "basic.deliver", 1, consumer_tag="t", delivery_tag=1) + content(b"one")
+        + frame(AMQP_0_9_RABBITMQ, "queue.declare-ok", 1, queue="q")
+        + frame(AMQP_0_9_RABBITMQ, "basic.deliver", 1, consumer_tag="t", delivery_tag=2) + content(b"")
+        + frame(AMQP_0_9_RABBITMQ, "channel.close", 1, reply_code=404, reply_text="gone", class_id=50, method_id=20)
+    )  # fmt: skip
+    heard: list[list[Event]] = []
+    for size in (piece, len(octets)):
+        stage = Stage(AMQP_0_9_RABBITMQ, profile=Profile())
+        client, _ = stage.open()
+        client.consume("q", "t", no_wait=True)
+        client.declare_queue("q")
+        events: list[Event] = []
+        for at in range(0, len(octets), size):
+            stage.client.receive_data(octets[at : at + size])
+            events += stage.client.events()
+        heard.append(events)
+    assert heard[0] == heard[1]
+    assert [type(each).__name__ for each in heard[0]] == [
+        "MessageDelivered", "MethodAnswered", "MessageDelivered", "ChannelClosed",
+    ]  # fmt: skip
+
+
+def test_an_answer_with_no_question_of_ours_left_is_unasked() -> None:
+    stage = Stage()
+    client, served = stage.open()
+    client.declare_queue("q")
+    stage.run()
+    answer(served, queue.DeclareOk("q", 0, 0))
+    stage.run()
+    stage.take()
+    stage.client.receive_data(frame(AMQP_0_9_1, "queue.declare-ok", 1))
+    found = broken(list(stage.client.events()))
+    assert found is not None
+    assert found.rule == "reply.unasked"
+
+
+@pytest.mark.parametrize("headers", ["lazy", "eager"])
+def test_deliveries_like_others_mean_what_they_mean_one_by_one(headers: str) -> None:
+    """The quick way and the way of every other method give the same events and keep the same books."""
+
+    def deliver(tag: int, body: bytes, consumer: str = "t", key: str = "k") -> bytes:
+        said = {"consumer_tag": consumer, "delivery_tag": tag, "exchange": "x", "routing_key": key}
+        return frame(AMQP_0_9_1, "basic.deliver", 1, **said) + content(body, properties=b"\x80\0\4text")
+
+    octets = [
+        *[deliver(tag, b"m" * (tag % 3)) for tag in range(1, 6)],
+        deliver(6, b"m", "u"), deliver(7, b"m"), deliver(9, b"m"), deliver(10, b"m", key="other"),
+        deliver(11, b"m" * 9000)[:5000], deliver(11, b"m" * 9000)[5000:], deliver(12, b"m"),
+        deliver(12, b"not higher"), deliver(13, b"behind the end"),
+    ]  # fmt: skip
+    heard: list[list[Event]] = []
+    books: list[object] = []
+    for quick in (True, False):
+        stage = Stage(max_frame_size=16384)
+        client, _ = stage.open()
+        client.consume("q", "t", no_wait=True)
+        client.consume("q", "u", no_wait=True, no_ack=True)
+        stage.client.eager_headers = headers == "eager"  # type: ignore[misc]
+        if not quick:
+            stage.client.channels.learn = lambda *_: None  # type: ignore[method-assign]
+        events: list[Event] = []
+        for each in octets:
+            stage.client.receive_data(each)
+            events += stage.client.events()
+        heard.append(events)
+        books.append((client.unsettled, client._deliveries.tags.last, client._deliveries.tags.count))
+        reader = stage.client.channels._reader
+        assert reader is not None
+        assert bool(reader.known) is (quick and headers == "lazy")
+    assert heard[0] == heard[1]
+    assert books[0] == books[1]
+    assert [type(each).__name__ for each in heard[0]] == ["MessageDelivered"] * 11 + ["ChannelClosed", "ConnectionClosed"]

@@ -1,0 +1,631 @@
+"""What a session does with the other side's commands."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from tests.carriers import BareCarrier, attached_session
+from tests.subscribing import subscribed
+
+from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, CompletionPolicy, Profile
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.subscription import Subscription
+from amqp_sansio.engine.witness_credit import CreditWitness
+from amqp_sansio.errors import HeaderError, LocalProtocolError
+from amqp_sansio.events import (
+    CommandReceived,
+    ExceptionReceived,
+    Origin,
+    ProducerCreditChanged,
+    ResultReceived,
+    SessionDetached,
+    TransferReceived,
+)
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.ledger.credit import INFINITE
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.spec import execution, message, queue, stream
+from amqp_sansio.spec import session as c
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.values import Map
+from amqp_sansio.testing.link import Link
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
+
+TRANSFER = message.Transfer("d", 0, 0)
+NO_ACCEPT = message.Transfer("d", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("role", "policy", "explicit", "none", "other"),
+    [
+        ("client", "default", False, True, True),
+        ("client", "on_hand_out", True, True, True),
+        ("client", "manual", False, False, False),
+        ("server", "default", False, False, False),
+        ("server", "on_hand_out", True, True, True),
+        ("server", "manual", False, False, False),
+    ],
+)
+def test_completion_policies(role: Role, policy: CompletionPolicy, explicit: bool, none: bool, other: bool) -> None:
+    carrier, session = attached_session(role, profile=Profile(completion=policy))
+    if role == "client":
+        subscribed(session, "d")
+        carrier.said()
+    other_command = message.Flow("", 0, 1)
+    for command, done in ((TRANSFER, explicit), (NO_ACCEPT, none), (other_command, other)):
+        id = session._inbound.cursor
+        carrier.hear(command)
+        assert (id in session._inbound.known) == done, command
+        assert (id in session._inbound.outstanding) != done, command
+        if not done:
+            session.complete(id)
+    assert session._inbound.known.freeze() == RangeSet([(0, 2)])
+    assert carrier.said() == [c.Completed(RangeSet([(0, 2)]))]
+
+
+@pytest.mark.parametrize(
+    ("accept_mode", "strict", "explicit"), [(None, False, False), (None, True, True), (0, False, True), (1, True, False)]
+)
+def test_a_publish_is_to_be_accepted_when_it_says_so(accept_mode: int | None, strict: bool, explicit: bool) -> None:
+    """A server keeps nothing of a publish that leaves accept-mode out, unless it is strict: its completion is the answer."""
+    profile = STRICT_PROFILE if strict else Profile()
+    carrier, session = attached_session("server", profile=profile, limits=Limits(incomplete_commands=3))
+    for _ in range(5):
+        carrier.hear(message.Transfer("d", accept_mode))
+        (event,) = carrier.happened()
+        assert isinstance(event, TransferReceived)
+        session.complete(event.id)
+        if explicit:
+            session.accept(event.id)
+        else:
+            with pytest.raises(LocalProtocolError, match="no such unsettled transfer"):
+                session.accept(event.id)
+    assert session._transfers.deliveries == {}
+    assert session.state == "attached"
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_what_a_server_hears_is_acquired_whatever_its_mode_says(role: Role) -> None:
+    """Acquire-mode is about a queue and who reads it: a publish that says not-acquired is accepted like any other."""
+    carrier, session = attached_session(role)
+    if role == "client":
+        subscribed(session, "d")
+    carrier.hear(message.Transfer("d", 0, 1))
+    if role == "client":
+        with pytest.raises(LocalProtocolError, match="NOT-ACQUIRED"):
+            session.accept(0)
+    else:
+        session.accept(0)
+        assert message.Accept(RangeSet.of(0)) in carrier.said()
+
+
+@pytest.mark.parametrize("verb", ["accept", "reject", "release"])
+def test_transfers_with_explicit_accept_complete_when_they_settle(verb: str) -> None:
+    for policy, completes in (("default", True), ("manual", False)):
+        assert policy in ("default", "manual")
+        carrier, session = attached_session("client", profile=Profile(completion="default" if completes else "manual"))
+        subscription = session.subscribe("q", "d")
+        subscription.grant(5)
+        carrier.hear(TRANSFER, TRANSFER)
+        assert subscription.message_credit == 3
+        getattr(session, verb)(RangeSet([(0, 1)]))
+        assert subscription.unsettled == EMPTY
+        assert bool(session._inbound.known) == completes
+        assert subscription.message_credit == (5 if completes else 3)
+        if not completes:
+            session.complete([0, 1])
+        assert subscription.message_credit == 5
+        assert session._transfers.deliveries == {}
+        assert carrier.said()[-1] == c.Completed(RangeSet([(0, 1)]))
+
+
+def test_completing_before_settling_moves_the_window_and_leaves_the_transfer_to_be_settled() -> None:
+    _, session = attached_session("client")
+    carrier = session._carrier
+    assert isinstance(carrier, BareCarrier)
+    subscription = session.subscribe("q", "d")
+    subscription.grant(1)
+    carrier.hear(TRANSFER)
+    session.complete(0)
+    assert subscription.message_credit == 1
+    assert subscription.unsettled == RangeSet.of(0)
+    session.accept(0)
+    assert subscription.unsettled == EMPTY
+    assert subscription.message_credit == 1
+    assert session._transfers.deliveries == {}
+
+
+def test_credit_in_credit_mode_is_spent_for_good() -> None:
+    carrier, session = attached_session("client")
+    subscription = session.subscribe("q", "d", accept_mode=1)
+    subscription.set_mode(0)
+    subscription.grant(3, 100)
+    carrier.hear(NO_ACCEPT, body=b"x" * 30)
+    assert (subscription.message_credit, subscription.octet_credit) == (2, 70)
+    carrier.hear(NO_ACCEPT, NO_ACCEPT, body=b"x" * 35)
+    assert (subscription.message_credit, subscription.octet_credit) == (0, 0)
+    assert session.state == "attached"
+
+
+def test_acquire_and_its_result() -> None:
+    carrier, session = attached_session("client")
+    session.subscribe("q", "d", acquire_mode=1).grant(9)
+    carrier.hear(message.Transfer("d", 0, 1), message.Transfer("d", 0, 1), message.Transfer("d", 0, 1))
+    id = session.acquire([0, 1])
+    carrier.happened()
+    carrier.hear(execution.Result(id, message.Acquired(RangeSet.of(1))))
+    assert carrier.happened() == [ResultReceived(b"s", id, message.Acquired(RangeSet.of(1)))]
+    session.accept(1)
+    session.release([0, 2])
+    assert session._transfers.deliveries == {}
+
+
+def test_results_are_paired_and_strays_counted() -> None:
+    carrier, session = attached_session("client")
+    id = session.send(queue.Query("q"))
+    value = queue.QueueQueryResult("q", message_count=3)
+    carrier.hear(c.Completed(RangeSet.of(id)))
+    carrier.happened()
+    carrier.hear(execution.Result(id, value), execution.Result(id, value), execution.Result(99), execution.Result())
+    assert carrier.happened() == [ResultReceived(b"s", id, value)]
+    assert session._results.stray == 2
+    assert session._inbound.known.freeze() == RangeSet([(0, 3)])
+    carrier, session = attached_session("client", profile=STRICT_PROFILE)
+    carrier.hear(execution.Result(99))
+    assert session.state == "ended"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_result_of_another_type_than_its_command_has_is_handed_to_nobody(strict: bool) -> None:
+    carrier, session = attached_session("client", profile=STRICT_PROFILE if strict else DEFAULT_PROFILE)
+    id = session.send(queue.Query("q"))
+    carrier.take()
+    carrier.hear(execution.Result(id, message.Acquired(RangeSet.of(1))))
+    (event,) = carrier.happened()
+    assert isinstance(event, SessionDetached)
+    assert event.violation is not None
+    assert (event.violation.rule, event.violation.code) == ("execution.result.value", 542)
+    assert event.violation.legal == (f"execution.result queue.queue-query-result for {id}",)
+
+
+@pytest.mark.parametrize("verb", [message.Accept, message.Reject, message.Release, message.Acquire])
+def test_transfers_that_were_never_sent_are_left_out_by_default_and_a_violation_by_the_letter(
+    verb: type[message.Accept | message.Reject | message.Release | message.Acquire],
+) -> None:
+    """What the observer says: a note by default, a violation when strict."""
+    for profile, ends in ((DEFAULT_PROFILE, False), (STRICT_PROFILE, True)):
+        carrier, session = attached_session("server", profile=profile)
+        session.sync()
+        carrier.hear(verb(RangeSet.of(0)))
+        assert session.cause == ""  # that one was sent
+        carrier.happened()
+        carrier.hear(verb(RangeSet.of(1)))
+        event = carrier.happened()[-1]
+        assert (session.state == "ended") is ends
+        if ends:
+            assert isinstance(event, SessionDetached)
+            assert event.violation is not None
+            assert event.violation.rule == f"{verb.VERB}.transfers"
+
+
+def test_exceptions_that_name_no_command() -> None:
+    for said, id in (
+        (execution.Exception_(408, 0, 0, 0, 0, "gone"), None),
+        (execution.Exception_(408, 0, 8, 4, 0), 0),
+        (execution.Exception_(408, 0), 0),
+        (execution.Exception_(408), None),
+    ):
+        carrier, _ = attached_session("client")
+        carrier.hear(said)
+        (event,) = carrier.happened()
+        assert isinstance(event, ExceptionReceived)
+        assert event.id == id
+
+
+def test_after_an_exception_commands_do_not_count() -> None:
+    carrier, session = attached_session("client")
+    carrier.hear(execution.Exception_(404, 0), TRANSFER, message.Stop(""))
+    assert len(carrier.happened()) == 1
+    carrier.hear(c.RequestTimeout(0), c.Detach(b"s"))
+    assert c.Detached(b"s", 0) in carrier.said()
+    assert session.state == "ended"
+
+
+def test_producer_credit_is_reported() -> None:
+    carrier, _ = attached_session("client")
+    carrier.hear(message.SetFlowMode("", 0), message.Flow("", 0, 5), message.Stop(""), message.Flow("", 0, 2))
+    carrier.hear(message.Flow("", 1, 2), message.Flow("", 0, INFINITE))
+    changes = [event.messages for event in carrier.happened() if isinstance(event, ProducerCreditChanged)]
+    assert changes == [0, 2, None]
+    assert c.Completed(RangeSet([(0, 5)])) in carrier.said()
+
+
+def test_subscribers_are_tracked() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(message.Subscribe("q", "d", 0, 1), message.Flow("d", 0, 5), message.Flow("d", 1, None))
+    subscriber = session.subscribers["d"]
+    assert (subscriber.queue, subscriber.accept_mode, subscriber.acquire_mode, subscriber.mode) == ("q", 0, 1, 1)
+    assert (subscriber.message_credit, subscriber.octet_credit) == (5, INFINITE)
+    carrier.hear(message.Flush("d"), message.Flow("d", 0, 2))
+    assert subscriber.message_credit == 7
+    session.complete([0, 1, 2, 3, 4])
+    assert (subscriber.message_credit, subscriber.octet_credit) == (2, 0)
+    carrier.hear(message.Stop("d"), message.SetFlowMode("d", 0))
+    assert (subscriber.message_credit, subscriber.mode) == (0, 0)
+    carrier.hear(message.Flow("nowhere", 0, 1), message.Stop("nowhere"), message.Flush("nowhere"))
+    carrier.hear(message.SetFlowMode("nowhere", 0))
+    carrier.hear(message.Subscribe("q"))
+    assert [each.destination for each in session.subscribers.values()] == ["d", ""]
+    carrier.hear(message.Cancel("d"), message.Cancel(""))
+    assert session.subscribers == {}
+    assert session.state == "attached"
+    assert session.state == "attached"
+    assert all(isinstance(event, CommandReceived) for event in carrier.happened())
+
+
+@pytest.mark.parametrize(("most", "ends"), [(1, True), (2, False), (3, False)])
+def test_limit_of_subscribers(most: int, ends: bool) -> None:
+    carrier, session = attached_session("server", limits=Limits(subscriptions=most))
+    carrier.hear(message.Subscribe("q", "1", 0, 0), message.Subscribe("q", "2", 0, 0))
+    assert (session.state == "ended") == ends
+
+
+BAD = {
+    "a mode outside its domain": (message.Transfer("d", 9, 0), 531),
+    "an acquire mode outside its domain": (message.Transfer("d", 0, 9), 531),
+    "a subscription in no accept mode": (message.Subscribe("q", "d", 2, 0), 531),
+    "a subscription in no acquire mode": (message.Subscribe("q", "d", 0, 2), 531),
+    "a flow in no unit": (message.Flow("d", 9, 1), 531),
+    "a flow mode that is none": (message.SetFlowMode("d", 9), 531),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_values_outside_their_domain_end_the_session_and_name_the_command(name: str) -> None:
+    command, code = BAD[name]
+    carrier, session = attached_session("server")
+    carrier.hear(execution.Sync())
+    carrier.take()
+    carrier.hear(command)
+    said = carrier.said()
+    exception = next(thing for thing in said if isinstance(thing, execution.Exception_))
+    assert (exception.error_code, exception.command_id, exception.class_code) == (code, 1, 4)
+    assert said[-1] == c.Detach(b"s")
+    event = carrier.happened()[-1]
+    assert isinstance(event, SessionDetached)
+    assert (event.origin, event.code, event.ended) == (Origin.VIOLATION, None, True)
+    assert event.violation is not None
+    assert (event.violation.code, event.violation.speaker) == (code, "client")
+    assert session._channel is None
+
+
+def test_a_command_that_only_the_other_role_says() -> None:
+    carrier, session = attached_session("client")
+    carrier.hear(message.Subscribe("q", "d", 0, 0))
+    assert session.state == "ended"
+    exception = carrier.said()[1]
+    assert isinstance(exception, execution.Exception_)
+    assert (exception.error_code, exception.class_code, exception.command_code) == (540, 4, 7)
+
+
+UNDECODABLE = {
+    "an unknown command": (b"\x77\x01\x01\x00\x00\x00", None, 540),
+    "packing bits beyond the last field": (b"\x08\x02\x01\x00\xff\xff\x01q", None, 503),
+    "text that is no UTF-8": (b"\x08\x02\x01\x00\x01\x00\x01\xff", None, 531),
+    "a header struct that goes beyond its segment": (b"\x04\x01\x01\x00\x00\x00", b"\x00\x00\x00\x99\x04\x01", 503),
+}
+
+
+@pytest.mark.parametrize("name", UNDECODABLE)
+def test_what_cannot_be_decoded_ends_the_session_with_the_code_that_goes_with_it(name: str) -> None:
+    payload, header, code = UNDECODABLE[name]
+    carrier, session = attached_session("server")
+    carrier.feed(b"".join(frame_command(0, payload, header, None)))
+    said = carrier.said()
+    exception = next(thing for thing in said if isinstance(thing, execution.Exception_))
+    assert (exception.error_code, exception.command_id, exception.class_code) == (code, 0, payload[0])
+    (event,) = carrier.happened()
+    assert isinstance(event, SessionDetached)
+    assert event.violation is not None
+    assert event.violation.code == code
+    assert session.state == "ended"
+    assert carrier.failed == []
+
+
+def test_eager_headers_are_read_on_receipt() -> None:
+    bad = b"\x00\x00\x00\x06\x04\x01\x00\x02\x05k"  # a routing key of five octets, of which one came
+    for eager in (False, True):
+        carrier, session = attached_session("server", eager_headers=eager)
+        carrier.hear(NO_ACCEPT, header=bad, body=b"x")
+        (event,) = carrier.happened()
+        assert isinstance(event, SessionDetached if eager else TransferReceived)
+        assert (session.state == "ended") == eager
+
+
+def test_a_duplicate_is_consumed_and_its_completion_said_again() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(queue.Declare("q"))
+    session.complete(0)
+    carrier.said()
+    carrier.happened()
+    carrier.hear(c.CommandPoint(0, 0), queue.Declare("q"), queue.Declare("r"))
+    assert carrier.happened() == [CommandReceived(b"s", 1, queue.Declare("r"))]
+    assert carrier.said() == [c.Completed(RangeSet.of(0))]
+
+
+def test_fragments_are_handed_out_as_they_are() -> None:
+    carrier, _ = attached_session("server")
+    struct = message.FragmentProperties(True, False)
+    carrier.hear(NO_ACCEPT, header=carrier.layout.encode_struct32(struct), body=b"half")
+    (event,) = carrier.happened()
+    assert isinstance(event, TransferReceived)
+    assert event.fragment_properties == struct
+
+
+def nested(depth: int) -> Map:
+    value: Map = Map({})
+    for _ in range(depth - 1):
+        value = Map({"k": value})
+    return value
+
+
+def test_the_limits_of_the_connection_hold_for_what_is_decoded() -> None:
+    limits = Limits(nesting=3, ranges=2)
+    for command, rule in (
+        (queue.Declare("q", arguments=nested(4)), "limits.nesting"),
+        (message.Release(RangeSet.of(1, 3, 5)), "limits.ranges"),
+    ):
+        carrier, session = attached_session("server", limits=limits)
+        carrier.hear(command)
+        (event,) = carrier.happened()
+        assert isinstance(event, SessionDetached)
+        assert event.violation is not None
+        assert (event.violation.rule, event.violation.code) == (rule, 506)
+        assert session.state == "ended"
+
+
+def test_header_structs_are_read_under_the_limits_of_the_connection_whenever_they_are_read() -> None:
+    for limits, depth, good in ((Limits(nesting=3), 4, False), (Limits(nesting=40), 39, True), (Limits(), 33, False)):
+        carrier, session = attached_session("client", limits=limits)
+        subscribed(session, "d")
+        octets = bytes(4)
+        for _ in range(depth - 1):  # we do not write them so deep
+            octets = b"\x00\x00\x00\x01\x01k\xa8" + len(octets).to_bytes(4) + octets
+        header = b"\x04\x03\x00\x01" + len(octets).to_bytes(4) + octets
+        header = len(header).to_bytes(4) + header
+        carrier.hear(NO_ACCEPT, header=header, body=b"x")
+        (event,) = carrier.happened()
+        assert isinstance(event, TransferReceived)
+        if good:
+            assert event.message_properties is not None
+            assert event.message_properties.application_headers == nested(depth)
+        else:
+            with pytest.raises(HeaderError, match="nesting"):
+                _ = event.headers
+
+
+def test_eager_reading_looks_into_the_headers_of_every_command_that_has_them() -> None:
+    bad = b"\x00\x00\x00\x06\x0a\x01\x01\x00\x05k"  # a content-type of five octets, of which one came
+    for eager in (False, True):
+        carrier, _ = attached_session("server", eager_headers=eager)
+        carrier.hear(stream.Publish("x"), header=bad, body=b"x")
+        (event,) = carrier.happened()
+        assert isinstance(event, SessionDetached if eager else CommandReceived)
+
+
+# A server is held to its credit.
+
+PROFILES = [Profile(), STRICT_PROFILE]
+
+
+def held(
+    messages: int = 3, octets: int = INFINITE, *, mode: int = 1, accept_mode: int = 0, profile: Profile = PROFILES[0]
+) -> tuple[BareCarrier, Session, Subscription]:
+    """A client that has granted so much to "d"."""
+    carrier, session = attached_session("client", profile=profile)
+    subscription = session.subscribe("q", "d", accept_mode=accept_mode)
+    subscription.set_mode(mode)
+    subscription.grant(messages, octets)
+    carrier.said()
+    return carrier, session, subscription
+
+
+def accused(carrier: BareCarrier) -> list[str]:
+    """The rules for which the session ended, and how many messages were handed out before."""
+    events = carrier.happened()
+    ends = [event for event in events if isinstance(event, SessionDetached)]
+    assert all(event.origin == Origin.VIOLATION and event.ended for event in ends)
+    came = sum(isinstance(event, TransferReceived) for event in events)
+    return [f"{event.violation.rule} after {came}" for event in ends if event.violation is not None]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_a_message_beyond_the_message_credit_ends_the_session(profile: Profile, mode: int, accept_mode: int) -> None:
+    for count, rules in ((2, []), (3, []), (4, ["message.flow after 3"]), (9, ["message.flow after 3"])):
+        carrier, session, _ = held(mode=mode, accept_mode=accept_mode, profile=profile)
+        carrier.hear(*[message.Transfer("d", accept_mode, 0)] * count, body=b"x")
+        assert accused(carrier) == rules
+        assert len(session._transfers.deliveries) <= 3
+        said = [each for each in carrier.said() if isinstance(each, execution.Exception_)]
+        assert [(each.error_code, each.command_id) for each in said] == [(506, 3)] * len(rules)
+
+
+@pytest.mark.parametrize(("profile", "size", "rules"), [
+    (PROFILES[0], 30, []),
+    (PROFILES[0], 31, ["message.flow after 0"]),
+    (PROFILES[1], 30, ["message.flow after 0"]),
+    (PROFILES[1], 30 - 15, []),
+    (PROFILES[1], 31 - 15, ["message.flow after 0"]),
+    (attrs.evolve(STRICT_PROFILE, octets="body"), 30, []),
+])  # fmt: skip
+def test_octets_of_headers_count_by_the_letter_alone(profile: Profile, size: int, rules: list[str]) -> None:
+    header = LAYOUT.encode_struct32(message.DeliveryProperties(exchange="", routing_key="a-key"))
+    for accept_mode in (0, 1):
+        carrier, _, _ = held(octets=30, accept_mode=accept_mode, profile=profile)
+        carrier.hear(message.Transfer("d", accept_mode, 0), header=header, body=b"x" * size)
+        assert (len(header), accused(carrier)) == (15, rules)
+
+
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_a_window_moves_when_the_completion_is_written(accept_mode: int) -> None:
+    transfer = message.Transfer("d", accept_mode, 0)
+    for written in (False, True):
+        carrier, session, subscription = held(accept_mode=accept_mode)
+        carrier.hear(transfer, transfer, transfer)
+        if accept_mode == 0:
+            session.accept(subscription.unsettled)
+        if written:
+            carrier.take()
+        carrier.hear(transfer, transfer)
+        assert accused(carrier) == ([] if written else ["message.flow after 3"])
+
+
+@pytest.mark.parametrize("verb", ["stop", "flush"])
+def test_what_is_taken_back_may_still_come_until_that_is_complete(verb: str) -> None:
+    for complete in (False, True):
+        carrier, _, subscription = held()
+        id = getattr(subscription, verb)()
+        carrier.hear(TRANSFER)
+        if complete:
+            carrier.hear(c.Completed(RangeSet.of(id)))
+        carrier.hear(TRANSFER)
+        assert accused(carrier) == (["message.flow after 1"] if complete else [])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_message_for_nobody_ends_the_session(profile: Profile) -> None:
+    for accept_mode in (0, 1):
+        carrier, session, subscription = held(profile=profile)
+        carrier.hear(message.Transfer("e", accept_mode, 0))
+        assert accused(carrier) == ["message.transfer.destination after 0"]
+        carrier, session, subscription = held(profile=profile)
+        id = subscription.cancel()
+        carrier.hear(message.Transfer("d", accept_mode, 0))
+        carrier.hear(c.Completed(RangeSet.of(id)))
+        assert session.subscriptions == {}
+        carrier.hear(message.Transfer("d", accept_mode, 0))
+        assert accused(carrier) == ["message.transfer.destination after 1"]
+
+
+def test_a_destination_used_anew_may_get_what_the_cancelled_one_had() -> None:
+    carrier, session, subscription = held()
+    id = subscription.cancel()
+    session.subscribe("q", "d").grant(1)
+    carrier.hear(TRANSFER, TRANSFER, TRANSFER, TRANSFER)
+    assert accused(carrier) == []
+    carrier.hear(c.Completed(RangeSet.of(id)), TRANSFER)
+    assert accused(carrier) == ["message.flow after 0"]
+
+
+def test_what_was_received_before_costs_nothing_again() -> None:
+    carrier, _, _ = held()
+    carrier.hear(TRANSFER, TRANSFER, TRANSFER, c.CommandPoint(0, 0), TRANSFER, TRANSFER, TRANSFER)
+    assert accused(carrier) == []
+
+
+def test_what_a_server_sends_again_may_be_for_a_subscription_whose_cancel_is_complete() -> None:
+    """It tells what it has completed before it sends again what was lost; what it completes of later commands comes behind."""
+    for later in (False, True):
+        carrier, session = attached_session("client", timeout=None)
+        (subscription,) = subscribed(session, "d")
+        id = subscription.cancel()
+        carrier.lost()
+        carrier = BareCarrier("client")
+        session = Session.restore(session.snapshot())
+        carrier.channel(0).bind(session)
+        session.attach()
+        said = c.Attached(b"s"), c.Flush(True, True, True), c.Expected(RangeSet.of(id + 1)), c.Completed(RangeSet([(0, id)]))
+        carrier.hear(*said, c.CommandPoint(0, 0))
+        if later:
+            carrier.hear(c.Completed(RangeSet.of(session.sync())))
+            assert session.subscriptions == {}
+        carrier.hear(TRANSFER)
+        assert accused(carrier) == (["message.transfer.destination after 0"] if later else [])
+
+
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_a_flood_through_a_connection_ends_the_session_and_stays_small(accept_mode: int) -> None:
+    """The quick way, on which every message after the first one comes, counts as well."""
+    link = Link(ClientConnection(), ServerConnection())
+    link.run()
+    session = link.client.session(b"s")
+    link.run()
+    session.subscribe("q", "d", accept_mode=accept_mode).grant(10)
+    link.run()
+    (theirs,) = link.server.sessions
+    theirs.subscribers["d"]._book.grant(0, INFINITE)  # it believes so
+    for _ in range(500):
+        theirs.deliver("d", message.DeliveryProperties(routing_key="q"), body=b"x" * 1000)
+    link.client.receive_data(link.server.data_to_send())
+    events = list(link.client.events())
+    assert [type(event) for event in events] == [TransferReceived] * 10 + [SessionDetached]
+    assert isinstance(events[-1], SessionDetached)
+    assert events[-1].violation is not None
+    assert events[-1].violation.rule == "message.flow"
+    assert link.client.sessions == ()
+    assert len(session._transfers.deliveries) == (0 if accept_mode else 10)
+
+
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_the_quick_way_knows_of_subscriptions_that_have_changed(accept_mode: int) -> None:
+    """A command that came before means the subscription that is there now, or nobody's."""
+    link = Link(ClientConnection(), ServerConnection())
+    link.run()
+    session = link.client.session(b"s")
+    link.run()
+    session.subscribe("q", "d", accept_mode=accept_mode).grant(INFINITE)
+    link.run()
+    (theirs,) = link.server.sessions
+
+    def sent(count: int) -> list[str]:
+        for _ in range(count):
+            theirs.deliver("d", message.DeliveryProperties(routing_key="q"), body=b"x")
+        link.client.receive_data(link.server.data_to_send())
+        return [type(event).__name__ for event in link.client.events()]
+
+    assert sent(3) == ["TransferReceived"] * 3
+    cancel = session.subscriptions["d"].cancel(sync=True)
+    link.run()
+    theirs.complete(RangeSet([(0, cancel)]))
+    link.run()
+    session.subscribe("q", "d", accept_mode=accept_mode).grant(2)
+    link.run()
+    theirs.subscribers["d"]._book.grant(0, INFINITE)
+    assert sent(3) == ["TransferReceived"] * 2 + ["SessionDetached"]
+
+
+def test_a_second_subscription_without_a_name_is_refused_like_any_other_second_one() -> None:
+    for again in (None, ""):
+        carrier, session = attached_session("server")
+        carrier.hear(message.Subscribe("q"))
+        assert list(session.subscribers) == [""]
+        carrier.hear(message.Subscribe("q", again))
+        (ended,) = [each for each in carrier.happened() if isinstance(each, SessionDetached)]
+        assert ended.violation is not None
+        assert (ended.violation.rule.rpartition(".")[2], ended.violation.code) == ("unique-subscriber-destination", 530)
+
+
+@pytest.mark.rule("message.set-flow-mode.mode-switching")
+@pytest.mark.parametrize("words", [
+    (), (message.Flow("d", 0, 1),), (message.Flow("d", 1),), (message.Flow("d", 0, 1), message.Stop("d")),
+    (message.Flow("d", 0, 1), message.Flush("d")), (message.Flow("d", 0, 1), message.Flush("d"), message.Flow("d", 0, 1)),
+])  # fmt: skip
+def test_the_strict_machine_refuses_a_mode_where_the_strict_observer_accuses(words: tuple[Command, ...]) -> None:
+    """Set-flow-mode with credit left, for the same words: one answer."""
+    said = message.Subscribe("q", "d"), *words, message.SetFlowMode("d", 0)
+    findings = Findings(True, DEFAULT_LIMITS)
+    witness = CreditWitness(findings, False)
+    for id, command in enumerate(said):
+        witness.hear(id, command)
+    for profile in PROFILES:
+        carrier, _ = attached_session("server", profile=profile)
+        carrier.hear(*said)
+        refused = [each.error_code for each in carrier.said() if isinstance(each, execution.Exception_)]
+        assert refused == [406] * len(findings.found) * profile.strict

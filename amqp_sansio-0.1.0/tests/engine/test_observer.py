@@ -1,0 +1,466 @@
+"""The third person: hears both speakers, in the order in which they spoke."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.overheard import (
+    ATTACH,
+    ENDING,
+    HEADER,
+    HEADERS_OCTETS,
+    LAYOUT,
+    WHOLE,
+    WORK,
+    Said,
+    command,
+    control,
+    observe,
+    opening,
+    words,
+)
+
+from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, HEADERS
+from amqp_sansio.engine.observer import Observer, Speaker
+from amqp_sansio.errors import DecodeError, LocalProtocolError
+from amqp_sansio.events import CommandSeen, ControlSeen, Violation
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.connection import Close, Open, OpenOk, Secure, SecureOk
+from amqp_sansio.spec.execution import Sync
+from amqp_sansio.spec.message import Accept, Reject, Transfer
+from amqp_sansio.spec.queue import Declare
+from amqp_sansio.spec.session import Attach, Completed, Detach
+from amqp_sansio.wire.segments import frame_command, frame_control
+
+
+def test_a_whole_conversation() -> None:
+    found = observe(WHOLE, Observer(strict=True))
+    assert words(found) == [
+        "C header",
+        "S header",
+        "S connection.start",
+        "C connection.start-ok",
+        "S connection.tune",
+        "C connection.tune-ok",
+        "C connection.open",
+        "S connection.open-ok",
+        "C session.attach",
+        "S session.attached",
+        "S session.command-point",
+        "C session.command-point",
+        "C queue.declare",
+        "C message.subscribe",
+        "C message.flow",
+        "C message.flow",
+        "C message.transfer",
+        "S session.completed",
+        "S message.transfer",
+        "C session.completed",
+        "C session.detach",
+        "S session.detached",
+        "C connection.close",
+        "S connection.close-ok",
+    ]
+    ids = [(each.speaker, each.event.id) for each in found if isinstance(each.event, CommandSeen)]
+    assert ids == [("C", 0), ("C", 1), ("C", 2), ("C", 3), ("C", 4), ("S", 0)]
+    transfer = found[16].event
+    assert isinstance(transfer, CommandSeen)
+    assert (transfer.session, transfer.header, transfer.body) == (b"s", HEADERS_OCTETS, b"hello" * 2000)
+    assert transfer.command == Transfer("")
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "answer", [[], [Accept(RangeSet.of(3))], [Reject(RangeSet.of(3), 1)]], ids=["none", "accept", "reject"]
+)
+@pytest.mark.parametrize("accept_mode", [None, 0])
+def test_a_server_may_accept_a_publish_or_not(accept_mode: int | None, answer: list[Command], strict: bool) -> None:
+    """Deployed brokers only complete a publish that leaves accept-mode out; the letter asks for accept or reject."""
+    said: list[Said] = [
+        *opening(),
+        *ATTACH,
+        ("C", command(Declare("q")) * 3 + command(Transfer("", accept_mode), HEADERS_OCTETS, b"hello")),
+        ("S", b"".join([command(each) for each in answer]) + control(Completed(RangeSet([(0, 3)])), 1)),
+        *[("C", control(Completed(RangeSet.of(0)), 1)) for _ in answer],
+        *ENDING,
+    ]
+    assert [word for word in words(observe(said, Observer(strict=strict))) if "!" in word or "?" in word] == []
+
+
+@pytest.mark.parametrize("piece", [1, 7, 4096])
+def test_the_same_events_however_the_octets_are_cut(piece: int) -> None:
+    assert observe(WHOLE, piece=piece) == observe(WHOLE)
+
+
+def test_offsets_account_for_every_octet() -> None:
+    for speaker in ("C", "S"):
+        spans = [(each.start, each.end) for each in observe(WHOLE) if each.speaker == speaker]
+        assert [start for start, _ in spans] == [0] + [end for _, end in spans[:-1]]
+        assert spans[-1][1] == sum([len(octets) for who, octets in WHOLE if who == speaker])
+
+
+def test_order_is_that_of_feeding_however_late_the_events_are_taken() -> None:
+    watch = Observer()
+    for speaker, octets in WHOLE:
+        watch.receive_data(speaker, octets)
+    assert watch.stored == sum([len(octets) for _, octets in WHOLE])
+    assert list(watch.events()) == observe(WHOLE, end=False)
+    assert watch.stored == 0
+
+
+def test_it_goes_on_after_a_violation() -> None:
+    said = [*opening(), *ATTACH, ("C", control(Open("/"))), ("S", control(OpenOk())), *WORK]
+    found = words(observe(said, end=False))
+    at = found.index("C !connection.sequence")
+    assert found[at - 1 : at + 3] == ["C connection.open", "C !connection.sequence", "S connection.open-ok", "C queue.declare"]
+    assert [word for word in found if "!" in word] == ["C !connection.sequence"]
+
+
+def test_what_cannot_be_decoded_appears_with_its_number() -> None:
+    said: list[Said] = [
+        *opening(),
+        *ATTACH,
+        ("C", frame_control(0, bytes.fromhex("01630000")) + frame_control(0, bytes.fromhex("77010000"))),
+        ("C", frame_command(1, bytes.fromhex("0c0101010000"))[0] + frame_command(1, b"")[0] + frame_control(1, b"\2")),
+        ("C", command(Sync())),
+    ]
+    found = observe(said, end=False)
+    assert words(found)[-11:] == [
+        "C connection.99",
+        "C !control.undecodable",
+        "C 119.1",
+        "C !control.undecodable",
+        "C 12.1",
+        "C !command.undecodable",
+        "C ?.?",
+        "C !command.undecodable",
+        "C 2.?",
+        "C !control.undecodable",
+        "C execution.sync",
+    ]
+    unknown = found[-7].event
+    assert isinstance(unknown, CommandSeen)
+    assert (unknown.command, unknown.id, unknown.sync) == (None, 0, True)
+    violation = found[-6].event
+    assert isinstance(violation, Violation)
+    assert violation.code == 540
+    for payload, sync in (("0c010101", True), ("0c010100", False), ("0c010001", False), ("0c01", False)):  # no octet too many
+        seen = observe([*opening(), *ATTACH, ("C", frame_command(1, bytes.fromhex(payload))[0])], end=False)[-2].event
+        assert isinstance(seen, CommandSeen)
+        assert seen.sync is sync
+    last = found[-1].event
+    assert isinstance(last, CommandSeen)
+    assert last.id == 2
+
+
+def test_a_header_that_cannot_be_read_is_a_violation() -> None:
+    said: list[Said] = [*opening(), *ATTACH, ("C", command(Transfer(""), b"\0\0\0\x09\4\1", b"x"))]
+    assert words(observe(said, end=False))[-2:] == ["C message.transfer", "C !header.undecodable"]
+
+
+def test_a_frame_larger_than_agreed() -> None:
+    said: list[Said] = [*opening(max_frame=4096), *ATTACH]
+    for size, told in ((4095, []), (4096, []), (4097, ["C !connection.tune-ok.max-frame-size.max-frame-size"])):
+        transfer = command(Transfer(""), None, bytes(size - 12))
+        found = words(observe([*said, ("C", transfer)], end=False))
+        assert [word for word in found if "!" in word] == told
+        assert found[-1] == "C message.transfer"
+
+
+def test_what_follows_a_frame_that_cannot_be_cut_is_opaque() -> None:
+    said: list[Said] = [*opening(), ("C", b"\x0f\0\0\5" + bytes(8)), ("C", b"anything"), ("S", control(Close(501)))]
+    for piece in (0, 1):
+        found = observe(said, piece=piece)
+        assert words(found)[8:] == [
+            "C !frame.size",
+            "C opaque",
+            "S connection.close",
+            "S ?connection.close",
+        ]
+        assert (found[9].start, found[9].end) == (found[8].start, found[8].start + 1)
+
+
+def test_a_security_layer_is_opaque_and_no_violation() -> None:
+    layered = b"\0\0\0\x40" + bytes(range(64))
+    said: list[Said] = [*opening("DIGEST-MD5"), ("C", layered), ("S", layered * 2)]
+    for piece in (0, 1, 7):
+        found = words(observe(said, piece=piece))
+        assert found[8:] == ["C opaque", "S opaque"]
+    assert not [word for word in words(observe([*opening("DIGEST-MD5"), *ATTACH])) if "opaque" in word]
+
+
+def test_a_security_layer_may_begin_where_authentication_ends() -> None:
+    """RFC 4422 has it there; what looks like no frame then is unread, and with a mechanism that has no layer a breach."""
+    layered = b"\0\0\0\x40" + bytes(range(64))
+    for mechanism, expected in (("GSSAPI", ["C opaque", "S opaque"]), ("CRAM-MD5", ["C !frame.track", "S !frame.track"])):
+        said: list[Said] = [*opening(mechanism)[:4], ("S", control(Secure(b"?"))), ("C", control(SecureOk(b"!")))]
+        for piece in (0, 1, 7):
+            found = words(observe([*said, ("C", layered), ("S", layered * 2)], piece=piece))
+            assert found[:6] == words(observe(said))[:6]
+            assert found[6:8] == expected, mechanism
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "expected"),
+    [
+        (HEADERS["0-9-1"], HEADER, ["C header", "C ?connection.protocol-header", "S header", "S ?connection.protocol-header"]),
+        (
+            HEADERS["0-9-1"] + b"abc",
+            HEADERS["0-9-1"] + b"xy",
+            [
+                "C header",
+                "C ?connection.protocol-header",
+                "C opaque",
+                "S header",
+                "S ?connection.protocol-header",
+                "S opaque",
+            ],
+        ),
+        (b"GET / HTTP/1.0\r\n", b"", ["C header", "C !connection.start.protocol-name", "C opaque"]),
+        (
+            b"GET / HTTP/1.0\r\n",
+            b"HTTP/1.0 200 OK\r\n",
+            ["C header", "C !connection.start.protocol-name", "C opaque", "S header", "S opaque"],
+        ),
+        (b"\x8f\x03\x81\x10\xff\0\x07\x0c\x99", b"\x10\x8e\x81\x10\xff\0\x07\x0c", ["C opaque", "S opaque"]),
+        (b"\x8f\x03", b"", ["C opaque"]),
+        (
+            HEADER,
+            b"\x10\x8e\x81\x10\xff\0\x07\x0c",
+            ["C header", "S header", "S !connection.start.protocol-name", "S ?connection.eof"],
+        ),
+        (b"AMQ", b"", ["C header", "C ?connection.protocol-header"]),
+        (b"", b"", []),
+    ],
+)
+@pytest.mark.rule("connection.start.protocol-name")
+def test_other_protocols(client: bytes, server: bytes, expected: list[str]) -> None:
+    for piece in (0, 1):
+        assert words(observe([("C", client), ("S", server)], piece=piece)) == expected
+
+
+def test_a_header_that_nobody_knows_may_be_served_all_the_same() -> None:
+    said: list[Said] = [("C", b"AMQP\1\2\0\x0a"), *opening()[1:]]
+    found = words(observe(said, end=False))
+    assert found[:3] == ["C header", "C ?connection.protocol-header", "S header"]
+    assert found[-1] == "S connection.open-ok"
+    assert not [word for word in found if "!" in word]
+
+
+def test_from_the_middle_nobody_is_accused_and_ids_are_unknown() -> None:
+    watch = Observer(AMQP_0_10, strict=True)
+    found = observe([("C", WORK[0][1][3:]), *WORK[1:], *ENDING], watch)
+    assert not [word for word in words(found) if "!" in word]
+    seen = [each.event for each in found if isinstance(each.event, CommandSeen)]
+    assert len(seen) == 5
+    assert {(each.session, each.id) for each in seen} == {(None, None)}
+    found = observe([*WORK[:1], *ATTACH, *WORK], Observer(AMQP_0_10), end=False)
+    ids = [each.event.id for each in found if isinstance(each.event, CommandSeen)]
+    assert ids == [None, None, None, None, 0, 1, 2, 3, 4, 0]
+
+
+def test_without_a_dialect_the_middle_is_opaque() -> None:
+    found = words(observe(WORK))
+    assert not [word for word in found if "message" in word]
+
+
+def test_after_a_gap_nobody_is_accused() -> None:
+    for gap in range(1, 60, 7):
+        watch = Observer(strict=True)
+        found = observe([*opening(), *ATTACH], watch, end=False)
+        octets = WORK[0][1]
+        watch.receive_gap("C", gap)
+        watch.receive_data("C", octets[gap:])
+        found += list(watch.events())
+        found += observe([*WORK[1:], *ENDING], watch)
+        told = words(found)
+        assert not [word for word in told if "!" in word]
+        assert "C ?gap" in told
+        assert told[-1] == "S connection.close-ok"
+        ends = [each.end for each in found if each.speaker == "C"]
+        assert max(ends) == sum([len(octets) for who, octets in WHOLE if who == "C"])
+
+
+def test_a_gap_between_two_frames_loses_nothing_more() -> None:
+    watch = Observer(strict=True)
+    lost = command(Sync())
+    found = observe([*opening(), *ATTACH], watch, end=False)
+    watch.receive_gap("C", len(lost))
+    found += observe([*WORK, *ENDING], watch)
+    seen = [each.event.verb for each in found if isinstance(each.event, CommandSeen)]
+    assert seen == [
+        "queue.declare",
+        "message.subscribe",
+        "message.flow",
+        "message.flow",
+        "message.transfer",
+        "message.transfer",
+    ]
+
+
+def test_what_is_open_at_the_end_is_broken_and_accuses_nobody() -> None:
+    transfer = command(Transfer(""), HEADERS_OCTETS, b"hello" * 2000, 4096)
+    for cut in (20, 60, 5000, len(transfer) - 1):
+        found = observe([*opening(), *ATTACH, ("C", transfer[:cut])])
+        assert "C message.transfer broken" in words(found) or cut == 20
+        assert not [word for word in words(found) if "!" in word]
+        assert words(found)[-1] == "C ?stream.cut"
+
+
+def test_finish_says_nothing_about_the_end() -> None:
+    watch = Observer()
+    observe([*opening(), *ATTACH, ("C", command(Transfer(""), b"", b"x")[:-4])], watch, end=False)
+    watch.finish()
+    assert words(list(watch.events())) == ["C message.transfer broken", "C ?stream.cut"]
+    watch.receive_data("C", b"more")
+    assert list(watch.events()) == []
+
+
+def test_a_delivery_that_is_never_ended_is_read_and_not_complete() -> None:
+    unended = command(Transfer("d"), b"", None)[:-12] + b"\x03\x02\0\x0c\0\1\0\1\0\0\0\0"
+    said = [*opening(), *ATTACH, WORK[0], ("S", unended), ("S", unended), *ENDING]
+    for strict, word in ((False, "S ?assembly.unended"), (True, "S !assembly.unended")):
+        found = observe(said, Observer(strict=strict))
+        seen = [each.event for each in found if each.speaker == "S" and isinstance(each.event, CommandSeen)]
+        assert [(each.id, each.complete, each.body) for each in seen] == [(0, False, None), (1, False, None)]
+        assert [each for each in words(found) if each[2] in "!?"] == [word]
+
+
+def test_attaching_again_does_not_break_what_is_under_way() -> None:
+    frames = frame_command(1, LAYOUT.encode_command(Transfer(""), False), HEADERS_OCTETS, b"hello" * 2000, 4096)
+    said: list[Said] = [*opening(), *ATTACH]
+    said += [("C", b"".join(frames[:3])), ("C", control(Attach(b"s"), 1)), ("C", b"".join(frames[3:]))]
+    assert words(observe(said, end=False))[-3:] == ["C session.attach", "C ?session.attach.idempotence", "C message.transfer"]
+
+
+def test_a_detach_breaks_off_what_is_under_way() -> None:
+    frames = frame_command(1, LAYOUT.encode_command(Transfer(""), False), HEADERS_OCTETS, b"hello" * 2000, 4096)
+    said: list[Said] = [*opening(), *ATTACH, ("C", b"".join(frames[:3])), ("C", control(Detach(b"s"), 1))]
+    assert words(observe(said, end=False))[-2:] == ["C message.transfer broken", "C session.detach"]
+
+
+def test_speakers_and_gaps_are_checked() -> None:
+    watch = Observer()
+    with pytest.raises(ValueError, match="speaker"):
+        watch.receive_data("X", b"")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="lost"):
+        watch.receive_gap("C", -1)
+
+
+# Snapshots.
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_snapshot_anywhere_changes_nothing(strict: bool) -> None:
+    """Wherever the octets are cut, an observer restored from a snapshot says what the other one would have said."""
+    whole = observe(WHOLE, Observer(strict=strict))
+    octets = [(speaker, octets[at : at + 50]) for speaker, octets in WHOLE for at in range(0, len(octets), 50)]
+    for cut in range(0, len(octets), 9):
+        first = Observer(strict=strict)
+        found = observe(octets[:cut], first, end=False)
+        plain = first.snapshot()
+        assert plain == pickle.loads(pickle.dumps(plain))
+        second = Observer.restore(plain)
+        assert second.snapshot() == plain
+        found += observe(octets[cut:], second)
+        assert found == whole
+
+
+def test_a_snapshot_does_not_hold_octets_that_nobody_can_read() -> None:
+    """What is no AMQP is counted, and not kept."""
+    watch = Observer()
+    watch.receive_data("C", b"GET / HTTP/1.1\r\n" + b"x" * 10_000)
+    assert words(list(watch.events()))
+    assert len(repr(watch.snapshot())) < 5_000
+
+
+def test_a_snapshot_names_its_dialect() -> None:
+    watch = Observer(AMQP_0_10_FINAL)
+    assert Observer.restore(watch.snapshot()).dialect is AMQP_0_10_FINAL
+
+
+def test_a_snapshot_is_taken_between_events() -> None:
+    watch = Observer()
+    watch.receive_data("C", HEADER)
+    with pytest.raises(LocalProtocolError):
+        watch.snapshot()
+
+
+@pytest.mark.parametrize("plain", [(), (1, 2), (("object", 0), ()), (("object", 0), (("int",),)), (("tuple", 1), ())])
+def test_what_is_no_snapshot(plain: tuple[object, ...]) -> None:
+    with pytest.raises(DecodeError):
+        Observer.restore(plain)
+
+
+# Anything at all.
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["C", "S"]),
+            st.integers(0, len(WHOLE) - 1),
+            st.integers(0, 400),
+            st.integers(0, 255),
+            st.sampled_from(["set", "cut", "add"]),
+        ),
+        max_size=4,
+    ),
+    st.sampled_from([1, 7, 4096]),
+    st.booleans(),
+)
+def test_mutated_conversations(mutations: list[tuple[str, int, int, int, str]], piece: int, strict: bool) -> None:
+    """However a conversation is damaged, nothing but events comes out, the same ones however the octets are cut."""
+    said = list(WHOLE)
+    for _, turn, at, octet, how in mutations:
+        speaker, octets = said[turn]
+        at = min(at, len(octets))
+        middle = {"set": bytes([octet]), "cut": b"", "add": bytes([octet] * 3)}[how]
+        said[turn] = (speaker, octets[:at] + middle + octets[at + (how != "add") :])
+    found = observe(said, Observer(strict=strict))
+    assert found == observe(said, Observer(strict=strict), piece)
+    assert repr(found)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["C", "S"]), st.integers(0, 31), st.integers(0, 4), st.integers(0, 2), st.binary(max_size=20)
+        ),
+        max_size=15,
+    ),
+    st.sampled_from([1, 7, 4096]),
+)
+def test_random_frames_behind_a_legal_beginning(frames: list[tuple[Speaker, int, int, int, bytes]], piece: int) -> None:
+    """Whatever frames follow a legal beginning, nothing but events comes out, the same ones however the octets are cut."""
+    said = [*opening(), *ATTACH]
+    for speaker, flags, kind, channel, payload in frames:
+        size = (12 + len(payload)).to_bytes(2, "big")
+        head = bytes([flags, kind]) + size + bytes([0, int(kind > 0), 0, channel, 0, 0, 0, 0])
+        said.append((speaker, head + payload))
+    found = observe(said)
+    assert found == observe(said, piece=piece)
+    firsts = [each for each in found if isinstance(each.event, ControlSeen | CommandSeen)]
+    assert len(firsts) <= 10 + len(frames)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("rest", [b"", b"\x05en_US", b"\x05en_US and more", b"\x05en"])
+def test_no_secret_is_shown_however_it_comes(strict: bool, rest: bytes) -> None:
+    watch = Observer(strict=strict)
+    header = b"AMQP\x01\x01\x00\x0a"
+    payload = b"\x01\x02\x0f\x00\x00\x00\x00\x04\x00\x00\x00\x00\x05PLAIN\x00\x00\x00\x06secret" + rest
+    watch.receive_data("C", header)
+    watch.receive_data("S", header)
+    watch.receive_data("C", frame_control(0, payload))
+    watch.finish()
+    shown = "\n".join([repr(observed) for observed in watch.events()])
+    assert "start-ok" in shown
+    assert "secret" not in shown
+    assert b"secret".hex() not in shown.replace(" ", "")

@@ -1,0 +1,136 @@
+"""How commands leave a session."""
+
+from __future__ import annotations
+
+import pytest
+from tests.builds import wrong_type
+from tests.carriers import attached_session
+
+from amqp_sansio.config import Profile
+from amqp_sansio.engine.subscription import Subscriber
+from amqp_sansio.engine.transmit import octets_of, transfer
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.kernel.build import COMPILED
+from amqp_sansio.spec import message, queue
+
+
+def test_the_golden_transfer() -> None:
+    """The frames of model section 1.7, made by an independent codec, here on channel 0."""
+    carrier, session = attached_session("client")
+    properties = message.MessageProperties(
+        content_length=5,
+        reply_to=message.ReplyTo("amq.direct", "r"),
+        content_type="text/plain",
+        application_headers={"k": 1},
+    )
+    session.publish("", message.DeliveryProperties(delivery_mode=2, routing_key="q"), properties, body=b"hello")
+    octets = carrier.take()[28:]
+    golden = bytes.fromhex(
+        "0b0100150001 0000 00000000 0401010007000001 00"
+        "030200560001 0000 00000000 00000007 0401100202 0171"
+        "0000003b 04031901 0000000000000005 000f 03000a 616d712e646972656374 0172 0a 746578742f706c61696e"
+        "0000000f 00000001 016b 31 0000000000000001"
+        "070300110001 0000 00000000 68656c6c6f"
+    )
+    assert octets == golden
+
+
+def test_sync_transfers_and_modes_are_remembered_apart() -> None:
+    carrier, session = attached_session("client")
+    for _ in range(2):
+        session.publish("a", body=b"x")
+        session.publish("a", body=b"x", sync=True)
+        session.publish("a", body=b"x", accept_mode=0)
+    modes = [thing.accept_mode for thing in carrier.said() if isinstance(thing, message.Transfer)]
+    assert modes == [1, 1, 0] * 2
+    assert len(session._command_cache) == 3
+
+
+def test_remembered_commands_are_bounded() -> None:
+    _, session = attached_session("client")
+    for n in range(1000):
+        session.publish(str(n))
+    assert len(session._command_cache) <= 256
+
+
+def test_fragments_with_the_profile_that_lets_them_be_sent() -> None:
+    carrier, session = attached_session("client", profile=Profile(fragments=True))
+    session.publish("", message.FragmentProperties(True, False), body=b"half")
+    session.send(message.Resume("d", "r"))
+    assert len(carrier.said()) == 3
+
+
+def test_octets_of() -> None:
+    assert octets_of(b"x") == b"x"
+    other: list[object] = [bytearray(b"x"), memoryview(b"x")]
+    for octets in other:
+        if COMPILED:  # takes bytes only
+            with pytest.raises(TypeError):
+                octets_of(octets)  # type: ignore[arg-type]
+        else:
+            assert octets_of(octets) == b"x"  # type: ignore[arg-type]
+    with wrong_type():
+        octets_of(5)  # type: ignore[arg-type]
+
+
+def test_a_body_that_changes_later_does_not_change_what_is_kept() -> None:
+    _, session = attached_session("client", timeout=60)
+    body = bytearray(b"abc")
+    session.publish(body=body)  # type: ignore[arg-type]
+    body[0] = 0
+    assert session._outbound.kept[0][2] == b"abc"
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_body_of_no_octets_is_a_segment_when_asked_for(empty: bool) -> None:
+    carrier, session = attached_session("client", timeout=60)
+    header = carrier.layout.encode_struct32(message.DeliveryProperties(routing_key="q"))
+    carrier.take()
+    transfer(session, "", 1, 0, (), b"", False, header, empty_body=empty)
+    octets = carrier.take()
+    assert octets.endswith(bytes.fromhex("0703000c0001000000000000")) == empty
+    assert octets.endswith(header) != empty
+    assert session._outbound.kept[0][1:] == (header, b"" if empty else None)
+
+
+def test_commands_without_content_are_one_frame() -> None:
+    carrier, session = attached_session("client")
+    session.send(queue.Declare("q"), sync=True)
+    octets = carrier.take()[28:]
+    assert (octets[0], octets[1], octets[15]) == (0x0F, 1, 1)
+
+
+def test_properties_one_by_one_are_those_in_structs() -> None:
+    """The same properties make the same octets whether they are given one by one or in structs, by a client or a server."""
+    for role in ("client", "server"):
+        said = []
+        for one_by_one in (False, True):
+            carrier, session = attached_session(role)
+            session._subscribers["d"] = Subscriber("q", "d", 1, 0)
+            session.subscribers["d"]._book.grant(0, 9)
+            session.subscribers["d"]._book.grant(1, 999)
+            if one_by_one:
+                session.publish("d", body=b"x", routing_key="k", application_headers={"a": 1})
+            else:
+                session.publish(
+                    "d",
+                    message.DeliveryProperties(routing_key="k"),
+                    message.MessageProperties(application_headers={"a": 1}),
+                    body=b"x",
+                )
+            said.append(carrier.take())
+        assert said[0] == said[1]
+
+
+def test_properties_come_one_way_only() -> None:
+    """Properties given both ways, or such as cannot be written, are refused before anything is said."""
+    carrier, session = attached_session("client")
+    carrier.take()
+    with pytest.raises(EncodeError, match="not both"):
+        session.publish("a", message.DeliveryProperties(priority=1), body=b"x", routing_key="k")
+    with pytest.raises(EncodeError, match="priority"):
+        session.publish("a", body=b"x", priority=256)
+    with pytest.raises(EncodeError, match="frame"):
+        session.publish("a", body=b"x", user_id=bytes(65535), app_id=bytes(65535))
+    assert carrier.take() == b""
+    assert session.publish("a", body=b"x", routing_key="k") == 0

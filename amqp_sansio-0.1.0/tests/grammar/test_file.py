@@ -1,0 +1,53 @@
+"""The grammar of class file."""
+
+from __future__ import annotations
+
+from amqp_sansio.grammar import file
+
+CONSUME, OK, DELIVER, CANCEL = "client:file.consume", "server:file.consume-ok", "server:file.deliver", "client:file.cancel"
+NOWAIT = f"{CONSUME} nowait"
+DONE = file.COMPLETED
+
+
+def test_questions_about_quality() -> None:
+    assert file.qos().accepts(["client:file.qos", "server:file.qos-ok"] * 2)
+    assert not file.qos().prefixes().accepts(["client:file.qos"] * 2)
+    assert file.qos(most=2).accepts(["client:file.qos"] * 2 + ["server:file.qos-ok"] * 2)
+
+
+def test_a_consumer() -> None:
+    legal = file.consumer().prefixes()
+    assert legal.accepts([CONSUME, OK, DELIVER, CANCEL, DELIVER, DONE, NOWAIT, DELIVER])
+    assert legal.accepts([CONSUME, CANCEL, DONE, OK, CONSUME])
+    assert legal.accepts([NOWAIT, CANCEL, CONSUME, DELIVER, DONE, OK, DELIVER])
+    for wrong in ([CONSUME, DELIVER], [CONSUME, OK, CONSUME], [NOWAIT, CANCEL, DONE, DELIVER], [CONSUME, CANCEL, CONSUME]):
+        assert legal.accepts(wrong[:-1])
+        assert not legal.accepts(wrong)
+
+
+def test_returns() -> None:
+    assert file.published().accepts(["client:file.publish", "server:file.return"])
+    assert not file.published().prefixes().accepts(["server:file.return"])
+
+
+def test_staging_one_at_a_time() -> None:
+    legal = file.staging("client", "server", "file.publish").prefixes()
+    staged = ["client:file.open", "server:file.open-ok", "client:file.stage"]
+    assert legal.accepts([staged[0], "client:file.publish", *staged[1:], *staged, "client:file.publish"])
+    assert not legal.accepts(["client:file.publish"])
+    assert not legal.accepts([staged[0], staged[2]])
+    assert not legal.accepts([staged[0], staged[0]])
+
+
+def test_a_delivery_is_settled_once() -> None:
+    legal = file.delivery().prefixes()
+    deliver, ack, everything, done = (
+        "server:file.deliver",
+        "client:file.ack",
+        "client:file.ack of all",
+        "client:session.completed",
+    )
+    assert legal.accepts([deliver, everything, everything, ack, done, done])
+    assert not legal.accepts([deliver, ack, "client:file.reject"])
+    assert not legal.accepts([deliver, done, everything, ack])  # it had been received, so the ack of all was for it too
+    assert not legal.accepts(["server:file.deliver no-ack", ack])

@@ -1,0 +1,75 @@
+"""Real peers: only by `make interop`, which says where they are missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tools.interop import packages
+from tools.interop.broker_j import BrokerJ
+from tools.interop.jms import Jms
+from tools.interop.peers import CACHE, VARIABLE, chromium, wanted
+from tools.interop.qpid_python import Suites
+from tools.interop.rabbitmq import RabbitMq
+from tools.interop.tshark import Tshark
+
+collect_ignore_glob = [] if os.environ.get(VARIABLE) else ["test_*.py"]
+
+
+def have(name: str) -> None:
+    if not wanted(name):
+        pytest.skip(f"{name} cannot be had here")
+
+
+@pytest.fixture(scope="session")
+def broker_j() -> Iterator[BrokerJ]:
+    """A Broker-J that is there for all tests that do it no harm."""
+    have("broker_j")
+    with BrokerJ(CACHE / "broker_j") as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def jms() -> Jms:
+    """The Qpid JMS client."""
+    have("jms")
+    return Jms(CACHE / "jms")
+
+
+@pytest.fixture(scope="session")
+def suites() -> Suites:
+    """Apache's Python client and its suites."""
+    have("qpid_python")
+    return Suites(CACHE / "qpid_python")
+
+
+@pytest.fixture(scope="session")
+def codecs() -> Path:
+    """The folder with pamqp and pika, for PYTHONPATH."""
+    have("codecs")
+    return packages.codecs(CACHE / "codecs")
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[RabbitMq]:
+    """A node for all tests that do it no harm."""
+    have("rabbitmq")
+    with RabbitMq() as node:
+        yield node
+
+
+@pytest.fixture(scope="session")
+def tshark() -> Tshark:
+    """The independent witness."""
+    have("tshark")
+    return Tshark()
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    """A browser's program."""
+    have("chromium")
+    return chromium()

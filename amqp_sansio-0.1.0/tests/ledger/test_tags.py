@@ -1,0 +1,102 @@
+"""Tags: given by one side, named by the other, held against a list of those that are open."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.tags import TWICE, UNKNOWN, Deliveries, Tags
+
+WORDS = st.one_of(st.tuples(st.just("give"), st.just(0)), st.tuples(st.sampled_from(["one", "all"]), st.integers(0, 8)))
+
+
+@given(st.lists(WORDS, max_size=40))
+def test_tags_are_as_a_list_says(said: list[tuple[str, int]]) -> None:
+    """A tag is unknown when it was never given, settled twice when nothing that it names is open."""
+    tags, last, held = Tags(False), 0, list[int]()
+    for word, tag in said:
+        if word == "give":
+            last += 1
+            held.append(last)
+            assert tags.give()
+            continue
+        found, wrong = tags.named(tag, word == "all")
+        if tag > last or (not tag and word == "one"):
+            assert wrong == UNKNOWN
+            continue
+        meant = [each for each in held if each == tag or (word == "all" and (not tag or each <= tag))]
+        assert [each for each in range(1, last + 1) if each in found] == meant
+        assert wrong == (TWICE if tag and not meant else "")
+        tags.settle(found)
+        held = [each for each in held if each not in meant]
+
+
+def test_what_need_not_be_settled_may_not_be() -> None:
+    books = Deliveries(False)
+    assert books.deliver(1, True)
+    assert books.settle(1, False, False) == TWICE
+
+
+def test_tags_go_up() -> None:
+    books = Deliveries(False)
+    assert books.deliver(3, False)
+    assert not books.deliver(3, False)
+    assert books.settle(2, False, False) == TWICE
+    assert books.settle(3, False, False) == ""
+
+
+def test_a_rollback_gives_back_what_was_settled_and_a_commit_does_not() -> None:
+    books = Deliveries(False)
+    books.deliver(1, False)
+    assert books.settle(1, False, True) == ""
+    books.roll_back()
+    assert books.settle(1, False, True) == ""
+    books.commit()
+    books.roll_back()
+    assert books.settle(1, False, True) == TWICE
+
+
+def test_after_recovery_the_former_tags_are_nobodys_fault() -> None:
+    books = Deliveries(False)
+    books.deliver(1, False)
+    books.recover()
+    books.deliver(2, False)
+    assert [books.settle(tag, False, False) for tag in (1, 2, 2)] == ["", "", TWICE]
+
+
+@pytest.mark.parametrize(("ranges", "doubt"), [(2, True), (3, False), (4, False)])
+def test_more_ranges_than_the_limit_are_doubt(ranges: int, doubt: bool) -> None:
+    books = Deliveries(False)
+    for tag in range(1, 6):
+        books.deliver(tag, False)
+    books.settle(2, False, False)
+    books.settle(4, False, False)
+    assert books.bound(ranges) is doubt
+    assert books.settle(99, False, False) == ("" if doubt else UNKNOWN)
+    assert not books.bound(ranges)
+
+
+@pytest.mark.parametrize(("tag", "doubt"), [((1 << 30) + 1, False), ((1 << 30) + 2, True), (1 << 63, True)])
+def test_beyond_the_order_of_serial_numbers_nothing_is_judged(tag: int, doubt: bool) -> None:
+    books = Deliveries(False)
+    books.deliver(1, False)
+    books.deliver(tag, False)
+    assert books.tags.doubt is doubt
+    assert books.settle(7, False, False) == ("" if doubt else TWICE)
+
+
+def test_tags_have_64_bits_and_are_kept_by_the_lower_32() -> None:
+    tags = Tags(False)
+    top = (1 << 32) - 1
+    for tag in (top - 1, top, top + 1, top + 2):
+        assert tags.give(tag)
+    assert tags.ids.outstanding.freeze() == RangeSet([(top - 1, 1)])
+    assert [tags.tag_of(serial) for serial in (top, 0, 1)] == [top, top + 1, top + 2]
+    assert tags.named(top + 1, False) == (RangeSet.of(0), "")
+    assert tags.named(top + 1, True) == (RangeSet([(top - 1, 0)]), "")
+    tags.settle(RangeSet([(top - 1, 0)]))
+    assert tags.count == 1
+    assert tags.named(1, False) == (RangeSet(), TWICE)
+    assert tags.named(top + 3, False) == (RangeSet(), UNKNOWN)

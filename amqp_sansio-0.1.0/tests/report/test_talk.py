@@ -1,0 +1,80 @@
+"""What was said around a violation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.report.made import START, write_story, write_table
+
+from amqp_sansio.report.folder import Folder
+from amqp_sansio.report.overview import Overview
+from amqp_sansio.report.talk import AFTER, BEFORE, Said, Talk, talks
+
+
+def row(place: int) -> dict[str, Any]:
+    return {"ts_ns": place, "direction": "C", "stream_offset": place, "connection": 1, "rule": "r"}
+
+
+def said(place: int, kind: str = "command") -> Said:
+    return Said(place, "C", place, kind, f"v{place}", "", 0, None)
+
+
+# Of any number of messages in any order, those nearest to the violation stay, in order, and the others are counted.
+def test_the_nearest_stay_and_the_others_are_counted() -> None:
+    for step in (1, -1, 7):
+        talk = Talk(row(1000))
+        places = sorted(range(2000), key=lambda n: (n * step) % 2003)
+        for place in places:
+            talk.add(said(place))
+        shown = [each.ts_ns for each, _ in talk.lines()]
+        assert shown == list(range(1000 - BEFORE, 1000 + AFTER + 1))
+        assert (talk.earlier, talk.later) == (1000 - BEFORE, 999 - AFTER)
+
+
+def test_a_finding_stands_with_its_word_or_alone() -> None:
+    talk = Talk(row(10))
+    for each in (said(5), said(10), said(10, "violation"), said(12, "note"), said(5, "note")):
+        talk.add(each)
+    assert [(each.ts_ns, each.kind, [note.kind for note in notes]) for each, notes in talk.lines()] == [
+        (5, "command", ["note"]),
+        (10, "command", ["violation"]),
+        (12, "note", []),
+    ]
+
+
+def test_a_violation_that_no_table_tells_is_drawn_all_the_same() -> None:
+    talk = Talk(row(10))
+    talk.add(said(10, "note"))
+    talk.add(said(10, "violation"))
+    assert [each.kind for each, _ in talk.lines()] == ["violation"]
+
+
+def test_controls_come_from_frames_or_else_from_sessions_and_connections(tmp_path: Path) -> None:
+    write_story(tmp_path)
+    (tmp_path / "_MANIFEST.json").unlink()
+    folder = Folder(str(tmp_path))
+    (talk,) = talks(folder, Overview(folder).drawn)
+    assert talk.name == "c>s#1"
+    verbs = [each.verb for each, _ in talk.lines()]
+    assert verbs[:2] == ["session.attach", "queue.declare"]
+    assert "connection.open-ok" in verbs
+    frame = {
+        "connection": 7,
+        "ts_ns": START,
+        "direction": "S",
+        "type": "control",
+        "verb": "session.known-completed",
+        "channel": 1,
+    }
+    write_table(tmp_path, "frames", [{**frame, "stream_offset": 3}, {**frame, "type": "command", "verb": "x.y"}])
+    (talk,) = talks(Folder(str(tmp_path)), Overview(folder).drawn)
+    verbs = [each.verb for each, _ in talk.lines()]
+    assert "session.known-completed" in verbs
+    assert "session.attach" not in verbs
+    assert "x.y" not in verbs
+    write_table(tmp_path, "controls", [{**frame, "verb": "session.completed", "arguments": '{"commands":[[0,3]]}'}])
+    (talk,) = talks(Folder(str(tmp_path)), Overview(folder).drawn)
+    drawn = {each.verb: each.detail for each, _ in talk.lines()}
+    assert drawn["session.completed"] == '"commands":[[0,3]]'
+    assert "session.known-completed" not in drawn

@@ -1,0 +1,81 @@
+"""The spool: what is recorded counts, what is removed does not come back."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from amqp_sansio.spark.live.errors import LiveSetupError
+from amqp_sansio.spark.live.identity import SOURCE, branch, word
+from amqp_sansio.spark.live.segment import Taken
+from amqp_sansio.spark.live.spool import NOTE, Segment, Spool
+
+
+def add(spool: Spool, number: int) -> Segment:
+    return spool.record(spool.draft(number, branch(spool.owner, SOURCE, number), [Taken("q", 0, b"hh", b"body")] * number))
+
+
+def test_what_is_recorded_counts_and_nothing_else(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    name = branch(spool.owner, SOURCE, 1)
+    draft = spool.draft(1, name, [Taken("q", 0, b"hh", b"body")])
+    assert spool.segments() == []
+    assert spool.drafts() == [draft]
+    made = spool.record(draft)
+    assert Spool(tmp_path / "spool").segments() == [made]
+    assert (made.number, made.rows, made.octets, made.branch) == (1, 1, 6, word(name))
+    assert spool.branches() == {word(name): made}
+    assert spool.drafts() == []
+    spool.withdraw(made)
+    assert spool.segments() == []
+
+
+def test_segments_are_removed_for_good(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    one, two, three = (add(spool, number) for number in (1, 2, 3))
+    assert spool.between(0, 2) == [one, two]
+    assert spool.between(3, 3) == []
+    spool.remove(2)
+    spool.remove(1)
+    again = Spool(tmp_path)
+    assert (again.segments(), again.removed, again.owner) == ([three], 2, spool.owner)
+    with pytest.raises(LiveSetupError, match="do not belong together"):
+        again.between(1, 3)
+
+
+def test_who_died_while_removing_has_removed(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    made = add(spool, 1)
+    octets = (tmp_path / made.name).read_bytes()
+    spool.remove(1)
+    (tmp_path / made.name).write_bytes(octets)
+    draft = spool.draft(2, branch(spool.owner, SOURCE, 2), [])
+    again = Spool(tmp_path)
+    assert again.segments() == []
+    again.tidy([draft])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [NOTE]
+
+
+def test_a_spool_that_was_thrown_away_under_its_query_is_reported(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    add(spool, 1)
+    shutil.rmtree(tmp_path / "spool")
+    with pytest.raises(LiveSetupError, match=r"the spool cannot be read: No such file or directory \(option spool\)"):
+        spool.between(0, 1)
+
+
+def test_a_spool_that_is_not_ours(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    add(spool, 1)
+    note = (tmp_path / NOTE).read_text()
+    (tmp_path / NOTE).write_text(note.replace('"form": 1', '"form": 2'))
+    with pytest.raises(LiveSetupError, match="of form 2"):
+        Spool(tmp_path)
+    (tmp_path / NOTE).write_text('{"form": 1}')
+    with pytest.raises(LiveSetupError, match="is not ours"):
+        Spool(tmp_path)
+    (tmp_path / NOTE).unlink()
+    with pytest.raises(LiveSetupError, match="is gone"):
+        Spool(tmp_path)

@@ -1,0 +1,191 @@
+"""The spooler: whatever dies, and at whatever step, each message is in one segment or on its queue."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.adapters.served import Served
+from tests.spark.live.stage import (
+    ORDERS,
+    Crash,
+    InMemory,
+    SourceQuery,
+    at_step,
+    declare,
+    depth,
+    die,
+    in_doubt,
+    send,
+    source,
+)
+
+from amqp_sansio.broker.fronts.sessions import table
+from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
+from amqp_sansio.spark.live.reader import Reader
+from amqp_sansio.spark.live.segment import Taken
+from amqp_sansio.spark.live.spool import Spool
+from amqp_sansio.spark.live.spooler import STEPS, STEPS_AT_LEAST_ONCE, Spooler
+from amqp_sansio.spec import dtx
+
+BODIES = [b"order %d" % number for number in range(30)]
+AROUND = ("offset logged", "rows stored", "batch committed")
+
+
+@pytest.fixture
+def broker() -> Iterator[InMemory]:
+    with Served() as served:
+        declare(served.url, ORDERS)
+        yield InMemory(served)
+
+
+@pytest.mark.parametrize("step", [*STEPS, *AROUND])
+def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(broker: InMemory, tmp_path: Path, step: str) -> None:
+    send(broker.url, BODIES)
+    query = SourceQuery(source(broker.url, tmp_path), at_step(step, 2, die))
+    query.run()
+    assert query.starts == 2
+    assert sorted(query.bodies) == sorted(BODIES)
+    assert (broker.served.depth(ORDERS), broker.served.acquired(ORDERS), in_doubt(broker.url)) == (0, 0, 0)
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_connection_lost_at_any_step_is_made_again(broker: InMemory, tmp_path: Path, step: str) -> None:
+    send(broker.url, BODIES)
+    query = SourceQuery(source(broker.url, tmp_path), at_step(step, 2, broker.cut))
+    query.run()
+    assert query.starts == 1
+    assert sorted(query.bodies) == sorted(BODIES)
+    assert (broker.served.depth(ORDERS), in_doubt(broker.url)) == (0, 0)
+
+
+@pytest.mark.parametrize("step", [*STEPS_AT_LEAST_ONCE, *AROUND])
+def test_at_least_once_loses_nothing_and_every_double_says_so(broker: InMemory, tmp_path: Path, step: str) -> None:
+    send(broker.url, BODIES)
+    query = SourceQuery(source(broker.url, tmp_path, mode="at-least-once"), at_step(step, 2, die))
+    query.run()
+    first: set[bytes] = set()
+    for row in query.rows:
+        assert row["redelivered"] or row["body"] not in first
+        first.add(row["body"])
+    assert first == set(BODIES)
+    doubled = sum(Counter(query.bodies).values()) - len(BODIES)
+    assert doubled == (7 if step == "recorded" else 0)
+    assert broker.served.depth(ORDERS) == 0
+
+
+def test_nobody_elses_branch_is_touched(broker: InMemory, tmp_path: Path) -> None:
+    """Two queries die with a branch in doubt each; the first one comes back, and decides about its own."""
+    send(broker.url, BODIES)
+    for name in ("one", "two"):
+        reader = Reader(source(broker.url, tmp_path / name), at_step("prepared", 1, die))
+        with pytest.raises(Crash):
+            reader.latest(reader.initial())
+        reader.spool.lock.release()
+    assert in_doubt(broker.url) == 2
+    reader = Reader(source(broker.url, tmp_path / "one"))
+    reader.spooler.open()
+    assert in_doubt(broker.url) == 1
+    reader.close()
+
+
+def left(place: Path) -> list[Path]:
+    """Drafts and segments in the spool."""
+    return list((place / "spool").glob("*.segment*"))
+
+
+def without_dtx(monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in list(table.COMMANDS):
+        if each.VERB.startswith("dtx."):
+            monkeypatch.delitem(table.COMMANDS, each)
+    assert dtx.Start not in table.COMMANDS
+
+
+def test_a_broker_without_branches(
+    broker: InMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    without_dtx(monkeypatch)
+    send(broker.url, BODIES)
+    reader = Reader(source(broker.url, tmp_path, mode="exactly-once"))
+    with pytest.raises(LiveSetupError, match="knows no distributed transactions, and mode exactly-once needs them"):
+        reader.latest(reader.initial())
+    reader.close()
+    assert broker.served.depth(ORDERS) == len(BODIES)
+    with caplog.at_level(logging.WARNING):
+        query = SourceQuery(source(broker.url, tmp_path), lambda step: None)
+        query.run()
+    assert "at least once" in caplog.text
+    assert "message_id" in caplog.text
+    assert sorted(query.bodies) == sorted(BODIES)
+
+
+def test_what_is_wrong_from_the_start_is_one_error(broker: InMemory, tmp_path: Path) -> None:
+    send(broker.url, BODIES)
+    with pytest.raises(LiveSetupError, match=r"there is no queue 'nowhere' and none 'neither' \(option queue\)"):
+        Spooler(source(broker.url, tmp_path, queue="nowhere,orders,neither"), Spool(tmp_path / "spool")).open()
+    with pytest.raises(LiveError, match="nobody listens there") as told:
+        Spooler(source("amqp://guest:geheim@127.0.0.1:1", tmp_path), Spool(tmp_path / "other")).open()
+    assert "geheim" not in str(told.value)
+    assert broker.served.depth(ORDERS) == len(BODIES)
+
+
+def test_a_full_disk_is_one_error_and_loses_nothing(broker: InMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from amqp_sansio.spark.live import segment
+
+    def full(file: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    send(broker.url, BODIES)
+    reader = Reader(source(broker.url, tmp_path))
+    with monkeypatch.context() as patched:
+        patched.setattr(segment, "sync", full)
+        with pytest.raises(LiveError, match="the disk is full; nothing was taken"):
+            reader.latest(reader.initial())
+    reader.close()
+    assert (depth(broker.url), in_doubt(broker.url)) == (len(BODIES), 0)
+    assert left(tmp_path) == []
+    query = SourceQuery(source(broker.url, tmp_path), lambda step: None)
+    query.run()
+    assert sorted(query.bodies) == sorted(BODIES)
+
+
+def test_bounds_and_several_queues(broker: InMemory, tmp_path: Path) -> None:
+    declare(broker.url, "more")
+    send(broker.url, [b"x" * 100] * 5)
+    send(broker.url, [b"y" * 100] * 5, "more")
+    options = source(broker.url, tmp_path, queue="orders, more", maxOctets="200")
+    query = SourceQuery(options, lambda step: None)
+    query.run()
+    assert Counter(row["queue"] for row in query.rows) == {"orders": 5, "more": 5}
+    assert {len(rows) for rows in query.output.values()} <= {1, 2}  # with their headers two are more than 200 octets
+
+
+@pytest.mark.parametrize(("seconds", "rows"), [("5", 5), ("0", 100)])
+def test_a_batch_is_bounded_in_time_however_fast_messages_come(tmp_path: Path, seconds: str, rows: int) -> None:
+    """Without seconds it takes what is here, and waits for no more."""
+
+    class Endless:
+        def receive(self, seconds: float) -> tuple[None, Taken]:
+            return None, Taken("q", 0, b"", b"x")
+
+    options = source("amqp://nowhere", tmp_path, maxRows="100", maxSeconds=seconds)
+    ticking = itertools.count()
+    spooler = Spooler(options, Spool(options.spool), clock=lambda: float(next(ticking)))
+    assert len(spooler._collect(Endless(), None, 1.0)[1]) == rows  # type: ignore[arg-type]
+
+
+def test_credit_bounds_what_is_in_flight(broker: InMemory, tmp_path: Path) -> None:
+    send(broker.url, BODIES)
+    reader = Reader(source(broker.url, tmp_path, maxRows="5", prefetch="8"))
+    start = reader.latest(reader.initial())
+    reader.spooler.depth()
+    assert broker.served.acquired(ORDERS) <= 8
+    assert start["rows"] == 5
+    assert reader.report() == {**start, "lag": 25, "in_doubt": 0, "mode": "exactly-once"}
+    reader.close()
+    assert broker.served.depth(ORDERS) == 25

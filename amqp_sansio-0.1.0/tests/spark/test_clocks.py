@@ -1,0 +1,54 @@
+"""Captures of clocks that are wrong, through Spark in batch and as a stream: the rows of the plain replay."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.captures.clocks import CLOCKS, clocked
+from tests.spark.truth import OPTIONS, Rows, differing, generated, published, truth
+
+from amqp_sansio.spark.analyze import run
+from amqp_sansio.spark.watch import Watch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CUT = {"split": "40000", "closed": "all"}
+"""The file in several splits: the clock steps back in another split than the one that it comes back to."""
+
+
+STREAMED = tuple(CLOCKS) if os.environ.get("AMQP_PROFILE") == "soak" else ("a step of 5 s back", "jitter of 0.3 ms")
+"""A stream takes its seconds: the other clocks are those of `make soak`."""
+
+
+@pytest.fixture(scope="module", params=CLOCKS)
+def wrong(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
+    """A capture of such a clock, and its rows."""
+    folder = tmp_path_factory.mktemp("clock")
+    path = clocked(generated(folder / "good.pcap"), folder / "wrong.pcap", CLOCKS[request.param])
+    (folder / "in").mkdir()
+    moved = Path(path).rename(folder / "in" / "wrong.pcap")
+    return moved, truth([moved])
+
+
+def without_latency(rows: Rows) -> int:
+    """Deliveries that by their times ended before their publication began."""
+    return sum([number for row, number in rows["end_to_end"].items() if '"latency_ns": null' in row])
+
+
+def test_in_batch(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Path) -> None:
+    path, rows = wrong
+    outcome = run(spark, [str(path)], str(tmp_path), OPTIONS, tasks=2, options={"split": "40000"})
+    assert differing(rows, published(tmp_path)) == {}
+    assert outcome.early == without_latency(rows)
+
+
+@pytest.mark.parametrize("wrong", STREAMED, indirect=True)
+def test_as_a_stream(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Path) -> None:
+    path, rows = wrong
+    watch = Watch(spark, str(path.parent), str(tmp_path / "out"), str(tmp_path / "checkpoint"), OPTIONS, options=CUT)
+    assert watch.run(once=True).early == without_latency(rows)
+    assert differing(rows, published(tmp_path / "out")) == {}

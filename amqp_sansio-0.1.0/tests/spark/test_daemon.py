@@ -1,0 +1,44 @@
+"""Workers are forked with their imports done."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from amqp_sansio.spark.daemon import IMPORTED
+from amqp_sansio.spark.session import OF_A_WORKER
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_workers_find_all_imported(spark: SparkSession) -> None:
+    names = IMPORTED
+
+    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import sys
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"missing": [" ".join(set(names) - sys.modules.keys())]})
+
+    assert spark.range(1).mapInArrow(answer, "missing string").collect()[0][0] == ""
+
+
+def test_the_imports_start_no_thread_that_a_fork_could_lose() -> None:
+    """But for that of jemalloc in pyarrow, which looks after forks itself."""
+    program = (
+        "import os; from amqp_sansio.spark.daemon import prepare; prepare();"
+        "print({open(f'/proc/self/task/{each}/comm').read().strip() for each in os.listdir('/proc/self/task')"
+        " if int(each) != os.getpid()} - {'jemalloc_bg_thd'})"
+    )
+    environment = {**os.environ, **OF_A_WORKER, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

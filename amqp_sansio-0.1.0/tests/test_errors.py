@@ -1,0 +1,73 @@
+"""Every exception says what, where and which rule, and travels between processes."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from amqp_sansio import errors
+from amqp_sansio.conversation.errors import SessionFailed
+from amqp_sansio.errors import (
+    AmqpError,
+    ConnectionClosedError,
+    DecodeError,
+    EncodeError,
+    HeaderError,
+    LimitError,
+    LocalProtocolError,
+    NoCredit,
+    RestoreError,
+    SessionDetachedError,
+)
+
+SAMPLES: list[tuple[AmqpError, tuple[str, ...]]] = [
+    (EncodeError("str8", "at most 255 octets"), ("str8", "at most 255 octets")),
+    (DecodeError("message.transfer", 12, "too short", 503), ("message.transfer", "octet 12", "too short", "503")),
+    (HeaderError("delivery-properties.ttl", 4, "too short"), ("delivery-properties.ttl", "octet 4")),
+    (LocalProtocolError("attach", "attached", ("client:detach",), "session.attach"), ("attach", "client:detach")),
+    (NoCredit("q", "message", 1, 0), ("'q'", "message", "1 needed", "0 available")),
+    (LimitError("channels", 3, 4), ("channels", "3", "4")),
+    (ConnectionClosedError("publish", "peer said 320"), ("publish", "peer said 320")),
+    (SessionDetachedError("publish", b"s", "eof"), ("publish", "b's'", "eof")),
+    (RestoreError("journal entry 12", "version 1, not 2"), ("journal entry 12", "version 1, not 2")),
+]
+
+
+@pytest.mark.parametrize(("error", "words"), SAMPLES, ids=lambda value: type(value).__name__)
+def test_an_error_says_what_it_knows(error: AmqpError, words: tuple[str, ...]) -> None:
+    for word in words:
+        assert word in str(error)
+
+
+@pytest.mark.parametrize("error", [error for error, _ in SAMPLES], ids=lambda value: type(value).__name__)
+def test_an_error_survives_pickling(error: AmqpError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+
+
+def test_all_errors_have_one_base_and_a_sample_above() -> None:
+    defined = {thing for thing in vars(errors).values() if isinstance(thing, type) and issubclass(thing, AmqpError)} - {
+        AmqpError
+    }
+    assert defined == {type(error) for error, _ in SAMPLES}
+
+
+def test_nothing_legal_has_words_of_its_own() -> None:
+    assert "nothing is legal now" in str(LocalProtocolError("open", "closed"))
+
+
+def test_a_header_error_is_a_decode_error() -> None:
+    assert issubclass(HeaderError, DecodeError)
+    assert issubclass(DecodeError, ValueError)
+    assert issubclass(EncodeError, ValueError)
+
+
+def test_what_a_peer_says_writes_to_no_terminal_and_forges_no_line() -> None:
+    error = SessionFailed(b"s", 404, "no\n2026-01-01 all is well\x1b[2J\u202e\x9b")
+    assert str(error).isprintable()
+    assert r"no\n2026-01-01 all is well\x1b[2J\u202e\x9b" in str(error)
+    assert error.text == "no\n2026-01-01 all is well\x1b[2J\u202e\x9b"
+    assert str(ConnectionClosedError("x", "smørrebrød")).endswith("smørrebrød")

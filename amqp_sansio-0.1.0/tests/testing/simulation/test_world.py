@@ -1,0 +1,58 @@
+"""Whole simulations: seeds that are good, and always the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from amqp_sansio.testing.simulation import make, replay, simulate
+from amqp_sansio.testing.simulation.plan import Step
+from tools import values
+
+FIRST = 200
+"""Every seed below is simulated by tests/tools/test_values.py, and good there."""
+SEEDS = 50
+PARTS = 2
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_invariant_holds_for_every_seed(part: int) -> None:
+    """Whatever the seed decides, nothing is lost, doubled unmarked, out of order or half committed, and all drains."""
+    start = FIRST + int(os.environ.get("AMQP_SEED", "0")) * SEEDS
+    for seed in range(start + part, start + SEEDS, PARTS):
+        outcome = simulate(seed)
+        assert outcome.ok, (seed, outcome.failure)
+
+
+def test_no_seed_is_left_out() -> None:
+    assert values.SEEDS == FIRST
+
+
+def test_a_plan_is_the_same_simulation_every_time_and_in_every_process() -> None:
+    plan = make(12, 150, brokers=2)
+    first, again, told = replay(plan), replay(plan), replay(plan, tell=True)
+    assert first.digest == again.digest == told.digest
+    assert (first, first.story == (), told.story != ()) == (again, True, True)
+    code = "from amqp_sansio.testing.simulation import *; print(replay(make(12, 150, brokers=2)).digest)"
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    other = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert int(other.stdout) == first.digest
+
+
+def test_everything_happens_that_is_to_be_tested() -> None:
+    counts: dict[str, int] = {}
+    for seed in range(12):
+        for name, value in simulate(seed, 300).counts.items():
+            counts[name] = counts.get(name, 0) + value
+    assert [name for name, value in counts.items() if not value] == []
+
+
+def test_a_broker_is_stopped_in_good_order_and_started_again() -> None:
+    """Nothing that is confirmed is lost by it, and nothing comes twice: whoever was connected finds everything again."""
+    steps = [Step(verb, who) for verb in ("publish", "subscribe", "breathe", "restart") for who in range(3)]
+    outcome = replay(make(3, 0).only(tuple(steps * 3)), tell=True)
+    assert outcome.ok, outcome.failure
+    assert sum(["is stopped and started again" in line for line in outcome.story]) == 9

@@ -1,0 +1,89 @@
+"""The voices of commands: what they name is there."""
+
+from __future__ import annotations
+
+from amqp_sansio.grammar import tx
+from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import dtx, exchange, message, queue
+from amqp_sansio.spec.execution import Result
+from amqp_sansio.spec.message import Acquired
+from amqp_sansio.spec.session import Completed
+from amqp_sansio.testing.speech.blame import spoken
+from amqp_sansio.testing.speech.commands import TRANSFERS, BranchVoice, ModelVoice, SubscriptionVoice, TxVoice
+from amqp_sansio.testing.speech.parts import PARTS
+from amqp_sansio.testing.speech.step import Step
+
+
+def test_what_is_deleted_was_declared() -> None:
+    said = spoken(PARTS["exchange"], ["client:exchange.unbind", "client:exchange.delete"]).said
+    assert [step.verb for step in said] == [
+        "queue.declare", "exchange.declare", "exchange.bind", "exchange.unbind",
+        "exchange.declare", "exchange.delete",  # for it went with its last binding
+    ]  # fmt: skip
+    voice = ModelVoice()
+    assert [type(step.said) for step in voice.say("client:queue.purge")] == [queue.Declare, queue.Purge]
+    assert [type(step.said) for step in voice.say("client:exchange.bound")] == [exchange.Bound]
+
+
+def test_branches_are_suspended_and_resumed_by_name() -> None:
+    words = ["client:dtx.select", "client:dtx.start", "client:dtx.end suspend of the associated xid", "client:dtx.start"]
+    words += ["client:dtx.end of the associated xid", "client:dtx.start resume of a suspended xid"]
+    said = [step.said for step in spoken(PARTS["dtx: demarcation"], words).said]
+    starts = [each for each in said if isinstance(each, dtx.Start)]
+    assert starts[0].xid == starts[2].xid != starts[1].xid
+    assert starts[2].resume
+
+
+def test_an_acquire_is_answered_by_its_result() -> None:
+    words = ["sender:message.transfer not-acquired", "recipient:message.acquire", "sender:message.acquired"]
+    last = spoken(PARTS["message: explicit, not-acquired"], words)[-1].said
+    assert isinstance(last, Result)
+    assert isinstance(last.value, Acquired)
+    assert last.value.transfers
+
+
+def test_transfers_count_by_their_mode() -> None:
+    voice = TRANSFERS[0, 1]()
+    assert voice.hear(Step("server", message.Transfer("d", 0, 1), 1)) == "sender:message.transfer not-acquired"
+
+
+def test_a_subscription_without_accepts() -> None:
+    (step,) = TxVoice().say(tx.SUBSCRIBE)
+    assert isinstance(step.said, message.Subscribe)
+    assert step.said.accept_mode == 1
+
+
+def test_a_consumer_that_is_to_lose_a_message_has_a_rival_and_one_that_is_to_get_it_has_none() -> None:
+    """What is planned of acquires decides whether a second consumer takes the message before, or gives it back."""
+    voice = TRANSFERS[0, 1]()
+    voice.foresee([ACQUIRE, LOST, ACQUIRE, LOST, ACQUIRE, GOT])
+    taken = voice.ahead(ACQUIRE)
+    assert [step.verb for step in taken] == ["message.subscribe", "message.set-flow-mode", "message.flow", "message.flow"]
+    theirs = Step("server", message.Transfer("rival", 0, 0), 1)
+    assert voice.hear(theirs) is None
+    voice.told(theirs)
+    assert voice.ahead(ACQUIRE) == []
+    (given_back,) = voice.ahead(ACQUIRE)
+    assert given_back.said == message.Release(RangeSet.of(0))
+    assert voice.ahead(ACQUIRE) == []
+
+
+def test_a_branch_that_is_to_be_read_only_has_no_work() -> None:
+    """A message is published in a branch unless prepare is planned to find nothing to keep."""
+    for words, count in ((["session:prepare(read-only)"], 1), (["session:prepare"], 2)):
+        voice = BranchVoice()
+        voice.foresee(words)
+        assert len(voice.say("session:start")) == count
+
+
+def test_what_takes_credit_back_is_a_command_like_others_and_is_completed_by_its_id() -> None:
+    voice = SubscriptionVoice()
+    for word in ("client:message.subscribe", "client:message.stop"):
+        for step in voice.say(word):
+            voice.told(step)
+    assert voice.halves["client"].next_id == 2
+    (step,) = voice.say("server:message.stop completed")
+    assert voice.hear(step) == "server:message.stop completed"
+    assert isinstance(step.said, Completed)
+    assert step.said.commands == RangeSet.of(1)

@@ -1,0 +1,139 @@
+"""Conversations that are drawn: legal, nearly legal, and short when something fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, find, given, settings
+from hypothesis import strategies as st
+
+from amqp_sansio.broker import Broker
+from amqp_sansio.grammar.automaton import Automaton
+from amqp_sansio.spec import dtx, message, tx
+from amqp_sansio.spec import session as s
+from amqp_sansio.testing.speech.parts import PARTS, SECTIONS
+from amqp_sansio.testing.speech.step import Conversation
+from amqp_sansio.testing.strategies import breaking, conversations, nearly_legal, words
+from amqp_sansio.testing.strategies.conversations import parts, pieces
+
+QUICK = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+# What is drawn as legal breaks no rule, not even to the letter.
+@pytest.mark.parametrize("role", [None, "client"])
+@given(data=st.data())
+def test_a_legal_conversation_is_legal(role: str | None, data: st.DataObject) -> None:
+    said = data.draw(conversations(role="client") if role else conversations())
+    assert breaking(said) is None
+    assert said.breaks == ""
+
+
+# What is drawn as nearly legal is legal up to its last step, which its role says and which breaks a rule that has a name.
+@QUICK
+@pytest.mark.parametrize("role", ["client", "server"])
+@given(data=st.data())
+def test_a_nearly_legal_conversation_is_wrong_in_its_last_step(role: str, data: st.DataObject) -> None:
+    said = data.draw(nearly_legal(role="client" if role == "client" else "server"))
+    assert said.breaks
+    assert said[-1].speaker == role
+    found = breaking(said)  # what only a broker knows, such as which queues there are, no observer sees
+    assert found is None or found[0] == len(said) - 1
+
+
+@given(conversations("tx", role="client"))
+def test_a_section_may_be_asked_for(said: Conversation) -> None:
+    assert said.part == "tx"
+
+
+def test_a_section_that_there_is_not_is_named_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match=r"no section 'nonsense': there are connection, session, execution, message, tx, dtx"):
+        parts("nonsense")
+    assert set(SECTIONS) == {part.section for part in PARTS.values()}
+
+
+@given(words(PARTS["tx"].language))
+def test_words_are_of_the_language(said: tuple[str, ...]) -> None:
+    assert PARTS["tx"].language.run(said) is not None
+
+
+@given(words(Automaton([{}], [0])))
+def test_a_language_of_nothing_has_no_words(said: tuple[str, ...]) -> None:
+    assert said == ()
+
+
+# Every word of every language is drawn: what cannot be drawn is never tested.
+def test_every_move_can_be_drawn() -> None:
+    part = PARTS["tx"]
+    for state, word, _ in part.language.transitions:
+        find(words(part.language), lambda said, state=state, word=word: _takes(part.language, said, state, word))  # type: ignore[misc]
+
+
+def _takes(language: Automaton, said: tuple[str, ...], state: int, word: str) -> bool:
+    return any(language.run(said[:at]) == state and each == word for at, each in enumerate(said))
+
+
+# --- machines that are broken on purpose: what is found is shrunk to a few lines ---------------------------------------
+
+
+def _forgets_select(said: Conversation) -> bool:
+    """Takes a commit behind a rollback for one without select."""
+    rolled = False
+    for step in said:
+        if isinstance(step.said, tx.Commit) and rolled:
+            return True
+        rolled = rolled or isinstance(step.said, tx.Rollback)
+    return False
+
+
+def _loses_suspended(said: Conversation) -> bool:
+    """Forgets a suspended branch when another is started."""
+    suspended = other = False
+    for step in said:
+        if isinstance(step.said, dtx.End):
+            suspended = suspended or step.said.suspend
+        elif isinstance(step.said, dtx.Start):
+            if other and step.said.resume:
+                return True
+            other = suspended
+    return False
+
+
+def _stops_only_once(said: Conversation) -> bool:
+    """Goes on sending behind the second stop."""
+    return len([step for step in said if isinstance(step.said, message.Stop)]) > 1
+
+
+def _cannot_come_back(said: Conversation) -> bool:
+    """Refuses a session that was there before."""
+    return len([step for step in said if isinstance(step.said, s.Attached) and step.speaker == "server"]) > 1
+
+
+BROKEN: list[tuple[str, Callable[[Conversation], bool], int]] = [
+    ("tx", _forgets_select, 4),
+    ("dtx: demarcation", _loses_suspended, 7),
+    ("message: subscription", _stops_only_once, 5),
+    ("session: attachment", _cannot_come_back, 5),
+]
+
+
+@pytest.mark.parametrize(("section", "fails", "most"), BROKEN, ids=[each[0] for each in BROKEN])
+def test_a_failing_conversation_shrinks_to_a_few_lines(section: str, fails: Callable[[Conversation], bool], most: int) -> None:
+    least = find(conversations(section), fails, settings=settings(max_examples=2000, database=None))
+    assert len(least.lines) <= most, least
+    assert all(len(line) < 200 for line in least.lines)
+
+
+# What the client leads, a broker takes: its own answers aside, nothing ends.
+@QUICK
+@given(conversations(role="client"))
+def test_a_broker_takes_what_a_client_leads(said: Conversation) -> None:
+    if said.part.startswith(("file", "stream", "message:", "assembly")):  # not offered, or named by ids that the broker gives
+        return
+    broker = Broker()
+    peer = broker.connect()
+    for octets in pieces(said, "client"):
+        peer.receive_data(octets)
+        assert [event for _, event in broker.events() if type(event).__name__ == "ConnectionClosed"] == [] or peer.finished
+    ended = "connection.close" in {step.verb for step in said}
+    assert peer.finished == ended or said.part == "connection", said

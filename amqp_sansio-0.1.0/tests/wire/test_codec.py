@@ -1,0 +1,62 @@
+"""Tests of amqp_sansio.wire.codec: what every codec answers, by that of 0-10 and by a made-up one."""
+
+from __future__ import annotations
+
+import pytest
+from tests.families.made_up import TEXTS
+
+from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.spec import connection
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.execution import Sync
+from amqp_sansio.spec.message import Transfer
+from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly
+from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.reading import DEFAULT_READING
+
+CODECS: tuple[Codec, ...] = (AMQP_0_10.codec, TEXTS)
+CONTROLS: tuple[Control, ...] = (
+    connection.Start(None, ("PLAIN", "ANONYMOUS"), ("en_US",)),
+    connection.StartOk(None, "PLAIN", b"\x00a\xff", "en_US"),
+    connection.Secure(b"x"),
+    connection.SecureOk(b""),
+    connection.Tune(1, 4096, 0, 9),
+    connection.TuneOk(1, 4096, 3),
+    connection.Open("/", None, True),
+    connection.OpenOk(("a", "b")),
+    connection.Heartbeat(),
+    connection.Close(320, "why"),
+    connection.CloseOk(),
+)
+
+
+def unit(payload: bytes, kind: int = CONTROL) -> Assembly:
+    """A whole unit on channel 1."""
+    return Assembly(1, 0, kind, payload, None, None, 0, len(payload))
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.VERB)
+def test_every_codec_has_the_words_of_class_connection(codec: Codec, control: Control) -> None:
+    assert codec.read_control(unit(codec.write_control(control)), DEFAULT_READING) == control
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_a_control_that_cannot_be_read_is_a_decode_error(codec: Codec) -> None:
+    with pytest.raises(DecodeError):
+        codec.read_control(unit(b"\xff\xff\xff"), DEFAULT_READING)
+
+
+def test_a_codec_says_what_a_unit_says() -> None:
+    layout = AMQP_0_10.codec
+    assert layout.said_in(unit(layout.encode_command(Sync(), False), COMMAND)) == "execution.sync"
+    assert layout.said_in(unit(layout.encode_control(connection.CloseOk()))) == "connection.close-ok"
+    assert layout.said_in(unit(b"\x01")) == "an empty control"
+    assert layout.said_in(unit(b"", COMMAND)) == "an empty command"
+
+
+def test_a_codec_says_behind_what_a_content_may_come() -> None:
+    layout = AMQP_0_10.codec
+    assert layout.carries(*layout.codes_of(Transfer))
+    assert not layout.carries(*layout.codes_of(Sync))

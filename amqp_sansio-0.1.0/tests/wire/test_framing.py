@@ -1,0 +1,103 @@
+"""What connections and observers ask of frames is there in every family."""
+
+from __future__ import annotations
+
+import pytest
+from tests.families.made_up import LINES, LineReader, Lines
+
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.kernel.build import COMPILED
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Framing, Reader
+from amqp_sansio.wire.method_framing import METHODS, MethodFraming
+from amqp_sansio.wire.method_reader import MethodReader
+from amqp_sansio.wire.segmentation import SEGMENTATION, Segmentation
+from amqp_sansio.wire.segments import SegmentReader
+
+PAIRS = [
+    *[(Reader, made) for made in (SegmentReader, LineReader, MethodReader)],
+    *[(Framing, made) for made in (Segmentation, Lines, MethodFraming)],
+]
+FRAMINGS = [SEGMENTATION, LINES, METHODS]
+
+
+def control(framing: Framing) -> bytes:
+    """A control of the connection, of four octets."""
+    return b"\x00\x0a\x00\x33" if framing is METHODS else b"\x01\x0a\x00\x00"
+
+
+def asked(base: type) -> set[str]:
+    """What a family has to bring."""
+    code = {name: value.fget if isinstance(value, property) else value for name, value in vars(base).items()}
+    return {
+        name for name, made in code.items() if "NotImplementedError" in getattr(getattr(made, "__code__", None), "co_names", ())
+    }
+
+
+@pytest.mark.skipif(COMPILED, reason="a compiled method has no code to look into")
+@pytest.mark.parametrize(("base", "made"), PAIRS)
+def test_a_family_brings_all_that_is_asked_of_one(base: type, made: type) -> None:
+    assert asked(base)
+    assert {name for name in asked(base) if getattr(made, name) is getattr(base, name)} == set()
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_a_reader_goes_on_behind_lost_octets(framing: Framing) -> None:
+    """At the next frame that another one follows, or the end; what is passed over is counted."""
+    frame = framing.own(control(framing), 4096)
+    reader = framing.reader(DEFAULT_LIMITS, 4096, strict=True, carries=lambda *_: False, offset=8, opening=False)
+    reader.receive(frame + frame[:5])
+    assert isinstance(reader.next(), Assembly)
+    reader.lost(100)
+    assert reader.searching
+    reader.receive(b"\xff" * 9 + frame + frame)
+    reader.end()
+    units = []
+    while (unit := reader.next()) is not None:
+        units.append(unit)
+    assert [type(unit) for unit in units] == [Assembly, Assembly]
+    assert (reader.skipped, reader.searching) == (5 + 9, False)
+    assert reader.offset == reader.received == 8 + 3 * len(frame) + 5 + 100 + 9
+    assert reader.take() == b""
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_a_control_of_the_connection_is_read_as_its_own(framing: Framing) -> None:
+    """In every framing: in one frame, with no more than its overhead, known as the connection's own by who reads it."""
+    frame = framing.own(control(framing), 4096)
+    assert len(frame) == 4 + framing.overhead
+    reader = framing.reader(DEFAULT_LIMITS, 4096, strict=True, carries=lambda *_: False, offset=8, opening=True)
+    reader.receive(frame[:-1])
+    assert reader.next() is None
+    reader.receive(frame[-1:])
+    assert not reader.waits
+    unit = reader.next()
+    assert isinstance(unit, Assembly)
+    assert framing.is_own(unit)
+    assert (unit.start, unit.end, unit.payload) == (8, 8 + len(frame), control(framing))
+    assert (reader.offset, reader.buffered, reader.received) == (8 + len(frame), 0, 8 + len(frame))
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+@pytest.mark.parametrize("more", [0, 1])
+def test_no_frame_is_larger_than_may_be_written(framing: Framing, more: int) -> None:
+    payload = bytes(framing.smallest - framing.overhead + more)
+    if more:
+        with pytest.raises(EncodeError, match=str(framing.smallest)):
+            framing.own(payload, framing.smallest)
+    else:
+        assert len(framing.own(payload, framing.smallest)) == framing.smallest
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_three_frames_in_a_row_tell_a_framing(framing: Framing) -> None:
+    """Two do not, and what no other framing writes is found in none of the others."""
+    frame = framing.own(control(framing), 4096)
+    assert framing.find(b"\xff" * 5 + frame * 3, 0, False) == (5, 0)
+    at, needed = framing.find(b"\xff" * 5 + frame * 2, 0, False)
+    assert at == 5
+    assert needed > 2 * len(frame)
+    assert framing.find(b"\xff" * 5 + frame * 2, 0, True)[1]
+    for other in FRAMINGS:
+        assert other is framing or other.find(frame * 5, 0, False)[1]

@@ -1,0 +1,433 @@
+"""Frames in, assemblies out; and assemblies cut into frames."""
+
+from __future__ import annotations
+
+import time
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.wire.pieces import (
+    BETWEEN_BODY,
+    BETWEEN_COMMAND,
+    BODY_OPEN,
+    COMMAND_OPEN,
+    HEARTBEAT,
+    NEXT,
+    SYNC,
+    TRANSFER,
+    Found,
+    carries,
+    drain,
+    frame,
+    only,
+    read,
+    rules,
+    summary,
+)
+
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.wire.segments import (
+    BODY,
+    COMMAND,
+    CONTROL,
+    HEADER,
+    Assembly,
+    Malformed,
+    SegmentReader,
+    frame_command,
+)
+
+# Whole assemblies.
+
+
+def test_a_control_in_one_frame() -> None:
+    octets = frame(0x0F, CONTROL, HEARTBEAT, channel=0)
+    assert only(read(octets)) == Assembly(0, 0, CONTROL, HEARTBEAT, None, None, 0, 16)
+
+
+def test_a_command_with_header_and_body() -> None:
+    octets = frame(0x0B, COMMAND, TRANSFER) + frame(0x03, HEADER, b"head") + frame(0x07, BODY, b"hello")
+    assert only(read(octets)) == Assembly(1, 1, COMMAND, TRANSFER, b"head", b"hello", 0, len(octets))
+
+
+@pytest.mark.parametrize(
+    ("octets", "header", "body"),
+    [
+        (frame(0x0F, COMMAND, TRANSFER), None, None),
+        (frame(0x0B, COMMAND, TRANSFER) + frame(0x07, HEADER, b"h"), b"h", None),
+        (frame(0x0B, COMMAND, TRANSFER) + frame(0x03, HEADER, b"h") + frame(0x07, BODY), b"h", b""),
+        (frame(0x0B, COMMAND, TRANSFER) + frame(0x07, BODY), None, b""),
+    ],
+)
+def test_the_four_encodings_of_an_empty_message(octets: bytes, header: bytes | None, body: bytes | None) -> None:
+    assembly = only(read(octets))
+    assert (assembly.payload, assembly.header, assembly.body) == (TRANSFER, header, body)
+
+
+def test_a_body_over_many_frames() -> None:
+    octets = (
+        frame(0x0B, COMMAND, TRANSFER)
+        + frame(0x03, HEADER, b"h")
+        + frame(0x06, BODY, b"a" * 600)
+        + frame(0x04, BODY, b"b")
+        + frame(0x04, BODY, b"")
+        + frame(0x05, BODY, b"c")
+    )
+    assert only(read(octets)).body == b"a" * 600 + b"bc"
+
+
+def test_every_segment_over_many_frames() -> None:
+    octets = (
+        frame(0x0A, COMMAND, TRANSFER[:3])
+        + frame(0x09, COMMAND, TRANSFER[3:])
+        + frame(0x02, HEADER, b"h")
+        + frame(0x00, HEADER, b"e")
+        + frame(0x01, HEADER, b"ad")
+        + frame(0x07, BODY, b"x")
+    )
+    assert only(read(octets)) == Assembly(1, 1, COMMAND, TRANSFER, b"head", b"x", 0, len(octets))
+    control = frame(0x0E, CONTROL, HEARTBEAT[:1]) + frame(0x0C, CONTROL, b"") + frame(0x0D, CONTROL, HEARTBEAT[1:])
+    assert only(read(control)).payload == HEARTBEAT
+
+
+def test_controls_and_other_channels_interleave_within_a_transfer() -> None:
+    octets = (
+        frame(0x0B, COMMAND, TRANSFER, channel=1)
+        + frame(0x0B, COMMAND, TRANSFER, channel=0)
+        + frame(0x0E, CONTROL, HEARTBEAT[:2], channel=1)
+        + frame(0x06, BODY, b"one ", channel=1)
+        + frame(0x0D, CONTROL, HEARTBEAT[2:], channel=1)
+        + frame(0x07, BODY, b"zero", channel=0)
+        + frame(0x05, BODY, b"more", channel=1)
+    )
+    found = read(octets)
+    assert [(a.channel, a.kind, a.body) for a in found if isinstance(a, Assembly)] == [
+        (1, CONTROL, None),
+        (0, COMMAND, b"zero"),
+        (1, COMMAND, b"one more"),
+    ]
+
+
+def test_octets_8_to_11_of_a_frame_header_are_ignored() -> None:
+    octets = bytearray(frame(0x0F, CONTROL, HEARTBEAT))
+    octets[8:12] = b"\xde\xad\xbe\xef"
+    assert only(read(bytes(octets))).complete
+
+
+def test_an_assembly_that_is_never_ended() -> None:
+    unended = frame(0x0B, COMMAND, TRANSFER) + frame(0x03, HEADER, b"h")
+    control = frame(0x0F, CONTROL, HEARTBEAT)
+    octets = unended + control + unended + frame(0x0F, COMMAND, SYNC)
+    for tolerant in (False, True):
+        found = read(octets, tolerant=tolerant)
+        assert summary(found) == ["010a", "0401~", "0401~", "0301"]
+        first = found[1]
+        assert isinstance(first, Assembly)
+        assert (first.start, first.end, first.header, first.body) == (0, len(unended), b"h", None)
+    assert summary(read(octets, strict=True)) == ["010a", "assembly.last-segment", "0301"]
+    assert summary(read(unended, tolerant=True)) == ["0401!"]
+
+
+# Frame headers that cannot be (model 1.2).
+
+
+@pytest.mark.parametrize(
+    ("octets", "rule"),
+    [
+        (frame(0x0F, CONTROL, size=11), "frame.size"),
+        (frame(0x0F, CONTROL, size=0), "frame.size"),
+        (frame(0x4F, CONTROL, HEARTBEAT), "frame.version"),
+        (frame(0x8F, CONTROL, HEARTBEAT), "frame.version"),
+    ],
+)
+def test_a_frame_that_cannot_be_cut_ends_the_reading(octets: bytes, rule: str) -> None:
+    good = frame(0x0F, CONTROL, HEARTBEAT)
+    for tolerant in (False, True):
+        found = read(good + octets + good, tolerant=tolerant)
+        assert summary(found) == ["010a", rule]
+        breach = found[1]
+        assert isinstance(breach, Malformed)
+        assert (breach.code, breach.offset, breach.fatal, breach.ends_connection) == (501, len(good), True, True)
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.receive(octets)
+    drain(reader)
+    reader.receive(b"x" * 1000)
+    assert reader.dead
+    assert reader.received == len(octets) + 1000
+    assert reader.next() is None
+    assert reader.buffered <= 12
+
+
+@pytest.mark.parametrize(
+    ("octets", "rule", "seen"),
+    [
+        (frame(0x1F, CONTROL, HEARTBEAT), "frame.reserved", True),
+        (frame(0x2F, CONTROL, HEARTBEAT), "frame.reserved", True),
+        (frame(0x0F, CONTROL, HEARTBEAT, track=0xF0), "frame.reserved", True),
+        (frame(0x0F, CONTROL, HEARTBEAT)[:4] + b"\1" + frame(0x0F, CONTROL, HEARTBEAT)[5:], "frame.reserved", True),
+        (frame(0x0F, 4, HEARTBEAT), "frame.segment-type", False),
+        (frame(0x0F, 9, HEARTBEAT), "frame.segment-type", False),
+        (frame(0x0F, CONTROL, HEARTBEAT, track=1), "frame.track", True),
+        (frame(0x0F, CONTROL, HEARTBEAT, track=5), "frame.track", True),
+        (frame(0x0F, COMMAND, SYNC, track=0), "frame.track", True),
+    ],
+)
+def test_a_frame_header_that_says_what_it_may_not(octets: bytes, rule: str, seen: bool) -> None:
+    good = frame(0x0F, CONTROL, HEARTBEAT)
+    assert rules(read(octets + good)) == [(rule, 501)]
+    assert len(read(octets + good)) == 2
+    found = read(octets + good, tolerant=True)
+    assert rules(found) == [(rule, 501)]
+    assert len(found) == 2 + seen
+    breach = found[0]
+    assert isinstance(breach, Malformed)
+    assert not breach.fatal
+    assert breach.legal
+    assert breach.said
+
+
+@pytest.mark.parametrize(("size", "legal"), [(4095, True), (4096, True), (4097, False)])
+def test_the_largest_frame(size: int, legal: bool) -> None:
+    reader = SegmentReader(DEFAULT_LIMITS, 65535, carries=carries)
+    reader.receive(frame(0x0F, COMMAND, b"\4\1" * 3000))
+    assert isinstance(reader.next(), Assembly)
+    reader.max_frame_size = 4096
+    reader.receive(frame(0x0F, COMMAND, bytes(size - 12)))
+    thing = reader.next()
+    if legal:
+        assert isinstance(thing, Assembly)
+    else:
+        assert isinstance(thing, Malformed)
+        assert (thing.rule, thing.code) == ("connection.tune-ok.max-frame-size.max-frame-size", 501)
+        assert thing.legal == ("at most 4096 octets",)
+    assert reader.next() is None
+
+
+# The order of frames within one (channel, track) (model 1.3).
+
+
+@pytest.mark.parametrize(
+    ("octets", "rule", "code", "heard"),
+    [
+        # idle
+        (frame(0x07, COMMAND, TRANSFER), "assembly.first-frame", 501, ["0401"]),
+        (frame(0x0D, COMMAND, TRANSFER), "assembly.first-frame", 501, ["0401"]),
+        (frame(0x05, COMMAND, TRANSFER), "assembly.first-frame", 501, ["0401"]),
+        (frame(0x00, CONTROL, HEARTBEAT), "assembly.first-frame", 501, ["010a!"]),
+        (frame(0x07, CONTROL, HEARTBEAT), "assembly.first-frame", 501, ["010a"]),
+        (frame(0x0F, HEADER, b"h"), "assembly.first-segment", 501, []),
+        (frame(0x0F, BODY, b"h"), "assembly.first-segment", 501, []),
+        (frame(0x07, BODY, b"h"), "assembly.first-segment", 501, []),
+        (frame(0x03, HEADER, b"h") + frame(0x07, BODY, b"b"), "assembly.first-segment", 501, []),
+        # in a segment
+        (COMMAND_OPEN + frame(0x0B, COMMAND, TRANSFER) + frame(0x07, BODY), "assembly.last-frame", 501, ["0401!", "0401"]),
+        (COMMAND_OPEN + frame(0x0F, COMMAND, TRANSFER), "assembly.last-frame", 501, ["0401!", "0401"]),
+        (COMMAND_OPEN + frame(0x07, BODY, b"x"), "assembly.last-frame", 501, ["0401!"]),
+        (COMMAND_OPEN + frame(0x05, BODY, b"x"), "assembly.last-frame", 501, ["0401!"]),
+        (BODY_OPEN + frame(0x01, HEADER, b"x") + frame(0x07, BODY), "assembly.last-frame", 501, ["0401!"]),
+        (BODY_OPEN + frame(0x05, COMMAND, b"\4\1"), "assembly.last-frame", 501, ["0401!", "0401"]),
+        (BODY_OPEN + frame(0x07, BODY, b"x"), "assembly.last-frame", 501, ["0401!"]),
+        (BODY_OPEN + frame(0x0D, BODY, b"x"), "assembly.same-segment", 501, ["0401"]),
+        (COMMAND_OPEN + frame(0x0D, COMMAND, b""), "assembly.same-segment", 501, ["0401"]),
+        # between two segments
+        (BETWEEN_COMMAND + NEXT, "assembly.last-segment", 501, ["0401!", "0301"]),
+        (BETWEEN_COMMAND + frame(0x0F, BODY), "assembly.last-segment", 501, ["0401!"]),
+        (BETWEEN_COMMAND + frame(0x05, BODY), "assembly.first-frame", 501, ["0401!"]),
+        (BETWEEN_COMMAND + frame(0x07, COMMAND, SYNC), "assembly.segment-order", 503, ["0401!", "0301"]),
+        (BETWEEN_BODY + frame(0x07, HEADER, b"h"), "assembly.segment-order", 503, ["0401"]),
+        (BETWEEN_BODY + frame(0x07, BODY, b"h"), "assembly.segment-order", 503, ["0401"]),
+        (BETWEEN_COMMAND + frame(0x03, HEADER, b"h") + frame(0x07, HEADER, b"h"), "assembly.segment-order", 503, ["0401"]),
+        # segments where there may be none
+        (frame(0x0B, COMMAND, SYNC) + frame(0x07, BODY), "assembly.segments", 503, ["0301"]),
+        (frame(0x0B, COMMAND, b"") + frame(0x07, BODY), "assembly.segments", 503, [""]),
+        (frame(0x0B, CONTROL, HEARTBEAT), "assembly.control", 501, ["010a!"]),
+        (frame(0x0A, CONTROL, HEARTBEAT) + frame(0x09, CONTROL), "assembly.control", 501, ["010a!"]),
+    ],
+)
+def test_frames_out_of_order(octets: bytes, rule: str, code: int, heard: list[str]) -> None:
+    after = frame(0x0F, COMMAND, SYNC) + frame(0x0F, CONTROL, HEARTBEAT)
+    found = read(octets + after)
+    assert rules(found) == [(rule, code)]
+    assert summary(found)[-2:] == ["0301", "010a"]
+    found = read(octets + after, tolerant=True)
+    assert rules(found) == [(rule, code)]
+    assert sorted(summary([each for each in found if isinstance(each, Assembly)])) == sorted([*heard, "0301", "010a"])
+    other = next(thing for thing in read(octets + after) if isinstance(thing, Malformed))
+    assert other.said
+    assert other.legal
+    assert other.channel == 1
+    assert not other.fatal
+
+
+def test_what_has_come_whole_before_the_end_is_read_whole() -> None:
+    """The end of the stream takes nothing from what was not looked at yet: what is open behind it is incomplete."""
+    reader = SegmentReader(DEFAULT_LIMITS, tolerant=True, carries=carries)
+    reader.receive(b"".join(frame_command(1, TRANSFER, b"", b"x")) + COMMAND_OPEN)
+    reader.finish()
+    assert summary(drain(reader)) == ["0401", "0401!"]
+
+
+def test_only_an_observer_is_given_what_was_broken_off() -> None:
+    """Behind a frame that cannot be cut, who takes part gets the reason alone; an observer also what was under way."""
+    limits = attrs.evolve(DEFAULT_LIMITS, assembly_octets=50)
+    octets = COMMAND_OPEN + frame(0x0E, COMMAND, bytes(60), channel=2) + b"\xff" * 12
+    refused = "limits.assembly_octets"
+    assert summary(read(octets, limits=limits))[:1] == [refused]
+    assert len(read(octets, limits=limits)) == 2
+    found = summary(read(octets, limits=limits, tolerant=True))
+    assert [word for word in found if word.endswith("!")] == ["0000!", "0401!"]
+
+
+def test_what_is_open_at_the_end_is_incomplete() -> None:
+    octets = frame(0x0E, CONTROL, HEARTBEAT, channel=3) + BODY_OPEN + COMMAND_OPEN.replace(b"\0\1\0\0\0\0", b"\0\2\0\0\0\0")
+    found = read(octets, tolerant=True)
+    assert summary(found) == ["010a!", "0401!", "0401!"]
+    assert [each.body for each in found if isinstance(each, Assembly)] == [None, b"x", None]
+
+
+def test_the_rest_of_a_command_after_a_command_point_with_an_offset_is_passed_over() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.expect_rest(1)
+    reader.receive(frame(0x06, BODY, b"rest") + frame(0x05, BODY, b"x") + NEXT)
+    assert summary(drain(reader)) == ["0301"]
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
+@pytest.mark.parametrize("rest", [b"", frame(0x05, BODY, b"x"), frame(0x07, BODY, b"x"), frame(0x07, COMMAND, SYNC)])
+def test_a_command_that_begins_where_the_rest_of_another_was_announced(tolerant: bool, rest: bytes) -> None:
+    reader = SegmentReader(DEFAULT_LIMITS, tolerant=tolerant)
+    reader.expect_rest(1)
+    reader.receive(rest + NEXT)
+    found = drain(reader)
+    assert isinstance(found[-1], Assembly)
+    told = [(each.rule, each.code) for each in found if isinstance(each, Malformed)]
+    assert told == ([] if rest else [("session.command-point.nonzero-offset", 501)])
+
+
+def test_forgetting_a_channel_passes_over_the_rest_of_its_command() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.receive(BODY_OPEN)
+    assert drain(reader) == []
+    assert not reader.idle(1)
+    reader.forget(1)
+    assert reader.held == 0
+    reader.receive(frame(0x05, BODY, b"x") + NEXT)
+    assert summary(drain(reader)) == ["0301"]
+    assert reader.idle(1)
+
+
+# Cost.
+
+
+def test_one_octet_at_a_time_is_linear() -> None:
+    octets = b"".join(frame_command(1, TRANSFER, b"", bytes(65523 * 3)))
+    reader = SegmentReader(DEFAULT_LIMITS)
+    begin = time.perf_counter()
+    found: Found = []
+    for at in range(len(octets)):
+        reader.receive(octets[at : at + 1])
+        found += drain(reader)
+    assert time.perf_counter() - begin < 5
+    assert len(found) == 1
+
+
+def test_small_frames_do_not_cost_an_object_each() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.receive(BODY_OPEN)
+    drain(reader)
+    for _ in range(1000):
+        reader.receive(frame(0x04, BODY, b"ab") * 10)
+        drain(reader)
+    partial = reader.assembler.open[1 << 4 | 1]
+    assert len(partial._parts) <= 2
+    reader.receive(frame(0x05, BODY, b"!"))
+    assert only(drain(reader)).body == b"x" + b"ab" * 10000 + b"!"
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 65535),
+            st.binary(max_size=40),
+            st.none() | st.binary(max_size=40),
+            st.none() | st.binary(max_size=400),
+        ),
+        max_size=5,
+    ),
+    st.integers(52, 100),
+    st.integers(1, 50),
+)
+def test_what_is_written_is_read(
+    commands: list[tuple[int, bytes, bytes | None, bytes | None]], max_frame: int, piece: int
+) -> None:
+    """Whatever is cut into frames is put together again as it was, however the octets arrive."""
+    octets = b"".join([b"".join(frame_command(*command, max_frame)) for command in commands])
+    reader = SegmentReader(DEFAULT_LIMITS, max_frame)
+    found: Found = []
+    for at in range(0, len(octets), piece):
+        reader.receive(octets[at : at + piece])
+        found += drain(reader)
+    assert [(a.channel, a.payload, a.header, a.body) for a in found if isinstance(a, Assembly)] == commands
+    assert len(found) == len(commands)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 15),
+            st.integers(0, 4),
+            st.binary(max_size=6),
+            st.integers(0, 1),
+            st.sampled_from([None, None, None, 0, 1, 2]),
+        ),
+        max_size=12,
+    )
+)
+def test_random_frames_give_the_same_in_pieces(frames: list[tuple[int, int, bytes, int, int | None]]) -> None:
+    """Any frames in any order: no exception, the same things however they are cut, each control and command at most once."""
+    octets = b"".join([frame(*each) for each in frames])
+    read(octets)
+    heard = read(octets, tolerant=True)
+    firsts = sum([kind <= COMMAND for _, kind, _, _, _ in frames])
+    assert len([each for each in heard if isinstance(each, Assembly)]) <= firsts
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_random_octets_give_the_same_in_pieces(octets: bytes) -> None:
+    """Any octets at all: no exception, and the same things however they are cut."""
+    read(octets)
+    read(octets, tolerant=True)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_the_answer_to_a_close_is_found_among_whatever_else_comes(piece: int) -> None:
+    """Commands that do not end and other controls are passed over; a control over two frames is no answer."""
+    ok, crossing, other = b"\1\x0c", b"\1\x0b\0\0", b"\1\x0a\0\0"
+    before = frame(0x0B, COMMAND, TRANSFER) + frame(0x0E, CONTROL, ok) + frame(0x0F, CONTROL, other, channel=0)
+    octets = before + frame(0x0F, CONTROL, crossing, channel=0) + frame(0x0F, COMMAND, ok) + frame(0x0F, CONTROL, ok, channel=0)
+    for until, expected in ((len(octets) - 14, [crossing, ok]), (len(octets) - 15, [crossing])):
+        reader = SegmentReader(DEFAULT_LIMITS)
+        found = []
+        for at in range(0, len(octets), piece):
+            reader.receive(octets[at : at + piece])
+            while (unit := reader.next_answer((ok, crossing[:2]), until)) is not None:
+                assert isinstance(unit, Assembly)
+                assert unit.end - unit.start == 12 + len(unit.payload)
+                found.append(unit.payload)
+        assert found == expected
+        assert reader.offset == (len(octets) if ok in expected else len(octets) - 14)
+
+
+@pytest.mark.parametrize("octets", [b"\x0f\0\0\x0b" + bytes(8), b"\x4f\0\0\x0c" + bytes(8)])
+def test_behind_a_frame_that_cannot_be_cut_no_answer_is_found(octets: bytes) -> None:
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.receive(frame(0x0B, COMMAND, TRANSFER) + octets)
+    unit = reader.next_answer((b"\1\x0c",), 1 << 20)
+    assert isinstance(unit, Malformed)
+    assert unit.fatal
+    assert reader.next_answer((b"\1\x0c",), 1 << 20) is None

@@ -1,0 +1,41 @@
+"""`make check`: every check runs, all findings are shown, one verdict comes at the end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+BIN: Final = Path(sys.executable).parent
+TYPED: Final = ("src", "tests", "tools", "bench", "fuzz")
+
+CHECKS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("style", (str(BIN / "ruff"), "check", ".")),
+    ("format", (str(BIN / "ruff"), "format", "--check", ".")),
+    ("types", (sys.executable, "-m", "mypy", *TYPED)),
+    ("imports", (str(BIN / "lint-imports"), "--no-cache")),
+    ("generated code", (sys.executable, "-m", "tools.codegen", "--check")),
+    ("docs", (sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict")),
+)
+
+
+def main() -> int:
+    """0 when nothing was found, else 1."""
+    failed: list[str] = []
+    for number, (name, command) in enumerate(CHECKS, 1):
+        print(f"check {number}/{len(CHECKS)} {name} ...", end=" ", flush=True)
+        started = time.monotonic()
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        print("ok" if done.returncode == 0 else "FINDINGS", f"({time.monotonic() - started:.0f} s)", flush=True)
+        if done.returncode != 0:
+            failed.append(name)
+            print((done.stdout + done.stderr).rstrip(), flush=True)
+    print(f"check: found something in: {', '.join(failed)}" if failed else "check: all good")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

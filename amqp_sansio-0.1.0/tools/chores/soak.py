@@ -1,0 +1,106 @@
+"""`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
+
+Each round takes the next seed and runs the property tests with the profile `soak`, the grammars against the tables and
+against what runs (the whole product with the observer of the older dialects), channels over links that break (a thousand
+seeds in each of three dialects), the fuzzer, the pipeline (all combinations of
+how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut,
+and with odd packets by the thousand (twenty minutes at most, from another recording on in each round), every recording in
+forty variants of how it may have been captured (clocks, both ends, tunnels, cut, rotated, link types), greed in the broker
+for longer, and `serve`: 200 faults (connections cut, and silent, processes killed, disks full: fifty each), a gigabyte of
+messages of all sizes and a thousand connections; and the live source and sink of Spark at every step of their protocol: a
+hundred crashes of each and a hundred kills of the broker under each, at least, exactly once and at least once; a hundred
+kills of the JVM; and, where Java and Maven are, the same crashes with Qpid Broker-J. The number of rounds done is kept in
+out/soak.json, so that a run that was stopped goes on with the next seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+NOT_RUN: Final = 75
+"""The exit code of what cannot be run here, and has said so."""
+ROOT: Final = Path(__file__).resolve().parents[2]
+STATE: Final = ROOT / "out" / "soak.json"
+SEEDS: Final = 10_000
+"""Simulations in each round."""
+LOSSES_SECONDS: Final = 1200.0
+"""For the losses of packets in one round: with many recordings all of them take longer than the rest of it."""
+
+
+def rounds_done() -> int:
+    """How many rounds earlier runs have finished."""
+    if not STATE.exists():
+        return 0
+    done = json.loads(STATE.read_text())["rounds"]
+    assert isinstance(done, int)
+    return done
+
+
+def passes(command: Sequence[str], environment: Mapping[str, str], seconds: float | None = None) -> bool:
+    """Whether a command finds nothing wrong: nothing until it is stopped, after so many seconds, and nothing when it cannot be
+    run here."""
+    try:
+        return subprocess.run(command, cwd=ROOT, env=environment, check=False, timeout=seconds).returncode in (0, NOT_RUN)
+    except subprocess.TimeoutExpired:
+        print(f"soak: stopped after {seconds:.0f} s: {' '.join(command[1:])}", flush=True)
+        return True
+
+
+def main() -> int:
+    """0 when every round passed, else 1."""
+    parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=1800.0, help="stop after the round that passes this time")
+    arguments = parser.parse_args()
+    end = time.monotonic() + arguments.seconds
+    seed = rounds_done()
+    environment = {**os.environ, "AMQP_PROFILE": "soak"}
+    failed = False
+    while time.monotonic() < end and not failed:
+        seed += 1
+        left = end - time.monotonic()
+        print(f"soak: round {seed}, {left:.0f} s left", flush=True)
+        properties = (sys.executable, "-m", "pytest", "-n", "2", "tests/properties", f"--hypothesis-seed={seed}")
+        fuzz = (sys.executable, "-m", "fuzz", "--seconds", str(int(min(left, 300.0)) + 1), "--seed", str(seed))
+        pipeline = (
+            sys.executable,
+            "-m",
+            "pytest",
+            "tests/spark",
+            "-k",
+            "how_the_work_is_cut or killed_while_files_arrive or clocks",
+        )
+        environment["AMQP_SEED"] = str(seed)
+        names = [f"tests/cli/test_{each}.py" for each in ("cuts", "faults", "load")]
+        serving = (sys.executable, "-m", "pytest", "-v", "-rP", *names)
+        live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
+        broker_j = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "broker_j", "-v", "-k", "crash_after_crash")
+        seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
+        captures = [f"tests/{each}.py" for each in ("captures/test_variants", "captures/test_observed")]
+        captures += ["tests/captures/columns/test_read.py", "tests/broker/test_greedy.py"]
+        variants = (sys.executable, "-m", "pytest", "-n", "2", *captures)
+        witnesses = (
+            *(sys.executable, "-m", "tools.witnesses", "--seed", str(seed), "--heard", "0", "--most", "3"),
+            *("--lengths", "20", "60", "200"),
+        )
+        for command in (properties, witnesses, fuzz, pipeline, variants, serving, live, broker_j, seeds):
+            failed = failed or not passes(command, environment)
+        packets = [f"tests/captures/columns/test_{each}.py" for each in ("runs", "losses")]
+        losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", *packets)
+        failed = failed or not passes(losses, environment, min(LOSSES_SECONDS, max(end - time.monotonic(), 60.0)))
+        if not failed:
+            STATE.parent.mkdir(exist_ok=True)
+            STATE.write_text(json.dumps({"rounds": seed}) + "\n")
+    print(f"soak: round {seed} found something" if failed else f"soak: {seed} rounds done in all, all good")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

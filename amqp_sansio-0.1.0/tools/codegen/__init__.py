@@ -1,0 +1,1 @@
+"""Writes spec/ and wire/layouts/ from the tables in tools/codegen/tables."""

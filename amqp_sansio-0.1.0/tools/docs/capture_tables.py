@@ -1,0 +1,62 @@
+"""The page about the tables that captures are turned into, made of their definitions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.captures.former import FORMER_VERSION
+from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL
+from amqp_sansio.captures.replay import half
+from amqp_sansio.captures.schema import Table
+from amqp_sansio.captures.tables import COMMON, PARTITIONS, SCHEMA_VERSION, TABLES
+from amqp_sansio.captures.views import VIEWS
+
+_HEAD: Final = f"""# Tables of captures
+
+Captures become Parquet files (zstd) in `DIR/<table>/`, in folders by {" and ".join([f"`{name}`" for name in PARTITIONS])},
+with `DIR/_MANIFEST.json` written last: what it does not list is not published. Spark writes them, and without Spark, in one
+process, `analyze --engine local` and `amqp_sansio.captures.columns.local.run(captures, folder)` do (extra `tables`): the rows
+are the same.
+
+Times are timestamps (UTC, whole microseconds), in `ts` and in columns that end in `_at`. Where a reader compares times or
+subtracts them, the same time stands beside in nanoseconds since 1970 UTC, under a name that ends in `_ns`; durations are
+nanoseconds, too. This is schema version {SCHEMA_VERSION}; folders of version {FORMER_VERSION} are read, too
+([what became of each column](schema-versions.md)).
+
+A column that may be null is null where nobody can know: the capture began later, or octets are missing. What depends on
+them has the outcome `unknown`, and nobody is accused of it. Each loss is one row of `violations` with the rule `gap`.
+
+A row is written when nothing that may still be said can change it. What is open waits within limits: {half.OPEN_MESSAGES}
+messages and {half.OPEN_COMMANDS} other commands of each side of a session, beyond which the oldest goes out as `unknown`;
+a published message waits for an accept, which not every broker sends, until {half.GRACE_MESSAGES} later ones are complete.
+
+"""
+
+
+def capture_tables_page() -> str:
+    """Every table, column by column."""
+    parts = [_HEAD]
+    for table in TABLES.values():
+        asked = "" if table.default else " Only on request."
+        parts.append(f"\n## {table.name}\n\nOne row for each {table.row}. {table.text}{asked}\n\n{_columns(table)}")
+    about = f"One row for each {END_TO_END.row}. {END_TO_END.text}\nMade by `captures.columns.joined`, or by any engine:"
+    parts.append(f"\n## Joined: {END_TO_END.name}\n\n{about}\n\n```sql{END_TO_END_SQL}```\n\n{_columns(END_TO_END)}")
+    for view in VIEWS.values():
+        parts.append(f"\n## View: {view.name}\n\n{view.text}\n\n```sql{view.sql}```\n")
+    return "".join(parts)
+
+
+def _columns(table: Table) -> str:
+    lines = ["| column | type | unit | null | |", "|---|---|---|---|---|"]
+    for column in table.columns:
+        if column in COMMON and table.name != "connections":
+            continue
+        kind = column.type.value.replace("<", "&lt;").replace("|", "\\|")
+        null = "may be" if column.nullable else "never"
+        lines.append(f"| `{column.name}` | {kind} | {column.unit} | {null} | {column.text.replace('|', chr(92) + '|')} |")
+    head = "" if table.name == "connections" or table is END_TO_END else _common()
+    return head + "\n".join(lines) + "\n"
+
+
+def _common() -> str:
+    return f"{', '.join([f'`{column.name}`' for column in COMMON])} as in `connections`, then:\n\n"

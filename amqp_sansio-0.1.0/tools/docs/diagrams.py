@@ -1,0 +1,192 @@
+"""A state diagram from a table, as SVG on one line, so that Markdown passes it through.
+
+igraph lays it out (Sugiyama's method): states stand in layers by their distance from the initial one, and the words of an arrow
+are a box of its own in the layers between, so that nothing lies on anything else. What changes no state stands inside the
+state's box; the colour of an arrow tells who speaks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from html import escape
+from itertools import accumulate, pairwise
+from typing import Final, NamedTuple
+
+from amqp_sansio.kernel.machine import Row, Table
+
+CHARACTER: Final = 6.4
+"""Width of a character, in units of the drawing."""
+LINE: Final = 13
+"""Height of a line of text."""
+WIDEST: Final = 26
+"""Characters in a line, unless one word is longer."""
+COLOURS: Final = {
+    **dict.fromkeys(("client", "sender", "manager"), "#1f5fa8"),
+    **dict.fromkeys(("server", "recipient", "participant"), "#2e7d32"),
+}
+OTHER: Final = "#555555"
+
+
+class Box(NamedTuple):
+    """A state, or the words on the way from one to another: its lines, and where its middle stands."""
+
+    lines: tuple[str, ...]
+    x: float = 0
+    y: float = 0
+
+    @property
+    def width(self) -> float:
+        return max(len(line) for line in self.lines) * CHARACTER + 16
+
+    @property
+    def height(self) -> float:
+        return len(self.lines) * LINE + 8
+
+
+def depths(table: Table) -> dict[str, int]:
+    """How far each state is from the initial one; what cannot be reached from it comes last."""
+    depth = {table.initial: 0}
+    waiting = deque([table.initial])
+    while waiting:
+        state = waiting.popleft()
+        for row in table.rows:
+            if row.state == state and row.next_state not in depth:
+                depth[row.next_state] = depth[state] + 1
+                waiting.append(row.next_state)
+    deepest = max(depth.values()) + 1
+    return {state: depth.get(state, deepest) for state in table.states}
+
+
+def _words(rows: list[Row]) -> tuple[str, ...]:
+    by_speaker: dict[str, list[str]] = {}
+    for row in rows:
+        by_speaker.setdefault(row.speaker, []).append(row.verb)
+    lines: list[str] = []
+    for speaker, verbs in by_speaker.items():
+        line = f"{speaker}:"
+        for verb in verbs:
+            if len(line) + len(verb) >= WIDEST and line.strip():
+                lines.append(line)
+                line = " "
+            line += f" {verb}"
+        lines.append(line)
+    return tuple(lines)
+
+
+def moves(table: Table) -> dict[tuple[str, str], list[Row]]:
+    """The rows of every arrow from one state to another."""
+    arrows: dict[tuple[str, str], list[Row]] = {}
+    for row in table.rows:
+        if row.state != row.next_state:
+            arrows.setdefault((row.state, row.next_state), []).append(row)
+    return arrows
+
+
+class Drawing:
+    """Where everything stands."""
+
+    def __init__(self, table: Table) -> None:
+        self.table: Final = table
+        self.moves: Final = moves(table)
+        depth = depths(table)
+        boxes = [
+            Box((state, *_words([row for row in table.rows if row.state == row.next_state == state]))) for state in table.states
+        ]
+        layers = [2 * depth[state] for state in table.states]
+        edges: list[tuple[int, int]] = []
+        for (start, end), rows in self.moves.items():
+            edges += [(table.states.index(start), len(boxes)), (len(boxes), table.states.index(end))]
+            boxes.append(Box(_words(rows)))
+            layers.append(2 * min(depth[start], depth[end]) + 1)
+        import igraph  # which imports matplotlib: not for those who only ask which pages there are
+
+        layout = igraph.Graph(len(boxes), edges, directed=True).layout_sugiyama(layers=layers, maxiter=1000)
+        points: list[list[float]] = layout.coords
+        bends: list[list[list[float]]] = layout.edge_routing
+        column = max(box.width for box in boxes) + 14
+        heights = [
+            max((box.height for box, at in zip(boxes, layers, strict=True) if at == layer), default=0) + 24
+            for layer in range(max(layers) + 1)
+        ]
+        for layer in range(max(layers) + 1):  # igraph's smallest gap does not hold everywhere
+            row = sorted([point for point, at in zip(points, layers, strict=True) if at == layer])
+            for before, point in pairwise(row):
+                point[0] = max(point[0], before[0] + 1)
+        tops = [0.0, *accumulate(heights)]
+        across = [x for x, _ in [*points, *[bend for each in bends for bend in each]]]
+        left, right = min(across), max(across)
+
+        def place(x: float, layer: float) -> tuple[float, float]:
+            return (x - left + 0.5) * column, (tops[int(layer)] + tops[int(layer) + 1]) / 2
+
+        self.boxes: Final = [Box(box.lines, *place(*point)) for box, point in zip(boxes, points, strict=True)]
+        self.bends: Final = [[place(*bend) for bend in each] for each in bends]
+        self.edges: Final = edges
+        self.width: Final = (right - left + 1) * column
+        self.height: Final = tops[-1]
+
+    def _colour(self, rows: list[Row]) -> str:
+        speakers = {row.speaker for row in rows}
+        return COLOURS.get(speakers.pop(), OTHER) if len(speakers) == 1 else OTHER
+
+    def arrow(self, number: int, rows: list[Row]) -> str:
+        """One arrow, in two parts, and its words."""
+        colour = self._colour(rows)
+        parts = []
+        for edge, tip in ((2 * number, ""), (2 * number + 1, ' marker-end="url(#tip)"')):
+            start, end = (self.boxes[each] for each in self.edges[edge])
+            path = _path(start, self.bends[edge], end)
+            parts.append(f'<path d="{path}" fill="none" stroke="{colour}"{tip}/>')
+        parts.append(self._text(self.boxes[len(self.table.states) + number], colour))
+        return "".join(parts)
+
+    def state(self, number: int) -> str:
+        """One state."""
+        box, state = self.boxes[number], self.table.states[number]
+        thick = 2.5 if state == self.table.initial else 1
+        dashes = ' stroke-dasharray="5 3"' if state in self.table.final else ""
+        return (
+            f'<rect x="{box.x - box.width / 2:.0f}" y="{box.y - box.height / 2:.0f}" width="{box.width:.0f}" '
+            f'height="{box.height:.0f}" rx="7" fill="#f4f6f8" stroke="#333333" stroke-width="{thick}"{dashes}/>'
+            + self._text(box, "#111111", bold=True)
+        )
+
+    def _text(self, box: Box, colour: str, *, bold: bool = False) -> str:
+        y = box.y - (len(box.lines) - 1) * LINE / 2 + 4
+        lines = [
+            f'<tspan x="{box.x:.0f}" y="{y + number * LINE:.0f}" font-weight="{"bold" if bold and not number else "normal"}">'
+            f"{escape(line)}</tspan>"
+            for number, line in enumerate(box.lines)
+        ]
+        return f'<text text-anchor="middle" fill="{colour}">{"".join(lines)}</text>'
+
+
+def _path(start: Box, bends: list[tuple[float, float]], end: Box) -> str:
+    """A line from edge to edge of two boxes, through the points between."""
+    down = (bends[0][1] if bends else end.y) > start.y
+    into = (bends[-1][1] if bends else start.y) < end.y
+    points = [
+        (start.x, start.y + (start.height if down else -start.height) / 2),
+        *bends,
+        (end.x, end.y + (-end.height if into else end.height) / 2),
+    ]
+    path = f"M{points[0][0]:.0f},{points[0][1]:.0f}"
+    for (x1, y1), (x2, y2) in pairwise(points):
+        middle = (y1 + y2) / 2
+        path += f" C{x1:.0f},{middle:.0f} {x2:.0f},{middle:.0f} {x2:.0f},{y2:.0f}"
+    return path
+
+
+def svg(table: Table) -> str:
+    """The diagram of `table`, without line breaks."""
+    drawing = Drawing(table)
+    arrows = "".join([drawing.arrow(number, rows) for number, rows in enumerate(drawing.moves.values())])
+    states = "".join([drawing.state(number) for number in range(len(table.states))])
+    return (
+        f'<div style="overflow-x: auto; background: #ffffff"><svg xmlns="http://www.w3.org/2000/svg" '
+        f'viewBox="0 0 {drawing.width:.0f} {drawing.height:.0f}" '
+        f'style="max-width: none" width="{drawing.width:.0f}" role="img" '
+        f'aria-label="states of {escape(table.name)}" font-family="monospace" '
+        f'font-size="10.5"><defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
+        f'orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="context-stroke"/></marker></defs>{arrows}{states}</svg></div>'
+    )

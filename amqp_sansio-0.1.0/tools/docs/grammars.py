@@ -1,0 +1,71 @@
+"""The page of the grammars: their sizes, what they were compared with, and why where there is nothing to compare."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.grammar import assembly, exchange, execution, feedback, queue, subscription
+from amqp_sansio.grammar.automaton import Automaton
+from amqp_sansio.kernel.machine import Row, Table
+from tools.docs.diagrams import svg
+from tools.witnesses.section import told
+from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
+
+DRAWN: Final = 12
+"""States of the largest automaton that is drawn."""
+
+UNPAIRED: Final = {
+    "execution": execution.execution("client"),
+    "exchange": exchange.exchange(),
+    "queue": queue.queue(),
+    "message: subscription": subscription.conversation(),
+    "session: life of a command id": feedback.life("sender", "receiver", result=True),
+    "assembly": assembly.commands("sender"),
+}
+
+
+def table_of(name: str, language: Automaton) -> Table:
+    """An automaton as a table, whose states are numbers, so that it can be drawn."""
+    rows: list[Row] = []
+    for state, word, to in language.transitions:
+        speaker, _, verb = word.partition(":")
+        rows.append(Row(str(state), speaker, verb, str(to)))
+    return Table(name, "0", rows, final=[str(state) for state in language.finals])
+
+
+def _size(language: Automaton) -> tuple[str, str, str]:
+    smallest = language.minimal()
+    return str(smallest.size), str(len(smallest.transitions)), str(len(smallest.alphabet))
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(each)} |" for each in (heads, ("---",) * len(heads), *rows)]
+    return "\n".join(lines) + "\n"
+
+
+def grammars_page() -> str:
+    """Every section: the size of its grammar and whether the tables are the same; ValueError when one is not."""
+    rows: list[tuple[str, ...]] = []
+    for section in SECTIONS:
+        difference = section.difference()
+        if difference is not None:
+            raise ValueError(f"{section.name}: {told(difference)}")
+        tables = "; ".join([table.name for table in section.tables]) or "the words of the methods"
+        rows.append((section.name, *_size(section.said()), tables, section.reason))
+    alone: list[tuple[str, ...]] = [(name, *_size(UNPAIRED[name]), reason) for name, reason in ALONE.items()]
+    parts = [
+        "# Grammars\n\nThe conversations of the specification as the smallest automata of their languages, compared with the\n"
+        "tables when this page was made: both take the same conversations, of any length. Sizes are those of the\n"
+        "language in which everything may break off anywhere. See [what they are for](../topics/grammars.md).\n\n",
+        _table(("section", "states", "moves", "words", "the same as the tables", "what is left to memory"), rows),
+        "\n## Without a table\n\n",
+        _table(("section", "states", "moves", "words", "why"), alone),
+        "\n## Tables without a grammar\n\n",
+        _table(("table", "why"), [(table.name, reason) for table, reason in TABLES_ALONE.items()]),
+        "\n## Drawings\n\nThe numbers are the automata's own; a dashed border: the conversation may end here.\n",
+    ]
+    for name, language in UNPAIRED.items():
+        smallest = language.minimal()
+        if 1 < smallest.size <= DRAWN:
+            parts.append(f"\n### {name}\n\n{svg(table_of(name, smallest))}\n")
+    return "".join(parts)

@@ -1,0 +1,304 @@
+"""The pages of the reference that are made from the code, so that they cannot fall behind it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Final, NamedTuple
+
+import amqp_sansio.tables
+from amqp_sansio import limits
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.fronts.sessions.columns import COLUMNS
+from amqp_sansio.kernel.machine import Table
+from amqp_sansio.spec import rules
+from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.tables import demarcation
+from tools.codegen.compare_older import page as older_versions_page
+from tools.docs import conformance
+from tools.docs.capture_tables import capture_tables_page
+from tools.docs.departures import departures_page
+from tools.docs.diagrams import svg
+from tools.docs.grammars import grammars_page
+from tools.docs.verbs import verbs_page
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+CLASSES: Final = ("connection", "session", "execution", "message", "tx", "dtx", "exchange", "queue", "file", "stream")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _first(text: str | None) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return _cell((text or "").strip().split("\n\n")[0])
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def tables() -> list[Table]:
+    """Every table of the library, by module and name."""
+    found: dict[str, Table] = {}
+    for info in pkgutil.iter_modules(amqp_sansio.tables.__path__, "amqp_sansio.tables."):
+        for thing in vars(importlib.import_module(info.name)).values():
+            for table in thing.values() if isinstance(thing, dict) else (thing,):  # one for each speaker, say
+                if isinstance(table, Table):
+                    found.setdefault(table.name, table)
+    return list(found.values())
+
+
+def diagrams() -> str:
+    """Every state machine: its diagram and its rows."""
+    parts = [
+        "# State diagrams\n\nDrawn from the rows in `amqp_sansio.tables` when this manual is built. A row says: in this state, "
+        "this speaker\nmay say this verb, then that state. The same rows run for our client, our server and an observer.\n"
+        "The initial state has a thick border, a state in which the dialogue may end a dashed one; what changes\n"
+        "no state stands inside its box.\n"
+    ]
+    for table in tables():
+        parts.append(f"\n## {table.name}\n\n{svg(table)}\n\n")
+        rows = [(f"`{row.state}`", row.speaker, f"`{row.verb}`", f"`{row.next_state}`") for row in table.rows]
+        parts.append(_table(("in state", "this speaker", "may say", "then"), rows))
+        if table is demarcation.DEMARCATION:
+            parts.append(_forbidden())
+    return "".join(parts)
+
+
+def _forbidden() -> str:
+    """The cells of demarcation that are no rows."""
+    rows = [
+        (f"`{cell.state}`", f"`{cell.verb}`", f"`{cell.rule}`", str(cell.spec), str(cell.qpid or "passes"))
+        for cell in demarcation.FORBIDDEN.values()
+    ]
+    head = (
+        "\nWhat is no row is forbidden to the client. A server answers with the error code of its profile: by the letter\n"
+        "(`spec`), or as deployed brokers do (`qpid`), who let some of it pass.\n\n"
+    )
+    return head + _table(("in state", "the client must not say", "rule", "spec", "qpid"), rows)
+
+
+def conformance_page() -> str:
+    """Every named rule and exception of the specification: where it is tested, or why not."""
+    known = conformance.gather()
+    rows: list[tuple[str, ...]] = []
+    for path, rule in rules.RULES.items():
+        error = "" if rule.error is None else f"{rule.error.value} {rule.error.name.lower().replace('_', '-')}"
+        carriers = known.tested.get(path)
+        if carriers:
+            state = "tested"
+            where = "; ".join([f"`{each.file}`: {each.test.removeprefix('test_').replace('_', ' ')}" for each in carriers])
+        elif path in known.not_kept:
+            state, where = "not kept", known.not_kept[path]
+        else:
+            state, where = "not ours", known.not_ours[path]
+        rows.append((f"`{path}`", _cell(rule.text), error, state, _cell(where)))
+    head = (
+        "# Conformance\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a\n"
+        "breach, and the tests that carry the path; where there is none, why.\n\n"
+        f"Of {len(rows)} paths {len(known.tested)} are tested, {len(known.not_kept)} our broker does not keep, and\n"
+        f"{len(known.not_ours)} are not ours to keep or to break.\n\n"
+    )
+    return head + _table(("path", "what it says", "error", "", "where, or why not"), rows) + _older_rules()
+
+
+def _older_rules() -> str:
+    """The rules of the documents on 0-8 and 0-9 that name them."""
+    stated, asserted = conformance.older_rules()
+    rows: list[tuple[str, ...]] = []
+    for rule in (*stated, *asserted):
+        shown = f"{rule.answer} in `{rule.recording}`" if rule.recording else ""
+        state = "open" if rule.open else "recorded"
+        rows.append((f"`{rule.path}`", _cell(rule.says), state, f"RabbitMQ: {shown}" if shown else "", rule.open))
+    recorded = sum(not rule.open for rule in (*stated, *asserted))
+    head = (
+        "\n## 0-8 and 0-9\n\nThe rules that the excerpt of 0-8 and class queue of 0-9 name, and their asserts. Nearly\n"
+        f"all bind servers. {recorded} of {len(rows)} were recorded of RabbitMQ; where it breaks one, that is shown\n"
+        "(`tests/conformance/rules/test_older.py`). What is open names the issue that will test it with a server of ours.\n\n"
+    )
+    return head + _table(("path", "what it says", "", "what was recorded", "open until"), rows)
+
+
+def _documented_fields(cls: type) -> Iterator[tuple[str, str, str]]:
+    """Name, default and the words below it, of each annotated field of a class."""
+    (tree,) = ast.parse(inspect.getsource(cls)).body
+    assert isinstance(tree, ast.ClassDef)
+    for at, node in enumerate(tree.body):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            after = tree.body[at + 1] if at + 1 < len(tree.body) else None
+            words = ""
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+                words = after.value.value
+            yield node.target.id, ast.unparse(node.value) if node.value else "", words
+
+
+def limits_page() -> str:
+    """Every limit with its default."""
+    head = ("name", "default", "what it bounds")
+    return (
+        "# Limits\n\nEvery limit has a name, a default and a test at the limit less one, at the limit and at the limit plus\n"
+        "one. A peer that goes beyond one commits a violation whose rule is `limits.` and the name; a caller\n"
+        "that does gets `LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
+        + _table(head, _limits(limits.Limits, limits.DEFAULT_LIMITS))
+        + "\n## Of a server\n\nThe server closes a connection beyond one at once. Pass your own as\n"
+        "`serve(..., limits=ServerLimits(...))`.\n\n"
+        + _table(head, _limits(limits.ServerLimits, limits.DEFAULT_SERVER_LIMITS))
+        + "\n## Of a broker\n\nA client that goes beyond one is refused with 506, unless another answer is named. Pass\n"
+        "your own as `BrokerConfig(limits=BrokerLimits(...))`.\n\n"
+        + _table(head, _limits(limits.BrokerLimits, limits.DEFAULT_BROKER_LIMITS))
+    )
+
+
+def _limits(kind: type, defaults: object) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for name, _source, words in _documented_fields(kind):
+        value = getattr(defaults, name)
+        shown = f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:g}"
+        rows.append((f"`{name}`", shown, _cell(words)))
+    return rows
+
+
+class Api(NamedTuple):
+    """A page of the reference that mkdocstrings fills from signatures and docstrings: every public name of some modules."""
+
+    title: str
+    intro: str
+    modules: tuple[str, ...]
+    elsewhere: tuple[str, ...] = ()
+    """Modules whose names have a page of their own."""
+    values: bool = False
+    """Whether they are plain values: their signature says it all."""
+
+    def page(self) -> str:
+        """The page, as Markdown."""
+        documented = {each for name in self.elsewhere for each in public_names(importlib.import_module(name))}
+        names = [
+            f"{name}.{each}"
+            for name in self.modules
+            for each in public_names(importlib.import_module(name))
+            if each not in documented
+        ]
+        options = "\n    options: { inherited_members: false, show_if_no_docstring: false, filters: ['!^_', '!^FIELDS$'] }"
+        entries = [f"::: {name}{options if self.values else ''}" for name in names]
+        return "\n\n".join([f"# {self.title}", self.intro, *entries]) + "\n"
+
+
+API: Final = {
+    "core": Api(
+        "The core",
+        "Connections, sessions and the observer, from `amqp_sansio`. It also exports its [errors](errors.md),\n"
+        "[settings](config.md) and [limits](../limits.md).",
+        ("amqp_sansio",),
+        elsewhere=("amqp_sansio.errors", "amqp_sansio.config", "amqp_sansio.limits"),
+    ),
+    "events": Api(
+        "Events",
+        "`Event` is the closed union of what `next_event` of a connection returns; `Observation` is what an `Observer`\n"
+        "returns. All are plain values: equal, hashed and pickled by value.",
+        ("amqp_sansio.events",),
+        values=True,
+    ),
+    "errors": Api(
+        "Errors",
+        "All of them are `AmqpError`. The core raises those of `amqp_sansio.errors`; the clients of the three adapters add\n"
+        "theirs.",
+        ("amqp_sansio.errors", "amqp_sansio.conversation.errors"),
+    ),
+    "config": Api("Settings", "What a connection is given when it is made.", ("amqp_sansio.config",)),
+    "sync": Api("Blocking client", "`amqp_sansio.adapters.sync`", ("amqp_sansio.adapters.sync",)),
+    "asyncio": Api("asyncio client", "`amqp_sansio.adapters.asyncio`", ("amqp_sansio.adapters.asyncio",)),
+    "trio": Api("trio client", "`amqp_sansio.adapters.trio`", ("amqp_sansio.adapters.trio",)),
+    "message": Api(
+        "Messages and retries",
+        "What the three clients share.",
+        ("amqp_sansio.conversation.message", "amqp_sansio.conversation.retry"),
+    ),
+    "broker": Api("Broker", "What `amqp_sansio.broker` exports.", ("amqp_sansio.broker",)),
+    "testing": Api(
+        "Testing", "A broker in memory, and a link with faults.", ("amqp_sansio.testing.memory", "amqp_sansio.testing.link")
+    ),
+}
+"""By the name of the page, below reference/api."""
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """What `__all__` says or, without one, what the module itself defines at its top, in its order."""
+    listed: list[str] | None = getattr(module, "__all__", None)
+    if listed is not None:
+        return [name for name in listed if not inspect.ismodule(getattr(module, name))]
+    found: list[str] = []
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign):
+            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.append(node.target.id)
+    return [name for name in found if not name.startswith("_")]
+
+
+def _vocabulary(module: ModuleType, base: type) -> Iterator[type]:
+    for thing in vars(module).values():
+        if inspect.isclass(thing) and issubclass(thing, base) and thing.__module__ == module.__name__:
+            yield thing
+
+
+def protocol_page() -> str:
+    """Every control, command and struct, with its fields."""
+    parts = [
+        "# Vocabulary\n\nOne class for each control, command and struct of the ten classes of 0-10, whatever the "
+        "layout.\nFields stand in the order of the constructor; every field may be left out.\n"
+    ]
+    for name in CLASSES:
+        module = importlib.import_module(f"amqp_sansio.spec.{name}")
+        parts.append(f"\n## {name}\n\n")
+        rows: list[tuple[str, ...]] = []
+        for kind, base in (("control", Control), ("command", Command), ("struct", Struct)):
+            for thing in _vocabulary(module, base):
+                fields = ", ".join(f"`{field}`" for field in getattr(thing, "FIELDS", ()))
+                rows.append((f"`{thing.__name__}`", kind, _first(thing.__doc__), fields))
+        parts.append(_table(("class", "kind", "what it says", "fields"), rows))
+    return "".join(parts)
+
+
+def refusals_page() -> str:
+    """Every reason for which the broker refuses a command, with both error codes."""
+
+    def code(value: ErrorCode | None) -> str:
+        return "let pass" if value is None else f"{int(value)} {value.name.lower().replace('_', '-')}"
+
+    rows = [
+        (_cell(condition.name), code(column.spec), code(column.qpid), f"`{column.rule}`" if column.rule else "")
+        for condition, column in [(each, COLUMNS[each]) for each in conditions.CONDITIONS.values()]
+    ]
+    return (
+        '# Why a broker refuses\n\nThe codes of execution.exception: those of the letter (`error_codes="spec"`) and those of '
+        'deployed brokers\n(`"qpid"`, the default). Where the specification gives no code both are alike. «Let pass» means '
+        "that the profile\ndoes not refuse at all. The rows stand in `amqp_sansio.broker.conditions`,\nthe codes in "
+        "`amqp_sansio.broker.fronts.sessions.columns`; each has a test.\n\n"
+    ) + _table(("command: reason", "spec", "qpid", "rule"), rows)
+
+
+PAGES: Final = {
+    "reference/verbs.md": verbs_page,
+    "reference/states.md": diagrams,
+    "reference/grammars.md": grammars_page,
+    "reference/conformance.md": conformance_page,
+    "reference/broker-j.md": departures_page,
+    "reference/limits.md": limits_page,
+    "reference/refusals.md": refusals_page,
+    "reference/vocabulary.md": protocol_page,
+    "reference/older-versions.md": older_versions_page,
+    "reference/tables.md": capture_tables_page,
+    **{f"reference/api/{name}.md": api.page for name, api in API.items()},
+}

@@ -1,0 +1,52 @@
+"""Rows of today's tables as schema version 1 had them: the map back, by which values of before are compared with those of now.
+
+    python -m tools.former_tables          the times that lose what is below a microsecond on the way back, by table
+
+Every other value comes back as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.moments import TIME, nanoseconds
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.former import former_name, former_names
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.schema import Table
+from amqp_sansio.captures.tables import TABLES
+
+EVERY: Final[dict[str, Table]] = {**TABLES, END_TO_END.name: END_TO_END}
+"""The tables of both versions, by name."""
+
+
+def source(table: Table, before: str) -> str:
+    """The column of today that a column of version 1 comes back from: the one in nanoseconds where there is one."""
+    return before if before in table.names else next(name for name in table.names if former_name(name) == before)
+
+
+def cut(table: Table) -> tuple[str, ...]:
+    """The columns of version 1 whose times come back without what is below a microsecond."""
+    kinds = table_schema(table)
+    return tuple([name for name in former_names(table) if kinds.field(source(table, name)).type == TIME])
+
+
+def former(table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of today as one of version 1."""
+    names = former_names(table)
+    columns = [batch.column(source(table, name)) for name in names]
+    return pa.RecordBatch.from_arrays([nanoseconds(each) if each.type == TIME else each for each in columns], names=list(names))
+
+
+def differences() -> Iterator[str]:
+    """One line for each table with times that are cut."""
+    for table in EVERY.values():
+        if found := cut(table):
+            yield f"{table.name}: {', '.join(found)}"
+
+
+if __name__ == "__main__":
+    print(*differences(), sep="\n")

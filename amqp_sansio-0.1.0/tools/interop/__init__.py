@@ -1,0 +1,1 @@
+"""Real brokers, fetched, started on loopback, and stopped again."""

@@ -1,0 +1,51 @@
+"""`make interop`: our clients and servers with real peers, which are started on loopback and stopped again.
+
+As root, on a system with apt-get, it installs the Debian packages that are missing, and says so.  For a peer that cannot be had
+here it prints one line, and runs the rest.  Exit 0: all that was run is good.  75: nothing could be run.  Else: something
+was found.
+
+python -m tools.interop [--as-it-is] [--only PEER] [what pytest takes]     as it is: nothing is installed
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tools.interop.maven import NotAvailable
+from tools.interop.peers import PEERS, VARIABLE, install
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+NOT_RUN: Final = 75
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(prog="make interop", allow_abbrev=False)
+    parser.add_argument("--as-it-is", action="store_true")
+    parser.add_argument("--only", choices=[peer.name for peer in PEERS])
+    given, others = parser.parse_known_args(arguments)
+    if not given.as_it_is and (trouble := install()):
+        print(f"interop: {trouble}", file=sys.stderr)
+    there = []
+    for peer in [each for each in PEERS if given.only in (None, each.name)]:
+        try:
+            peer.ready()
+        except NotAvailable as error:
+            print(f"interop: NOT RUN with {peer.title}: {error}", file=sys.stderr)
+        else:
+            there.append(peer.name)
+    if not there:
+        print("interop: NOT RUN: none of the peers can be had here", file=sys.stderr)
+        return NOT_RUN
+    environment = {**os.environ, VARIABLE: ",".join(there), "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "pytest", "tests/interop", "--durations=5", *others]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,106 @@
+"""RabbitMQ from the Debian package: started on free ports of loopback, in a folder of its own, stopped by its process id."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from tools.interop.broker_j import free_ports
+from tools.interop.maven import NotAvailable
+
+SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+"""The server itself; what lies on the path before it wants to be root, and the machine's own node."""
+START_SECONDS: Final = 90.0
+"""How long it may take until it is ready."""
+
+
+def program() -> str:
+    """Where its daemon of names is, once the server is there, too.  NotAvailable."""
+    names = shutil.which("epmd")
+    if not SERVER.is_file() or names is None:
+        raise NotAvailable("RabbitMQ is not here: apt install rabbitmq-server")
+    return names
+
+
+class RabbitMq:
+    """One node with the user guest; nothing of it listens anywhere else, and nothing of it stays.
+
+    NotAvailable where the package is missing, or the node does not start.
+    """
+
+    def __init__(self) -> None:
+        self.port, self._names_port, self._node_port = free_ports(3)
+        self._folder: Final = tempfile.TemporaryDirectory(prefix="amqp-sansio-rabbitmq-")
+        self._names: subprocess.Popen[bytes] | None = None
+        self._node: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where guest comes in."""
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/"
+
+    def __enter__(self) -> Self:
+        try:
+            names = program()
+        except NotAvailable:
+            self._folder.cleanup()
+            raise
+        folder = Path(self._folder.name)
+        environment = {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(folder), "LANG": "C.UTF-8",
+            "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": str(self._names_port),
+            "RABBITMQ_NODENAME": f"interop-{os.getpid()}@localhost", "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(self.port), "RABBITMQ_DIST_PORT": str(self._node_port),
+            "RABBITMQ_MNESIA_BASE": str(folder / "data"), "RABBITMQ_LOG_BASE": str(folder / "log"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"), "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
+            "RABBITMQ_CONFIG_FILE": str(folder / "none"), "RABBITMQ_PID_FILE": str(folder / "pid"),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        }  # fmt: skip
+        with (folder / "said").open("wb") as said:
+
+            def begin(*command: str) -> subprocess.Popen[bytes]:
+                return subprocess.Popen(
+                    command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+                )
+
+            self._names = begin(names, "-address", "127.0.0.1", "-port", str(self._names_port))
+            self._node = begin(str(SERVER))
+        until = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if self._node.poll() is not None or time.monotonic() > until:
+                told = (folder / "said").read_text(errors="replace").strip().splitlines() or ["no word"]
+                self.stop()
+                raise NotAvailable(f"RabbitMQ did not start: {told[-1]}")
+            time.sleep(0.2)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def _answers(self) -> bool:
+        """Whether somebody there speaks its protocol: another one's header is answered with the right one."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1.0) as asked:
+                asked.sendall(b"AMQP\0\0\0\0")
+                return asked.recv(4) == b"AMQP"
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        """The end of its processes, and of its folder."""
+        for process in (self._node, self._names):
+            if process is not None and process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(30)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        self._folder.cleanup()

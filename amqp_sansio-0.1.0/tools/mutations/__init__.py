@@ -1,0 +1,1 @@
+"""`python -m tools.mutations`: faults put into the machines one at a time, and whether the tests notice."""

@@ -1,0 +1,55 @@
+"""Two machines joined in memory, and a way to bring a fresh one to the same place again by the octets that were recorded.
+
+A *script* is a generator of what one side does: it yields whenever it waits for the other side.  `record` runs it against a
+live partner and writes down what the partner said at each wait; `replay` runs it again with those octets alone, which is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import Event
+
+Machine: TypeAlias = ClientConnection | ServerConnection
+Script: TypeAlias = Callable[[Machine], Iterator[None]]
+Answer: TypeAlias = Callable[[Machine, Event], None]
+"""What the partner does about an event."""
+
+
+def pump(here: Machine, there: Machine, answer: Answer | None = None) -> bytes:
+    """Carries octets both ways until both are silent; returns what `there` said."""
+    said: list[bytes] = []
+    while True:
+        out, back = here.data_to_send(), there.data_to_send()
+        if not out and not back:
+            return b"".join(said)
+        said.append(back)
+        there.receive_data(out)
+        for event in there.events():
+            if answer is not None:
+                answer(there, event)
+        here.receive_data(back)
+        for _event in here.events():
+            pass
+
+
+def record(here: Machine, there: Machine, script: Script, answer: Answer | None = None) -> tuple[bytes, ...]:
+    """What `there` says at each wait of the script of `here`."""
+    said: list[bytes] = []
+    for _wait in script(here):
+        said.append(pump(here, there, answer))
+    return tuple(said)
+
+
+def replay(here: Machine, script: Script, said: tuple[bytes, ...]) -> None:
+    """Brings `here` to where it was when `said` was recorded; what it sends is thrown away."""
+    waits = iter(said)
+    for _wait in script(here):
+        here.data_to_send()
+        here.receive_data(next(waits))
+        for _event in here.events():
+            pass
+    here.data_to_send()

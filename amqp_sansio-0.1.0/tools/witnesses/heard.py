@@ -1,0 +1,109 @@
+"""The grammars of the older dialects against what runs: every word in every state of a grammar, heard by an observer.
+
+A word that the grammar has is accused by nobody, a word that it has not is; and random conversations are clean throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+from amqp_sansio.engine.observer import Observer
+from amqp_sansio.events import Violation
+from amqp_sansio.grammar.automaton import Word
+from amqp_sansio.grammar.walks import Conversation, Sampler, shortest_to_each
+from amqp_sansio.testing.speech.channel_parts import ChannelPart
+
+MOST: Final = 2
+"""Words of one kind that wait for an answer, unless more are asked for."""
+
+
+class Heard(NamedTuple):
+    """A conversation of which grammar and observer think differently: `rules` are those that the observer says are broken."""
+
+    part: ChannelPart
+    words: Conversation
+    rules: tuple[str, ...]
+
+    def __str__(self) -> str:
+        who = f"the grammar takes, and the observer says {', '.join(self.rules)}" if self.rules else "the observer takes alone"
+        return f"{self.part}: {who}:" + "".join(f"\n      {word}" for word in self.words)
+
+
+def accused(part: ChannelPart, words: Sequence[Word]) -> tuple[tuple[int, str], ...]:
+    """The rules of this part that are broken in a conversation, each with the place of the word in which it is."""
+    watch = Observer(strict=True, dialects=(part.edition.dialect,))
+    before, said = part.spoken(words)
+    for each in before:
+        watch.receive_data(each.side, each.octets)
+    found: list[tuple[int, str]] = [(-1, rule) for rule in _broken(watch)]
+    at = -1
+    for each in said:
+        at += each.word == (words[at + 1] if at + 1 < len(words) else "")
+        watch.receive_data(each.side, each.octets)
+        found += [(at, rule) for rule in _broken(watch) if part.judges(rule)]
+    return tuple(found)
+
+
+def _broken(watch: Observer) -> Iterator[str]:
+    return (each.event.rule for each in watch.events() if isinstance(each.event, Violation))
+
+
+def cases(part: ChannelPart, most: int = MOST) -> Iterator[tuple[Conversation, bool]]:
+    """The shortest conversation to every state and each word behind it, the shortest first; whether the grammar has it."""
+    language = part.language(most)
+    ways = shortest_to_each(language)
+    for state, way in sorted(ways.items(), key=lambda each: (len(each[1]), each[1])):
+        yield from [((*way, word), True) for word in language.legal(state)]
+        yield from [((*way, word), False) for word in part.wrong(way, most)]
+
+
+def drawn(part: ChannelPart, lengths: Iterable[int], random: Random, most: int = MOST) -> Iterator[Conversation]:
+    """One random conversation of each length."""
+    sampler = Sampler(part.language(most))
+    found = [sampler.word(length, random.randrange) for length in lengths]
+    return (said for said in found if said is not None)
+
+
+def differs(part: ChannelPart, said: Conversation, legal: bool) -> Heard | None:
+    """What is wrong with one case, None when both agree."""
+    found = accused(part, said)
+    if legal:
+        return Heard(part, said, tuple([rule for _, rule in found])) if found else None
+    early = [rule for at, rule in found if at < len(said) - 1]
+    return Heard(part, said, tuple(early)) if early or not found else None
+
+
+def differences(part: ChannelPart, random: Random, count: int = 0, most: int = MOST) -> Iterator[Heard]:
+    """The differences of one part, the shortest first; `count`: of so many cases, chosen by chance; 0: of all."""
+    every = list(cases(part, most))
+    if 0 < count < len(every):
+        every = [every[at] for at in sorted(random.sample(range(len(every)), count))]
+    for said, legal in every:
+        found = differs(part, said, legal)
+        if found is not None:
+            yield found
+
+
+class Count(NamedTuple):
+    """What was tried: cases of states and words, random conversations, and the differences found in them."""
+
+    cases: int
+    conversations: int
+    differences: tuple[Heard, ...]
+
+
+def heard(parts: Iterable[ChannelPart], seed: int, count: int, lengths: Iterable[int], most: int = MOST) -> Count:
+    """Parts against the observer: `count` cases of each (0: all), and a random conversation of each length."""
+    number = conversations = 0
+    found: list[Heard] = []
+    for part in parts:
+        every = len(list(cases(part, most)))
+        number += min(count, every) if count else every
+        found += differences(part, Random(seed), count, most)
+        for said in drawn(part, lengths, Random(seed), most):
+            conversations += 1
+            wrong = differs(part, said, True)
+            found += [] if wrong is None else [wrong]
+    return Count(number, conversations, tuple(sorted(found, key=lambda each: (len(each.words), each.words))))

@@ -1,0 +1,93 @@
+"""A section: tables and the grammar that must be the same language, and how tables become one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from amqp_sansio.grammar import connection
+from amqp_sansio.grammar.algebra import together
+from amqp_sansio.grammar.automaton import Automaton, Word, explore
+from amqp_sansio.grammar.walks import Difference, shortest_difference
+from amqp_sansio.kernel.machine import Table
+from amqp_sansio.tables import connection as connection_rows
+from tools.witnesses import shared
+
+
+def automaton(table: Table, start: str = "") -> Automaton:
+    """The conversations that a table takes from its initial state (or `start`) on; they may break off anywhere."""
+    rows: dict[str, dict[Word, str]] = {}
+    for row in table.rows:
+        rows.setdefault(row.state, {})[f"{row.speaker}:{row.verb}"] = row.next_state
+    return explore(start or table.initial, lambda state: rows.get(state, {}), lambda _: True)
+
+
+def spread(language: Automaton, word: Word, over: Iterable[Word]) -> Automaton:
+    """The language with any of `over` wherever it has `word`: a machine that tells fewer words apart hears them so."""
+    texts = tuple(over)
+    moves = [
+        {text: to for said, to in each.items() for text in (texts if said == word else (said,))} for each in language.moves
+    ]  # fmt: skip
+    return Automaton(moves, language.finals)
+
+
+class Section(NamedTuple):
+    """`tables` together must take the beginnings of the conversations of `grammar`, where `beside` allows them.
+
+    `beside` is what the tables leave to memory; `reason` tells why.
+    """
+
+    name: str
+    tables: tuple[Table, ...]
+    grammar: Callable[[], Automaton]
+    beside: Callable[[], Automaton] | None = None
+    reason: str = ""
+    rows: Callable[[], Automaton] | None = None
+    """How the tables become one automaton, where that is not their product."""
+    sessions: tuple[str, ...] = ()
+    """The speakers, where several sessions follow one table at the same time (`shared`)."""
+
+    def run(self) -> Automaton:
+        """The language of the tables."""
+        if self.sessions:
+            language = shared.automaton(self.sessions)
+        else:
+            language = self.rows() if self.rows else together(*[automaton(table) for table in self.tables])
+        return (together(language, self.beside()) if self.beside else language).prefixes()
+
+    def said(self) -> Automaton:
+        """The language of the grammar, which may break off anywhere."""
+        return self.grammar().prefixes()
+
+    def heard(self, table: Table, word: Word) -> Word | None:
+        """A word of the grammar as one of the tables hears it; None: not at all."""
+        known = {f"{row.speaker}:{row.verb}" for row in table.rows}
+        other = f"{word.partition(':')[0]}:{connection_rows.OTHER}"
+        return word if word in known else other if other in known else None
+
+    def difference(self) -> Difference | None:
+        """The shortest conversation on which they differ; `in_first`: the tables take it."""
+        return shortest_difference(self.run(), self.said())
+
+
+def told(difference: Difference | None) -> str:
+    """A difference for a person: which of the two takes the conversation that the other refuses, and the conversation, a word a
+    line."""
+    if difference is None:
+        return "the same"
+    one, other = ("table", "grammar") if difference.in_first else ("grammar", "table")
+    words = "".join(f"\n      {word}" for word in difference.conversation)
+    return f"the {one} takes, and the {other} refuses:{words}"
+
+
+def dialogue(rows: Table) -> Automaton:
+    """The three machines of a connection as `ConnectionDialogue` joins them; `rows` are the handshake's."""
+    handshake = automaton(rows)
+    closes: list[Automaton] = []
+    for table in (connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER):
+        language = automaton(table)
+        for speaker in (connection_rows.CLIENT, connection_rows.SERVER):
+            own = [word for word in handshake.alphabet if word.startswith(f"{speaker}:") and word not in connection.CLOSES]
+            language = spread(language, f"{speaker}:{connection_rows.OTHER}", own)
+        closes.append(language)
+    return together(handshake, *closes)

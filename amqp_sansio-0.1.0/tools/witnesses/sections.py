@@ -1,0 +1,164 @@
+"""Section by section, the tables and the grammar that must be the same language, and why where they may differ."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.grammar import attachment, branch, commands, connection, demarcation, endpoint, file, message, stream
+from amqp_sansio.grammar.algebra import answered, together
+from amqp_sansio.grammar.automaton import Automaton
+from amqp_sansio.tables import branch as branch_rows
+from amqp_sansio.tables import connection as connection_rows
+from amqp_sansio.tables import demarcation as demarcation_rows
+from amqp_sansio.tables import endpoint as endpoint_rows
+from amqp_sansio.tables import file as file_rows
+from amqp_sansio.tables import session as session_rows
+from amqp_sansio.tables import stream as stream_rows
+from amqp_sansio.tables import transfer as transfer_rows
+from amqp_sansio.tables import two_phase as two_phase_rows
+from tools.witnesses import older
+from tools.witnesses.section import Section, automaton, dialogue, spread
+
+
+def _closes() -> Automaton:
+    tables = (connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER)
+    language = together(*[automaton(table) for table in tables])
+    for word in connection.USE:
+        language = spread(language, word.replace("session-traffic", connection_rows.OTHER), [word])
+    return language
+
+
+def _memory(branches: int) -> Automaton:
+    """How many branches a session has, and how many of them it has suspended."""
+    d = demarcation
+    started = answered(d.START, d.END, d.END_SUSPENDED, most=branches)
+    suspended = answered(d.SUSPEND, d.RESUME, d.END_SUSPENDED, most=branches)
+    return together(started.prefixes(), suspended.prefixes())
+
+
+_MEMORY: Final = (
+    "which branches are suspended is memory: the verb says how its xid stands, and memory says which of these verbs it can be. "
+    "Here {} per session, and counted."
+)
+_COUNTED: Final = (
+    "one expected per flush that asks for it is counting and no regular language: table and grammar say that it comes behind "
+    "some flush; how many are owed is memory."
+)
+_CONSUMERS: Final = (
+    "a tag that is cancelled and used again while its last consume is unanswered is legal by the letter at any depth; only "
+    "counting could follow it, so both witnesses ask for the answer first."
+)
+_TAKEN: Final = (
+    "a detached that nobody asked for has no answer that would tell when it arrived: what its receiver says may have been "
+    "on its way until somebody asks for a session again."
+)
+_SESSIONS: Final = (
+    "how many sessions work for a branch is memory of the coordinator; the rows say how the branch stands for the one that "
+    "speaks, and here every session has a machine of its own."
+)
+_ONE_QUESTION: Final = "one question at a time: qos-ok does not say which qos it answers."
+
+OTHERS: Final = {"client": "server", "server": "client"}
+
+SECTIONS: Final[tuple[Section, ...]] = (
+    Section(
+        "connection",
+        (connection_rows.HANDSHAKE, connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER),
+        connection.conversation,
+        rows=lambda: dialogue(connection_rows.HANDSHAKE),
+    ),
+    Section(
+        "connection: close",
+        (connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER),
+        connection.close,
+        rows=_closes,
+    ),
+    *[
+        Section(
+            f"session: attachment, words of the {who}",
+            (session_rows.ATTACHMENT[who],),
+            lambda who=who, other=other: attachment.half(who, other),  # type: ignore[misc]
+            reason=_TAKEN,
+        )
+        for who, other in OTHERS.items()
+    ],
+    *[
+        Section(
+            f"session: at the {who}",
+            (endpoint_rows.ENDPOINT[who],),
+            lambda who=who, other=other: endpoint.endpoint(who, other),  # type: ignore[misc]
+        )
+        for who, other in OTHERS.items()
+    ],
+    *[
+        Section(
+            f"session: commands of the {who}",
+            (session_rows.STREAM[who],),
+            lambda who=who, other=other: commands.half(who, other),  # type: ignore[misc]
+            reason=_COUNTED,
+        )
+        for who, other in OTHERS.items()
+    ],
+    Section("message: accept-mode explicit", (transfer_rows.EXPLICIT,), lambda: message.transfer(0)),
+    Section("message: accept-mode none", (transfer_rows.NONE,), lambda: message.transfer(1)),
+    *[
+        Section(
+            f"tx and dtx-demarcation, {count}",
+            (demarcation_rows.DEMARCATION,),
+            lambda number=number: demarcation.demarcation(number),  # type: ignore[misc]
+            lambda number=number: _memory(number),  # type: ignore[misc]
+            _MEMORY.format(count),
+        )
+        for number, count in ((1, "one branch"), (2, "two branches"), (3, "three branches"))
+    ],
+    Section("dtx-coordination, one session", (branch_rows.BRANCH,), branch.branch),
+    *[
+        Section(
+            f"dtx-coordination, {count} sessions",
+            (branch_rows.BRANCH,),
+            lambda sessions=sessions: branch.branch(sessions),  # type: ignore[misc]
+            reason=_SESSIONS,
+            sessions=sessions,
+        )
+        for count, sessions in (("two", ("one", "two")), ("three", ("one", "two", "three")))
+    ],
+    Section("file: quality of service", (file_rows.QOS,), file.qos, reason=_ONE_QUESTION),
+    Section("file: consumer", (file_rows.CONSUMER,), file.consumer, reason=_CONSUMERS),
+    Section("file: publishing", (file_rows.PUBLISHING,), file.published),
+    Section(
+        "file: staged by the client",
+        (file_rows.STAGING["client"],),
+        lambda: file.staging("client", "server", file_rows.PUBLISH),
+    ),
+    Section(
+        "file: staged by the server",
+        (file_rows.STAGING["server"],),
+        lambda: file.staging("server", "client", file_rows.DELIVER),
+    ),
+    Section("file: delivery", (file_rows.DELIVERY,), file.delivery),
+    Section("stream: quality of service", (stream_rows.QOS,), stream.qos, reason=_ONE_QUESTION),
+    Section("stream: consumer", (stream_rows.CONSUMER,), stream.consumer, reason=_CONSUMERS),
+    Section("stream: publishing", (stream_rows.PUBLISHING,), stream.published),
+    *older.sections(),
+)
+
+ALONE: Final = {
+    "execution": "any command in any order; an exception is the last one. The engine's streams of commands follow it; "
+    "only of a command behind it the observer accuses nobody: the specification says of an exception that it informs a peer, "
+    "and nowhere that nothing may follow; what ends the session is the detach, and no word before it breaks a rule.",
+    "exchange": "any command of the client in any order.",
+    "queue": "any command of the client in any order.",
+    "message: subscription": "credit is arithmetic (`ledger.credit`), and the grammar says only whether there may be any: it "
+    "is spoken to an observer.",
+    "session: life of a command id": "sets of ids are arithmetic (`engine.outbound`, `engine.inbound`).",
+    "assembly": "`wire.segments` is no table: a reader is given every frame in every state. It differs in this: that a segment "
+    "is the last one, though it does not say so, shows by what comes after it (a body) or at its last frame (a command "
+    "without content); and unless strict it takes a header without E for the last segment, as qpidd means it.",
+}
+"""Grammars without a table, and why."""
+
+TABLES_ALONE: Final = {
+    two_phase_rows.TWO_PHASE: "our own way of deciding and recovering: the specification has only what a coordinator "
+    "takes, so that what it asks is held against the grammar of dtx-coordination.",
+}
+"""Tables without a grammar, and why."""
