@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from tests.steps import assert_linear
 
 from amqp_sansio.ledger.consumer_tags import ConsumerTags
 
@@ -64,3 +67,37 @@ def test_those_that_are_cancelled_or_have_no_name_yet_go_when_no_others_are_left
     book.cancel(A, waits=True)
     book.consume(("basic", ""), True, waits=True)
     assert [(book.bound(most), len(book), book.settled(A)) for most in (1, 0)] == [(True, 1, True), (True, 0, None)]
+
+
+def test_of_several_without_a_name_the_oldest_of_a_class_is_the_first_to_get() -> None:
+    book = ConsumerTags(False)
+    for of, settled in [("file", True), ("basic", False), ("basic", True), ("basic", False)]:
+        book.consume((of, ""), settled, waits=True)
+    found = [book.settled(("basic", "any"))]
+    for number, settled in enumerate([False, False, True]):
+        book.started(("basic", str(number)), named=False, settled=settled)
+        found.append(book.settled(("basic", "any")))
+    assert found == [False, True, True, None]
+    assert (book.settled(("file", "any")), len(book)) == (True, 4)
+    assert [book.bound(0) for _ in range(5)] == [True, True, True, True, False]
+
+
+# Whoever asks for many without a name, and delivers to nobody or answers others first, makes linear cost.
+@pytest.mark.parametrize("answered", [False, True])
+def test_many_without_a_name_cost_linear(answered: bool) -> None:
+    def work(count: int) -> Callable[[], object]:
+        book = ConsumerTags(False)
+
+        def run() -> None:
+            for of in ("file", "basic"):
+                for _ in range(count):
+                    book.consume((of, ""), False, waits=True)
+            for number in range(count):
+                book.settled(("stream", "any"))
+                book.settled(("basic", "any"))
+                if answered:
+                    book.started(("basic", str(number)), named=False, settled=False)
+
+        return run
+
+    assert_linear(work, 300)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, TypeAlias
 
 from amqp_sansio.ledger.leaving import Leaving
@@ -13,7 +14,7 @@ Key: TypeAlias = tuple[str, str]
 class ConsumerTags:
     """Fed with consume, consume-ok, cancel and cancel-ok.  `unnamed`: there may be consumers whose tags nobody heard."""
 
-    __slots__ = ("_asked", "_leaving", "_live", "_revoked", "unnamed")
+    __slots__ = ("_asked", "_count", "_leaving", "_live", "_revoked", "unnamed")
 
     def __init__(self, unnamed: bool) -> None:
         self._live: Final[dict[Key, bool]] = {}
@@ -23,12 +24,14 @@ class ConsumerTags:
         self._revoked: Final[dict[Key, None]] = {}
         """Those of them that the server has cancelled, or the ones that had the tag before: it crossed a cancel of the
         client."""
-        self._asked: Final[list[tuple[str, bool]]] = []
-        """Those that the server is to name, oldest first: class, and whether what comes for them need not be settled."""
+        self._asked: Final[dict[tuple[str, bool], deque[int]]] = {}
+        """The places, among all of them, of those that the server is to name, by class, and whether what comes for them need
+        not be settled."""
+        self._count = 0
         self.unnamed = unnamed
 
     def __len__(self) -> int:
-        return len(self._live) + len(self._leaving) + len(self._asked)
+        return len(self._live) + len(self._leaving) + sum([len(places) for places in self._asked.values()])
 
     @property
     def tags(self) -> tuple[Key, ...]:
@@ -53,16 +56,24 @@ class ConsumerTags:
             self._revoked.pop(key, None)
             self._live[key] = settled
         elif waits:
-            self._asked.append((key[0], settled))
+            self._count += 1
+            self._asked.setdefault((key[0], settled), deque()).append(self._count)
         else:
             self.unnamed = True
 
     def started(self, key: Key, named: bool, settled: bool) -> None:
         """The server answers a consume; `named`: the client gave it its tag."""
         if not named:
-            if (asked := (key[0], settled)) in self._asked:
-                self._asked.remove(asked)
+            self._named((key[0], settled))
             self._live.setdefault(key, settled)
+
+    def _named(self, asked: tuple[str, bool]) -> None:
+        """The oldest of these has its name, if there is one."""
+        places = self._asked.get(asked)
+        if places is not None:
+            places.popleft()
+            if not places:
+                del self._asked[asked]
 
     def cancel(self, key: Key, waits: bool) -> bool:
         """The client cancels one; whether there was one."""
@@ -100,7 +111,8 @@ class ConsumerTags:
         if settled is None and key in self._leaving:
             settled = self._leaving[key].settled
         if settled is None and self._asked:  # in some brokers the first message comes before the name
-            settled = next((each for name, each in self._asked if name == key[0]), None)
+            oldest = [(places[0], each) for (name, each), places in self._asked.items() if name == key[0]]
+            settled = min(oldest)[1] if oldest else None
         return settled
 
     def bound(self, consumers: int) -> bool:
@@ -112,6 +124,6 @@ class ConsumerTags:
         elif self._leaving:
             del self._leaving[next(iter(self._leaving))]
         else:
-            del self._asked[0]
+            self._named(min([(places[0], asked) for asked, places in self._asked.items()])[1])
         self.unnamed = True
         return True

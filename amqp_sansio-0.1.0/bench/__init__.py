@@ -1,1 +1,0 @@
-"""Repeatable comparisons with pamqp and pika, measured in the same run: `make bench`."""

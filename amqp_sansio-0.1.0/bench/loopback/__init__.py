@@ -1,1 +1,0 @@
-"""Clients on real sockets of loopback: what a message costs its client, ours and theirs, in one run."""

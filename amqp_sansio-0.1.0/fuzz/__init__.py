@@ -1,1 +1,0 @@
-"""`make fuzz`: whatever octets arrive, nothing but events comes out: no exception, no endless loop, memory within limits."""

@@ -1,1 +1,0 @@
-"""What a broker holds: virtual hosts with their exchanges, queues, bindings and messages.  No sessions, no octets."""

@@ -1,1 +1,0 @@
-"""What keeps memory: connections, sessions, credit, the observer."""

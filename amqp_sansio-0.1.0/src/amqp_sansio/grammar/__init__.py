@@ -1,1 +1,0 @@
-"""The second witness: the conversations of the specification as regular languages, and the automata to compare them by."""

@@ -1,1 +1,0 @@
-"""What knows no AMQP: machines, values, serial numbers, buffers, deadlines."""

@@ -1,1 +1,0 @@
-"""The data pipeline: what happened in captures of any size, as tables.  Alone imports pyspark (extra `[spark]`)."""

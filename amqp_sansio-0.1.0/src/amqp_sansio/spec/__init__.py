@@ -1,1 +1,0 @@
-"""The generated vocabulary: one class for each control, command and struct; codes and rules."""

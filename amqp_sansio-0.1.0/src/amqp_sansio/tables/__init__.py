@@ -1,1 +1,0 @@
-"""What may follow what, as rows in the third person."""

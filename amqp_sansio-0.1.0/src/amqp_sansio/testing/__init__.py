@@ -1,1 +1,0 @@
-"""Two machines joined in memory, for tests."""

@@ -1,1 +1,0 @@
-"""Words of the grammars as real methods: controls and commands, with arguments that fit together."""

@@ -1,1 +1,0 @@
-"""Octets: types, frames, segments, layouts.  Knows no state."""

@@ -1,1 +1,0 @@
-"""Writes spec/ and wire/layouts/ from the tables in tools/codegen/tables."""

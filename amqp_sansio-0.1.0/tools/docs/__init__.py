@@ -1,1 +1,0 @@
-"""What the docs build makes from the code: diagrams from tables, and tables from the vocabulary, rules and limits."""

@@ -1,1 +1,0 @@
-"""Real brokers, fetched, started on loopback, and stopped again."""

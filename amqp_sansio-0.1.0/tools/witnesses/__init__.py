@@ -1,1 +1,0 @@
-"""The two witnesses side by side: what runs (`amqp_sansio.tables`) and what the specification says (`amqp_sansio.grammar`)."""
