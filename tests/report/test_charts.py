@@ -17,7 +17,7 @@ def drawn(charts: Charts) -> str:
     held = Latencies()
     held.add(np.array([1000, 2000, 3000]))
     line = charts.over_time(AXIS, "t", "messages", [("a", CLIENT, np.arange(AXIS.steps))], np.arange(AXIS.steps) % 50 == 0)
-    return line + charts.histogram(held, "h", CLIENT)
+    return line + charts.histogram(held, "h", CLIENT, "messages")
 
 
 def test_the_same_numbers_give_the_same_octets_and_ids_are_not_shared() -> None:
@@ -39,4 +39,4 @@ def test_one_latency_and_very_many_have_a_chart() -> None:
     for values in ([0], [5], list(range(0, 10**12, 10**8))):
         held = Latencies()
         held.add(np.array(values))
-        assert "p50" in Charts().histogram(held, "h", CLIENT)
+        assert "p50" in Charts().histogram(held, "h", CLIENT, "messages")

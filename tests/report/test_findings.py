@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.report.made import write_story, write_table
 
-from amqp_sansio.report.findings import base, legal, ranges, verdict
+from amqp_sansio.report.findings import RULES_TO_DO, base, first_to_do, legal, ranges, verdict
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands
 from amqp_sansio.report.overview import Overview
@@ -48,3 +49,28 @@ def test_words_for_lists() -> None:
     assert ranges(some * 4).endswith(", …")
     assert (ranges(None), legal(None), legal(["a", "b"])) == ("unknown", "—", "a, b")
     assert (base("/a/b.pcap"), base("c:\\x\\y"), base(None)) == ("b.pcap", "y", "")
+
+
+def test_what_to_act_on_is_ranked_by_what_it_may_cost(tmp_path: Path) -> None:
+    folder = Folder(str(write_story(tmp_path)))
+    said = re.findall(r'<li><a href="#(\w+)"><b>(.*?)</b>', first_to_do(Overview(folder), Commands(folder)))
+    assert said == [
+        ("doubt", "1 branch prepared and not decided"),
+        ("doubt", "1 commit that nobody answered"),
+        ("doubt", "2 messages published and not completed"),
+        ("violations", "tx.commit.select-required, broken 1 time by the client"),
+    ]
+
+
+def test_where_nothing_is_to_be_done_nothing_is_said(tmp_path: Path) -> None:
+    write_table(tmp_path, "violations", [])
+    assert first_to_do(Overview(Folder(str(tmp_path))), None) == ""
+
+
+def test_of_many_broken_rules_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    at = {"direction": "S", "level": "violation", "connection": 1}
+    write_table(tmp_path, "violations", [{**at, "rule": f"rule{each}"} for each in range(9) for _ in range(9 - each)])
+    said = re.findall(r"<b>(.*?)</b>", first_to_do(Overview(Folder(str(tmp_path))), None))
+    assert said[0] == "rule0, broken 9 times by the server"
+    assert len(said) == RULES_TO_DO + 1
+    assert said[-1] == "6 other rules that were broken"

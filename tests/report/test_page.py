@@ -96,14 +96,14 @@ def harmless(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     return Reader(page(str(folder))).tags
 
 
-# Whatever texts stand in the tables, the page has the elements that it has with harmless ones.
+# Whatever texts stand in the tables, the page has the elements that it has with harmless ones, but for the lines of long ones.
 @pytest.mark.parametrize("word", NASTY, ids=range(len(NASTY)))
 def test_texts_of_captures_never_become_markup(tmp_path: Path, word: str, harmless: dict[str, int]) -> None:
     for table, rows in spoiled(word).items():
         write_table(tmp_path, table, rows)
     read = Reader(page(str(tmp_path)))
     assert (read.wrong, read.open, read.tags["script"]) == ([], [], 1)
-    assert read.tags == harmless
+    assert {**read.tags, "tspan": 0} == {**harmless, "tspan": 0}
 
 
 def test_even_levels_and_speakers_that_are_none_do_no_harm(tmp_path: Path) -> None:

@@ -35,5 +35,5 @@ def test_the_violation_is_marked_and_the_others_are_not() -> None:
     assert (bad[0][0].tag, bad[0][0].get("class")) == ("rect", "here")
     assert "tx.commit #4" in "".join(bad[0].itertext())
     arrows = [(each.get("x1"), each.get("x2")) for each in root.iter("line") if each.get("class") == "arrow"]
-    assert arrows == [("850", "150"), ("150", "850")]
+    assert arrows == [("488", "66"), ("66", "488")]
     assert "\N{MINUS SIGN}5 ns" in "".join(root.itertext())

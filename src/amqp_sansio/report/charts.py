@@ -15,15 +15,17 @@ from amqp_sansio.report.bins import Axis, Latencies
 from amqp_sansio.report.flow import Line
 from amqp_sansio.report.markup import Markup, count, duration
 
-INK, FAINT, GRID, CLIENT, SERVER, BAD, PAPER = "#010101", "#020202", "#030303", "#040404", "#050505", "#060606", "#070707"
+INK, FAINT, GRID, CLIENT, SERVER, WARN, PAPER = "#010101", "#020202", "#030303", "#040404", "#050505", "#060606", "#070707"
 """Colours of which each stands for one of the page's."""
+WIDTH: Final = 4.8
+"""Inches of every chart: half of a screen and the whole of a telephone, and its text can be read on both."""
 _VARIABLES: Final = {
     INK: "var(--ink)",
     FAINT: "var(--faint)",
     GRID: "var(--grid)",
     CLIENT: "var(--client)",
     SERVER: "var(--server)",
-    BAD: "var(--bad)",
+    WARN: "var(--warn)",
     PAPER: "var(--card)",
 }
 _STYLE: Final = {
@@ -46,7 +48,7 @@ _STYLE: Final = {
     "xtick.color": FAINT,
     "ytick.color": FAINT,
     "legend.frameon": False,
-    "legend.fontsize": 9,
+    "legend.fontsize": 8,
     "path.simplify": False,
 }
 
@@ -81,7 +83,7 @@ class Charts:
     def over_time(self, axis: Axis, title: str, unit: str, lines: list[tuple[str, str, Any]], marked: Any = None) -> Markup:
         """Lines over time; `marked` are steps with a stall, shaded from top to bottom."""
         with mpl.rc_context(_STYLE):
-            figure, plot = self._figure(9.2, 2.5)
+            figure, plot = self._figure(WIDTH, 2.5)
             seconds = axis.seconds()
             _shade(plot, axis, marked)
             for name, colour, values in lines:
@@ -92,13 +94,13 @@ class Charts:
             plot.set_ylabel(unit)
             plot.yaxis.set_major_locator(MaxNLocator(4, integer=True))
             plot.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count(int(value))))
-            figure.legend(loc="outside upper left", ncols=4)
+            figure.legend(loc="outside upper left", ncols=3)
             return self._svg(figure, title)
 
-    def histogram(self, latencies: Latencies, title: str, colour: str) -> Markup:
-        """A histogram over a logarithmic axis of time, with the percentiles marked."""
+    def histogram(self, latencies: Latencies, title: str, colour: str, unit: str) -> Markup:
+        """A histogram of so many of `unit` over a logarithmic axis of time, with the percentiles marked."""
         with mpl.rc_context(_STYLE):
-            figure, plot = self._figure(4.5, 2.2)
+            figure, plot = self._figure(WIDTH, 2.3)
             edges, counts = latencies.coarse()
             plot.stairs(counts, edges, fill=True, color=colour, alpha=0.75, linewidth=0)
             plot.set_xscale("log")
@@ -123,6 +125,8 @@ class Charts:
                     fontsize=8,
                     clip_on=False,
                 )
+            plot.set_xlabel("time, on a logarithmic scale")
+            plot.set_ylabel(unit)
             plot.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(round(value))))
             plot.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
             plot.yaxis.set_major_locator(MaxNLocator(3, integer=True))
@@ -132,13 +136,13 @@ class Charts:
     def credit(self, axis: Axis, line: Line) -> Markup:
         """Credit of one subscription and its deliveries that are not settled, with its stalls marked."""
         with mpl.rc_context(_STYLE):
-            figure, plot = self._figure(9.2, 2.1)
+            figure, plot = self._figure(WIDTH, 2.5)
             zero = (line.axis.start - axis.start) / 1e9
             seconds = [zero + each for each in line.axis.seconds()]
             for change in line.changes:
                 if change.stalled_ns:
                     end = (change.ts_ns - axis.start) / 1e9
-                    plot.axvspan(end - change.stalled_ns / 1e9, end, color=BAD, alpha=0.2, linewidth=0.6)
+                    plot.axvspan(end - change.stalled_ns / 1e9, end, color=WARN, alpha=0.2, linewidth=0.6)
             plot.fill_between(seconds, line.flying, step="pre", color=SERVER, alpha=0.18, linewidth=0)
             plot.plot(seconds, line.flying, drawstyle="steps-pre", color=SERVER, linewidth=1.3, label="delivered, not settled")
             times = [(change.ts_ns - axis.start) / 1e9 for change in line.changes]
@@ -147,13 +151,13 @@ class Charts:
                 times, credit, drawstyle="steps-post", color=CLIENT, linewidth=1.4, marker="o", markersize=2.2, label="credit"
             )
             if line.stalled_ns:
-                plot.fill_between([], [], color=BAD, alpha=0.25, label="stalled at zero")
+                plot.fill_between([], [], color=WARN, alpha=0.25, label="stalled at zero")
             _time(plot, line.axis, zero)
             plot.set_ylim(bottom=0)
             plot.set_ylabel("messages")
             plot.yaxis.set_major_locator(MaxNLocator(4, integer=True))
             plot.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count(int(value))))
-            figure.legend(loc="outside upper left", ncols=4)
+            figure.legend(loc="outside upper left", ncols=3)
             return self._svg(figure, "Credit of a subscription over time")
 
 
@@ -172,6 +176,6 @@ def _shade(plot: Any, axis: Axis, marked: Any) -> None:
             start = place
         elif not stalled and start is not None:
             step = axis.step / 1e9
-            plot.axvspan(start * step, place * step, color=BAD, alpha=0.16, linewidth=0)
+            plot.axvspan(start * step, place * step, color=WARN, alpha=0.16, linewidth=0)
             start = None
-    plot.fill_between([], [], color=BAD, alpha=0.25, label="a subscription stalls")
+    plot.fill_between([], [], color=WARN, alpha=0.25, label="a subscription stalls")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from amqp_sansio.report.codes import named
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands
 from amqp_sansio.report.markup import Markup, count, duration, joined, many, octets, table, tag
@@ -13,6 +14,10 @@ from amqp_sansio.report.sequence import sequence
 from amqp_sansio.report.talk import Talk
 
 WHO: Final = {"C": "client", "S": "server"}
+TO_DO: Final = 9
+"""Lines of what to act on first."""
+RULES_TO_DO: Final = 3
+"""Broken rules among them; of the others the number."""
 
 
 def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: tuple[int, int] | None) -> Markup:
@@ -57,6 +62,74 @@ def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: t
     nothing = bool(len(seen.not_judged)) or not seen.rows.get("connections", 1)
     colour = " bad" if violations or damage else " unjudged" if nothing else ""
     return tag("div", tag("p", " ".join(said), most=4000), class_=f"card verdict{colour}")
+
+
+def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
+    """What somebody must act on, ranked by what it may cost; nothing where nothing is."""
+    branches, commits = seen.branches_in_doubt, seen.transactions["in-doubt"]
+    published, delivered = seen.publishes_in_doubt, seen.deliveries_in_doubt
+    refused = commands.outcomes["refused"] if commands is not None else 0
+    lost = seen.sums.get("lost_by_client", 0) + seen.sums.get("lost_by_server", 0)
+    items: list[tuple[str, str, str]] = []
+
+    def add(number: int, section: str, what: str, todo: str) -> None:
+        if number and len(items) < TO_DO:
+            items.append((section, what, todo))
+
+    add(
+        branches,
+        "doubt",
+        many(branches, "branch prepared and not decided", "branches prepared and not decided"),
+        "The broker keeps each until somebody decides: ask the transaction manager, then commit or roll back.",
+    )
+    add(
+        commits,
+        "doubt",
+        many(commits, "commit that nobody answered", "commits that nobody answered"),
+        "Check whether their messages are on the queues before you repeat the work.",
+    )
+    add(
+        published,
+        "doubt",
+        many(published, "message published and not completed", "messages published and not completed"),
+        "They may be lost: publish them again, with ids by which consumers recognise a second copy.",
+    )
+    broken = [(rule, who, number) for (level, rule, who), number, _ in seen.rules.top(len(seen.rules)) if level == "violation"]
+    for rule, who, number in broken[:RULES_TO_DO]:
+        by = WHO.get(who, "other side")
+        add(
+            number,
+            "violations",
+            f"{rule}, broken {many(number, 'time')} by the {by}",
+            f"Fix the {by}; each finding lists what was legal.",
+        )
+    others = len(broken) - RULES_TO_DO
+    add(
+        max(others, 0),
+        "violations",
+        many(others, "other rule that was broken", "other rules that were broken"),
+        "The list of findings has them all.",
+    )
+    add(
+        seen.levels["damage"] + lost,
+        "captures",
+        "The captures are not whole",
+        "Capture again: what depends on the missing part is unknown.",
+    )
+    add(
+        delivered,
+        "doubt",
+        many(delivered, "message delivered and not settled", "messages delivered and not settled"),
+        "The broker delivers them again. That is normal where a consumer with a prefetch stops.",
+    )
+    add(
+        refused,
+        "talkers",
+        many(refused, "command was refused", "commands were refused"),
+        "Look at the codes: not-found and unauthorized-access are often names and rights in a client's settings.",
+    )
+    rows = [tag("li", tag("a", tag("b", what), href=f"#{place}"), ". ", todo, most=1000) for place, what, todo in items]
+    return tag("div", tag("h2", "What to act on first"), tag("ol", *rows), class_="card first") if rows else Markup("")
 
 
 def _not_judged(seen: Overview, known: bool) -> list[str]:
@@ -143,7 +216,7 @@ def _talk(talk: Talk, number: int) -> Markup:
     row = talk.row
     facts = [_facts(each) for each in talk.rows]
     title = tag("h3", f"{number}. ", tag("span", talk.name or f"connection {row['connection']}", class_="name"))
-    return tag("section", title, *facts, tag("div", sequence(talk), class_="wide"), class_="card talk")
+    return tag("section", title, *facts, sequence(talk), class_="card talk")
 
 
 def _facts(row: dict[str, Any]) -> Markup:
@@ -171,7 +244,7 @@ def _where(row: dict[str, Any]) -> str:
     if row["file_offset"] is not None:
         words.append(f"packet at octet {count(row['file_offset'])} of {base(row['capture'])}")
     if row["code"]:
-        words.append(f"error code {row['code']}")
+        words.append(f"error code {named(row['code'])}")
     return ", ".join(words)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 from zlib import crc32
 
@@ -25,6 +26,10 @@ class Commands:
         """Until complete, by who asked."""
         self.by_verb: Final[dict[str, Latencies]] = {}
         self.verbs: Final[Tally[tuple[str, str]]] = Tally()
+        self.sums: Final = {"C": 0, "S": 0}
+        """Commands, by who said them."""
+        self.totals: Final[Counter[str]] = Counter()
+        """Commands by verb."""
         self.outcomes: Final[Tally[str]] = Tally()
         self.errors: Final[Tally[tuple[str, int]]] = Tally()
         """(verb, code) of what was refused."""
@@ -48,6 +53,9 @@ class Commands:
         for batch in folder.batches("commands", columns):
             for row in batch.group_by(["direction", "verb"]).aggregate([([], "count_all")]).to_pylist():
                 self.verbs.add((str(row["direction"]), str(row["verb"])), row["count_all"])
+                self.totals[str(row["verb"])] += row["count_all"]
+                if row["direction"] in self.sums:
+                    self.sums[row["direction"]] += row["count_all"]
             for row in batch.group_by(["outcome"]).aggregate([([], "count_all")]).to_pylist():
                 self.outcomes.add(str(row["outcome"]), row["count_all"])
             refused = batch.filter(pc.equal(batch["outcome"], "refused"))
@@ -92,6 +100,8 @@ class Messages:
         self.outcomes: Final[Tally[tuple[str, str]]] = Tally()
         self.octets: Final = {"C": 0, "S": 0}
         """Octets of bodies."""
+        self.sums: Final = {"C": 0, "S": 0}
+        """Messages, by who sent them."""
         self.redelivered = 0
         self.routes: Final[Tally[tuple[str, str]]] = Tally()
         """(exchange, routing key) of what was published: messages, octets."""
@@ -127,6 +137,7 @@ class Messages:
             sums = [([], "count_all"), ("body_octets", "sum")]
             for name in "CS":
                 part = batch.filter(pc.equal(batch["direction"], name))
+                self.sums[name] += len(part)
                 self.octets[name] += pc.sum(part["body_octets"]).as_py() or 0
                 timed = part.filter(pc.is_valid(part["settle_latency_ns"]))
                 self.settle[name].add(_whole(timed, "settle_latency_ns"))

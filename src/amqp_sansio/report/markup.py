@@ -55,6 +55,10 @@ def joined(*parts: Content) -> Markup:
     return Markup("".join([text(each) for each in parts]))
 
 
+_HINT: Final = Markup('<p class="hint" aria-hidden="true">scroll for more \N{RIGHTWARDS ARROW}</p>')
+"""Stands behind what may be wider than the page; it shows when that is so."""
+
+
 def table(head: tuple[str, ...], rows: list[tuple[Content, ...]], numbers: frozenset[int] = frozenset()) -> Markup:
     """A table; `numbers` are columns that stand right."""
     if not rows:
@@ -62,12 +66,12 @@ def table(head: tuple[str, ...], rows: list[tuple[Content, ...]], numbers: froze
     marks = ["n" if place in numbers else None for place in range(len(head))]
     top = tag("tr", *[tag("th", each, class_=mark, scope="col") for each, mark in zip(head, marks, strict=True)])
     body = [tag("tr", *[tag("td", each, class_=mark) for each, mark in zip(row, marks, strict=True)]) for row in rows]
-    return tag("div", tag("table", tag("thead", top), tag("tbody", *body)), class_="wide")
+    return joined(tag("div", tag("table", tag("thead", top), tag("tbody", *body)), class_="wide"), _HINT)
 
 
 def count(number: int) -> str:
-    """A number for people: 12 345."""
-    return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    """A number for people: 12,345."""
+    return f"{number:,}"
 
 
 def many(number: int, one: str, more: str | None = None) -> str:

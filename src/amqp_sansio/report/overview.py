@@ -143,6 +143,11 @@ class Overview:
         messages = self.publishes_in_doubt + self.deliveries_in_doubt
         return messages + self.branches_in_doubt + self.transactions["in-doubt"]
 
+    @property
+    def perhaps_lost(self) -> int:
+        """What may be lost or undecided for good.  Deliveries are not among it: brokers deliver them again."""
+        return self.publishes_in_doubt + self.branches_in_doubt + self.transactions["in-doubt"]
+
     def _connections(self, folder: Folder) -> Iterator[dict[str, Any]]:
         for row in folder.rows("connections", _CONNECTION):
             ended = row["ended_at"] if row["ended_at"] is not None else row["ts"]

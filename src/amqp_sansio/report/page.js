@@ -25,3 +25,9 @@ for (const svg of document.querySelectorAll("svg.chart")) {
   svg.addEventListener("pointerup", () => { held = null; });
   svg.addEventListener("dblclick", () => { now = now[2] < whole[2] ? whole.slice() : [whole[0] + whole[2] / 4, whole[1] + whole[3] / 4, whole[2] / 2, whole[3] / 2]; show(); });
 }
+const look = () => {
+  for (const box of document.querySelectorAll(".wide")) box.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 1);
+};
+addEventListener("resize", look);
+addEventListener("toggle", look, true);
+look();

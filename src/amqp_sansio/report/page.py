@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from amqp_sansio.captures.locations import local
 from amqp_sansio.report.bins import Axis
 from amqp_sansio.report.charts import Charts
-from amqp_sansio.report.findings import in_doubt, verdict, violations
+from amqp_sansio.report.findings import first_to_do, in_doubt, verdict, violations
 from amqp_sansio.report.flow import Credit
 from amqp_sansio.report.folder import Folder, ReportError, Tell
 from amqp_sansio.report.latency import Commands, Messages
@@ -22,7 +22,7 @@ from amqp_sansio.report.moments import moment
 from amqp_sansio.report.overview import Overview
 from amqp_sansio.report.style import CSS, SCRIPT
 from amqp_sansio.report.talk import names_of, talks
-from amqp_sansio.report.traffic import captures, connections, latency, over_time, talkers
+from amqp_sansio.report.traffic import captures, connections, latency, of_all, over_time, talkers
 
 NAME: Final = "report.html"
 """What the page is called in the folder of the tables when nobody says where to put it."""
@@ -66,6 +66,7 @@ def page(path: str, tell: Tell | None = None) -> str:
         tag("h1", "What happened in the captures"),
         tag("p", when, class_="when"),
         verdict(folder, seen, commands, (credit.stalls, credit.stalled_ns) if credit else None),
+        first_to_do(seen, commands),
         _tiles(folder, seen, commands, messages, credit),
         tag("p", f"Not here, so not told of: {', '.join(missing)}.", class_="small") if missing else "",
         tag("nav", *[tag("a", title, href=f"#{key}") for key, title, _ in parts]),
@@ -110,20 +111,18 @@ def _tiles(
             tile(octets(seen.unread), "not judged")
     if "sessions" in folder:
         tile(count(seen.rows["sessions"]), "attachments of sessions")
-        tile(count(seen.in_doubt), "in doubt: published, delivered, prepared, committed", seen.in_doubt > 0)
+        tile(count(seen.in_doubt), "in doubt: published, delivered, prepared, committed", seen.perhaps_lost > 0)
     if commands is not None:
         tile(count(seen.rows["commands"]), "commands")
-        tile(count(commands.outcomes["refused"]), "commands refused", commands.outcomes["refused"] > 0)
+        tile(count(commands.outcomes["refused"]), "commands refused")
     if messages is not None:
-        both = [sum([n for (who, _), n, _ in messages.outcomes.top(1000) if who == name]) for name in "CS"]
-        tile(count(both[0]), "messages published")
-        tile(count(both[1]), "messages delivered")
-        for name, held in (("end to end, median", messages.end_to_end),):
-            spread = held.spread()
-            if spread is not None:
-                tile(duration(spread.p50), name)
+        tile(count(messages.sums["C"]), "messages published")
+        tile(count(messages.sums["S"]), "messages delivered")
+        spread = messages.end_to_end.spread()
+        if spread is not None:
+            tile(duration(spread.p50), f"end to end, median of {of_all(spread.number, messages.sums['S'])} messages")
     if credit is not None:
-        tile(duration(credit.stalled_ns), "stalled without credit", credit.stalled_ns > 0)
+        tile(duration(credit.stalled_ns), "stalled without credit")
     return tag("div", *tiles, class_="tiles")
 
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Final
 
-from amqp_sansio.report.markup import Markup, duration, tag, visible
+from amqp_sansio.report.markup import Markup, duration, joined, tag, visible
 from amqp_sansio.report.talk import Said, Talk
 
-WIDTH: Final = 900
-_CLIENT: Final = 150
-_SERVER: Final = 850
-_ROW: Final = 34
-_NOTE: Final = 18
+WIDTH: Final = 500
+"""As narrow as can be read on a telephone, where it is scaled to the page."""
+_CLIENT: Final = 66
+_SERVER: Final = 488
+_ROW: Final = 44
+_NOTE: Final = 16
 _TOP: Final = 52
-_LONGEST: Final = 84
+_LONGEST: Final = 52
 """Characters of what is written over an arrow."""
+_DETAIL: Final = 58
+"""Characters of what is written under it."""
+_REMARK: Final = 62
+_REMARKS: Final = 3
+"""Characters of a line of a remark, and such lines."""
 
 
 def sequence(talk: Talk) -> Markup:
@@ -28,16 +35,20 @@ def sequence(talk: Talk) -> Markup:
     for said, notes in lines:
         if said.kind == "note":
             y += _NOTE
-            drawn.append(_remark(y, said, "note"))
-            y += 6
+            part, lines_ = _remark(y, said, "note")
+            drawn.append(part)
+            y += 6 + _NOTE * (lines_ - 1)
             continue
         y += _ROW
         guilty = said.kind == "violation" or any(each.kind == "violation" for each in notes)
         here = guilty and (said.direction, said.stream_offset) == talk.place[1:]
         drawn.append(_arrow(y, said, talk.place[0], guilty, here))
+        y += _NOTE - 2
         for note in notes:
             y += _NOTE
-            drawn.append(_remark(y, note, "bad" if note.kind == "violation" else "note"))
+            part, lines_ = _remark(y, note, "bad" if note.kind == "violation" else "note")
+            drawn.append(part)
+            y += _NOTE * (lines_ - 1)
     if talk.later:
         y += _NOTE
         drawn.append(_dots(y, f"{talk.later} later"))
@@ -61,7 +72,9 @@ def sequence(talk: Talk) -> Markup:
 
 
 def _box(x: int, name: str) -> Markup:
-    return tag("rect", x=x - 45, y=8, width=90, height=26, rx=5, class_="who") + _text(x, 26, name, "who")  # type: ignore[return-value]
+    left = min(x - 32, WIDTH - 66)
+    box = tag("rect", x=left, y=8, width=64, height=26, rx=5, class_="who")
+    return joined(box, _text(left + 32, 26, name, "who"))
 
 
 def _text(x: int, y: int, words: str, mark: str | None = None, anchor: str = "middle") -> Markup:
@@ -74,28 +87,26 @@ def _arrow(y: int, said: Said, zero: int, guilty: bool, here: bool) -> Markup:
     mark = "bad" if guilty else said.kind
     number = "" if said.command_id is None else f" #{said.command_id}"
     lead = f"[{said.channel}] " if said.channel is not None else ""
-    words = f"{lead}{visible(said.verb, _LONGEST)}{number}"
-    room = _LONGEST - len(words) - 2
+    words = visible(f"{lead}{said.verb}{number}", _LONGEST)
     detail = visible(said.detail, 400) if said.kind != "violation" else ""
-    if len(detail) > room:
-        detail = detail[: max(0, room - 1)] + "…" if room > 4 else ""
+    if len(detail) > _DETAIL:
+        detail = f"{detail[: _DETAIL - 1]}…"
+    middle = (_CLIENT + _SERVER) // 2
     parts = [
         tag("line", x1=start, y1=y, x2=end, y2=y, class_="arrow"),
         tag("path", d=f"M{end} {y}l{back} -5v10z", class_="tip"),
         tag(
             "text",
             tag("tspan", words, class_="verb"),
-            tag("tspan", f"  {detail}" if detail else "", class_="detail"),
-            x=(_CLIENT + _SERVER) // 2,
-            y=y - 7,
+            tag("tspan", detail, x=middle, dy=19, class_="detail") if detail else "",
+            x=middle,
+            y=y - 6,
             text_anchor="middle",
         ),
-        _text(_CLIENT - 60, y + 4, _apart(said.ts_ns - zero), "time", "end")
-        if not here
-        else _text(90, y + 4, "here ▸", "time", "end"),
+        _text(_CLIENT - 6, y + 4, "here ▸" if here else _apart(said.ts_ns - zero), "time", "end"),
     ]
     if here:
-        parts.insert(0, tag("rect", x=_CLIENT + 2, y=y - 23, width=_SERVER - _CLIENT - 4, height=_ROW - 4, rx=4, class_="here"))
+        parts.insert(0, tag("rect", x=_CLIENT + 2, y=y - 21, width=_SERVER - _CLIENT - 4, height=40, rx=4, class_="here"))
     return tag("g", *parts, class_=mark)
 
 
@@ -104,15 +115,17 @@ def _apart(ns: int) -> str:
     return sign + duration(abs(ns))
 
 
-def _remark(y: int, note: Said, mark: str) -> Markup:
+def _remark(y: int, note: Said, mark: str) -> tuple[Markup, int]:
+    """What is remarked about an arrow, and how many lines that takes."""
     who = {"C": "client", "S": "server"}.get(note.direction, "")
-    words = (
-        f"{'✗' if mark == 'bad' else 'note:'} {note.detail}: {note.verb}" if mark == "bad" else f"{who or 'note'}: {note.verb}"
-    )
-    words = visible(words, 400)
-    if len(words) > 110:
-        words = words[:109] + "…"
-    return tag("g", _text((_CLIENT + _SERVER) // 2, y, words, "remark"), class_=mark)
+    words = f"✗ {note.detail}: {note.verb}" if mark == "bad" else f"{who or 'note'}: {note.verb}"
+    lines = textwrap.wrap(visible(words, 400), _REMARK) or [""]
+    if len(lines) > _REMARKS:
+        lines[_REMARKS - 1] = f"{lines[_REMARKS - 1][: _REMARK - 1]}…"
+        del lines[_REMARKS:]
+    middle = (_CLIENT + _SERVER) // 2
+    spans = [tag("tspan", line, x=middle, dy=_NOTE if at else 0) for at, line in enumerate(lines)]
+    return tag("g", tag("text", *spans, x=middle, y=y, class_="remark", text_anchor="middle"), class_=mark), len(lines)
 
 
 def _dots(y: int, words: str) -> Markup:

@@ -6,6 +6,7 @@ from typing import Any
 
 from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies
 from amqp_sansio.report.charts import CLIENT, INK, SERVER, Charts
+from amqp_sansio.report.codes import explained, named
 from amqp_sansio.report.findings import WHO, bar, base
 from amqp_sansio.report.flow import Credit
 from amqp_sansio.report.folder import Folder
@@ -20,23 +21,31 @@ VERBS = 15
 
 def latency(charts: Charts, commands: Commands | None, messages: Messages | None) -> Markup:
     """Histograms side by side, then percentiles."""
-    drawn: list[tuple[str, str, Latencies]] = []
+    drawn: list[tuple[str, str, Latencies, int, str]] = []
     if messages is not None:
-        drawn.append(("End to end: published to delivered, by message-id", INK, messages.end_to_end))
-        drawn.append(("Published until settled by the server", CLIENT, messages.settle["C"]))
-        drawn.append(("Delivered until settled by the client", SERVER, messages.settle["S"]))
+        sent = messages.sums
+        drawn += [
+            ("End to end: published to delivered, by message-id", INK, messages.end_to_end, sent["S"], "messages"),
+            ("Published until settled by the server", CLIENT, messages.settle["C"], sent["C"], "messages"),
+            ("Delivered until settled by the client", SERVER, messages.settle["S"], sent["S"], "messages"),
+        ]
     if commands is not None:
-        drawn.append(("Commands of the client until complete", CLIENT, commands.latency["C"]))
-        drawn.append(("Commands of the server until complete", SERVER, commands.latency["S"]))
+        said = commands.sums
+        drawn += [
+            ("Commands of the client until complete", CLIENT, commands.latency["C"], said["C"], "commands"),
+            ("Commands of the server until complete", SERVER, commands.latency["S"], said["S"], "commands"),
+        ]
     cards: list[Markup] = []
     rows: list[tuple[Content, ...]] = []
-    for title, colour, held in drawn:
+    for title, colour, held, total, unit in drawn:
         if held.count:
-            cards.append(tag("div", tag("h3", title), charts.histogram(held, title, colour), class_="card"))
-        rows.append(_spread(title, held))
+            number = tag("p", f"{of_all(held.count, total)} {unit}", class_="small")
+            cards.append(tag("div", tag("h3", title), number, charts.histogram(held, title, colour, unit), class_="card"))
+        rows.append(_spread(title, held, total))
     if commands is not None:
         order = sorted(commands.by_verb.items(), key=lambda item: (-item[1].count, item[0]))
-        rows += [_spread(f"until complete: {verb}", held) for verb, held in order[:VERBS] if held.count]
+        totals = commands.totals
+        rows += [_spread(f"until complete: {verb}", held, totals[verb]) for verb, held in order[:VERBS] if held.count]
     if not drawn:
         return tag("p", "None of the tables that tell it is here.", class_="none")
     told = "Percentiles are within 1.1 %, the least and the greatest exact."
@@ -47,21 +56,26 @@ def latency(charts: Charts, commands: Commands | None, messages: Messages | None
             f" {many(messages.early, 'delivery', 'deliveries')} ended, by the recorded times, before the message was published"
             " (a clock that stepped back, clocks that disagree): without a latency."
         )
-    below = sum([held.below for _, _, held in drawn])
+    below = sum([each[2].below for each in drawn])
     if below:
         told += f" {count(below)} were below zero (clocks that disagree) and count as 0."
-    head: tuple[str, ...] = ("", "number", "least", "p50", "p90", "p99", "p99.9", "greatest")
+    head: tuple[str, ...] = ("", "measured", "least", "p50", "p90", "p99", "p99.9", "greatest")
     return joined(
         tag("div", *cards, class_="two"),
         tag("div", table(head, rows, frozenset(range(1, 8))), tag("p", told, class_="small"), class_="card"),
     )
 
 
-def _spread(title: str, held: Latencies) -> tuple[Content, ...]:
+def of_all(number: int, total: int) -> str:
+    """On how many a number rests: "42 of 2,507"."""
+    return f"{count(number)} of {count(max(number, total))}"
+
+
+def _spread(title: str, held: Latencies, total: int) -> tuple[Content, ...]:
     spread = held.spread()
     if spread is None:
-        return (title, "0", *["—"] * 6)
-    return (title, count(spread.number), *[duration(each) for each in spread[1:]])
+        return (title, of_all(0, total), *["—"] * 6)
+    return (title, of_all(spread.number, total), *[duration(each) for each in spread[1:]])
 
 
 def over_time(charts: Charts, axis: Axis, messages: Messages | None, credit: Credit | None, names: dict[int, str]) -> Markup:
@@ -75,7 +89,7 @@ def over_time(charts: Charts, axis: Axis, messages: Messages | None, credit: Cre
             ("delivered, not settled", SERVER, messages.in_flight["S"]),
         ]
         step = duration(axis.step)
-        parts += [
+        sides = [
             tag(
                 "div",
                 tag("h3", f"Messages sent, by steps of {step}"),
@@ -95,6 +109,7 @@ def over_time(charts: Charts, axis: Axis, messages: Messages | None, credit: Cre
                 class_="card",
             ),
         ]
+        parts.append(tag("div", *sides, class_="two"))
     if credit is not None:
         parts.append(_credit(charts, axis, credit, names))
     return joined(*parts) if parts else tag("p", "None of the tables that tell it is here.", class_="none")
@@ -112,6 +127,7 @@ def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -
         parts.append(
             tag("p", f"Drawn: {many(len(credit.lines), 'subscription')}, those that stalled longest first.", class_="small")
         )
+    lines: list[Markup] = []
     for line in credit.lines.values():
         of = line.of
         words = [f"stalled {many(line.stalls, 'time')}, {duration(line.stalled_ns)} in all" if line.stalls else "never stalled"]
@@ -124,9 +140,9 @@ def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -
         )
         where = tag("span", names.get(of.connection) or str(of.connection), class_="name")
         about = tag("p", where, f", session {of.session}, channel {of.channel}: ", "; ".join(words), class_="small", most=1000)
-        parts += [title, about]
-        if line.changes:
-            parts.append(charts.credit(axis, line))
+        lines.append(tag("div", title, about, charts.credit(axis, line) if line.changes else ""))
+    if lines:
+        parts.append(tag("div", *lines, class_="two"))
     return tag("div", *parts, class_="card")
 
 
@@ -173,8 +189,8 @@ def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages:
         verbs = [(f"{verb} by the {WHO.get(who, '?')}", number, 0) for (who, verb), number, _ in commands.verbs.top(10)]
         card("Commands", "number", "", verbs, len(commands.verbs), commands.verbs.forgot, "C")
         if len(commands.errors):
-            errors = [(f"{verb}: {code}", number, 0) for (verb, code), number, _ in commands.errors.top(10)]
-            card("Refused, by error code", "number", "", errors, len(commands.errors), commands.errors.forgot, "bad")
+            errors = [(f"{verb}: {named(code)}", number, 0) for (verb, code), number, _ in commands.errors.top(10)]
+            card("Refused, by error code", "number", "", errors, len(commands.errors), commands.errors.forgot, "warn")
     return tag("div", *cards, class_="two") if cards else tag("p", "None of the tables that tell it is here.", class_="none")
 
 
@@ -187,7 +203,7 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
             lost = (row["lost_by_client"] or 0) + (row["lost_by_server"] or 0)
             ended = str(row["ending"])
             if row["close_code"]:
-                ended += f", {row['close_code']} {row['close_text'] or ''}"
+                ended += f", {explained(row['close_code'], row['close_text'])}"
             rows.append(
                 (
                     tag("span", row["name"], class_="name"),
@@ -224,7 +240,7 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
         for row in seen.sessions:
             ended = str(row["ending"])
             if row["error_code"]:
-                ended += f", {row['error_code']} {row['error_text'] or ''}"
+                ended += f", {explained(row['error_code'], row['error_text'])}"
             rows.append(
                 (
                     tag("span", row["session"] or "(unknown)", class_="name"),

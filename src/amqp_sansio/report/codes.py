@@ -1,0 +1,25 @@
+"""Codes with their names."""
+
+from __future__ import annotations
+
+from amqp_sansio.spec.codes import CloseCode, ErrorCode
+from amqp_sansio.spec.reply_codes import ReplyCode
+
+
+def named(code: int) -> str:
+    """A code as "404 not-found", whichever version it belongs to; 0 means that none was given."""
+    if not code:
+        return "no code"
+    for kind in (ErrorCode, CloseCode, ReplyCode):
+        if code in (known := kind._value2member_map_):
+            member = known[code]
+            return f"{code} {member.name.lower().replace('_', '-')}"
+    return str(code)
+
+
+def explained(code: int, text: str | None) -> str:
+    """A code with its name and what was said about it, of which the name is often the beginning."""
+    name, said = named(code), text or ""
+    if not said:
+        return name
+    return f"{code} {said}" if said.lower().startswith(name.partition(" ")[2]) else f"{name}: {said}"
