@@ -125,6 +125,15 @@ def test_a_redirect_to_nowhere_is_reported() -> None:
     assert "cannot be understood" in str(trying.error)
 
 
+@pytest.mark.parametrize("where", ["amqp:tcp:" + "x" * 5000, "amqp:carrier-pigeon:" + "x" * 5000])
+def test_where_a_redirect_leads_fills_no_log(where: str) -> None:
+    trying = having(ANN)
+    trying.first()
+    converse(trying.client, ServerConnection(LETS_IN), where)
+    assert trying.after() is None
+    assert 500 < len(str(trying.error)) < 900
+
+
 def test_a_client_that_closes_is_not_brought_back() -> None:
     trying = attempts("amqp://a", POLICY)
     trying.first()

@@ -122,6 +122,13 @@ def test_without_a_mechanism_in_common_the_client_closes_the_socket() -> None:
     assert dropped(peer)
 
 
+def test_a_server_without_a_mechanism_in_common_fills_no_log_with_its_own() -> None:
+    peer = peer_of(ClientConfig(mechanisms=[CramMd5("a", "b")]))
+    *_, last = peer.say(HEADER, Start({}, tuple(f"X-{number}" for number in range(1000)), ("en_US",)))
+    assert isinstance(last, ConnectionClosed)
+    assert len(last.text) < 600
+
+
 def test_no_initial_response_is_sent_as_none() -> None:
     peer = peer_of(ClientConfig(mechanisms=[CramMd5("tim", "tanstaaftanstaaf")]))
     peer.say(HEADER, Start({}, ("CRAM-MD5",), ("en_US",)))

@@ -16,8 +16,10 @@ from amqp_sansio.errors import (
     MessageReturned,
     SessionFailed,
     SessionLost,
+    SharedSessionFailed,
     TransactionFailed,
 )
+from amqp_sansio.errors.core import QUOTED
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.codes import XaStatus
 
@@ -72,3 +74,24 @@ def test_each_adapter_exports_all() -> None:
     for adapter in (sync, asyncio, trio):
         assert all(getattr(adapter, name) is getattr(errors, name) for name in errors.__all__)
         assert set(errors.__all__) <= set(adapter.__all__)
+
+
+@pytest.mark.parametrize("long", ["x" * 65_000, "\x1b" * 65_000], ids=["plain", "escaped"])
+def test_what_the_other_side_says_fills_no_log(long: str) -> None:
+    """The text of an error says how long it was, and then what is ours; the attributes hold all of it."""
+    for error, mine in (
+        (SessionFailed(b"s", 404, long, "queue.delete"), "404 to queue.delete"),
+        (SharedSessionFailed(b"s", 404, long), "that was not this call's command"),
+        (SessionLost(b"s", long, RangeSet.of(7)), "in doubt: {7}"),
+        (ConnectionLost(long), ""),
+        (ConnectFailed("h:1", long), "h:1"),
+    ):
+        assert len(str(error)) < 9000
+        assert "(65" in str(error)
+        assert mine in str(error)
+        assert len(vars(error).get("text", long)) == len(vars(error).get("cause", long)) == 65_000
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_the_other_side_says_is_whole_up_to_its_limit(more: int) -> None:
+    assert ("(501 characters)" in str(SessionFailed(b"s", 404, "x" * (QUOTED + more)))) == bool(more)

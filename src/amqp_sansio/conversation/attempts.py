@@ -10,6 +10,7 @@ from amqp_sansio.conversation.causes import cause_of, reason_of
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.greeting import of_text, when_ended, when_silent
 from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionLost
+from amqp_sansio.errors.core import quoted
 from amqp_sansio.events import ConnectionClosed, Origin
 
 REDIRECTS: Final = 5
@@ -148,18 +149,20 @@ class Attempts:
         assert redirected is not None
         self._redirects += 1
         if self._redirects > REDIRECTS:
-            self.error = ConnectFailed(str(self._at), f"redirected more than {REDIRECTS} times, at last to {redirected.host!r}")
+            self.error = ConnectFailed(
+                str(self._at), f"redirected more than {REDIRECTS} times, at last to {quoted(redirected.host)!r}"
+            )
             return None
         try:
             hosts = [*known_hosts(redirected.host, self._at.tls)]
         except AddressError as error:
-            self.error = ConnectFailed(str(self._at), f"redirected to what cannot be understood: {error}")
+            self.error = ConnectFailed(str(self._at), f"redirected to what cannot be understood: {quoted(str(error))}")
             return None
         named = [each for each in dict.fromkeys([*hosts, *self._hints(redirected.known_hosts)]) if self._may(each)]
         if not named:
             self.error = ConnectFailed(
                 str(self._at),
-                f"redirected to {redirected.host!r}, which the address does not name: the password goes there only with"
+                f"redirected to {quoted(redirected.host)!r}, which the address does not name: the password goes there only with"
                 " ?trust_redirects=1 in the URL or ClientConfig(trust_redirects=True)",
             )
             return None

@@ -98,7 +98,7 @@ class ClientHandshake(Connection):
             )
             return
         if chosen is None:
-            self._give_up(f"no mechanism in common: the server offers {', '.join(offered) or 'none'}")
+            self._give_up(f"no mechanism in common: the server offers {', '.join(offered)[:500] or 'none'}")
             return
         exchange = self._exchange = self._exchanges[chosen]
         try:

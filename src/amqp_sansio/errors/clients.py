@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.errors.core import AmqpError
+from amqp_sansio.errors.core import AmqpError, quoted
 
 if TYPE_CHECKING:
     from amqp_sansio.kernel.serials import RangeSet
@@ -56,7 +56,7 @@ class ConnectionLost(AmqpError):
     """
 
     def __init__(self, cause: str) -> None:
-        super().__init__(cause)
+        super().__init__(quoted(cause))
         self.cause: Final = cause
 
     def __reduce__(self) -> tuple[type[ConnectionLost], tuple[str]]:
@@ -75,7 +75,7 @@ class SessionFailed(AmqpError):
 
     def __init__(self, session: bytes, code: int, text: str, command: str = "") -> None:
         what = f" to {command}" if command else ""
-        super().__init__(f"session {session!r}: the other side answers {code}{what}: {text or 'no text'}")
+        super().__init__(f"session {session!r}: the other side answers {code}{what}: {quoted(text) or 'no text'}")
         self.session: Final = session
         self.code: Final = code
         self.text: Final = text
@@ -128,7 +128,7 @@ class SessionLost(AmqpError):
 
     def __init__(self, session: bytes, cause: str, in_doubt: RangeSet) -> None:
         doubt = f"; in doubt: {in_doubt}" if in_doubt else ""
-        super().__init__(f"session {session!r} is lost: {cause}{doubt}")
+        super().__init__(f"session {session!r} is lost: {quoted(cause)}{doubt}")
         self.session: Final = session
         self.cause: Final = cause
         self.in_doubt: Final = in_doubt

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
+QUOTED: Final = 500
+"""Characters of what the other side says that the text of an error quotes."""
+_LONGEST: Final = 2000  # characters of an error's text; what a peer said is cut before it, where it is quoted
+
+
+def quoted(text: str) -> str:
+    """As much of what the other side says as the text of an error quotes."""
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}... ({len(text)} characters)"
+
 
 class AmqpError(Exception):
     """The base of every exception of this library.
 
     Its text may quote what a peer said: characters that are not printable are escaped in it, so that no peer writes to a
-    terminal or forges a line of a log.  The attributes hold the peer's words as they are.
+    terminal or forges a line of a log, and it is cut, so that no peer fills one.  The attributes hold the peer's words as they
+    are.
     """
 
     seen = False
@@ -17,6 +27,8 @@ class AmqpError(Exception):
 
     def __str__(self) -> str:
         text = super().__str__()
+        if len(text) > _LONGEST:
+            text = f"{text[:_LONGEST]}... ({len(text)} characters)"
         return text if text.isprintable() else "".join([each if each.isprintable() else _escaped(each) for each in text])
 
 
