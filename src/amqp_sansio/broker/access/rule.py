@@ -128,7 +128,9 @@ class Rule:
         if self.exchange != "*" and self.kind is not Kind.KEY:
             raise EncodeError("Rule.exchange", "belongs to a rule of kind key; of kind exchange `pattern` names them")
         if not self.pattern and self.kind in (Kind.EXCHANGE, Kind.QUEUE):
-            raise EncodeError("Rule.pattern", f"is empty, and every {self.kind} has a name")
+            default = "; what is published to the default exchange is judged as published to the queue: kind queue"
+            more = default if self.kind is Kind.EXCHANGE else ""
+            raise EncodeError("Rule.pattern", f"is empty, and every {self.kind} has a name{more}")
         if self.host != "*" and self.kind is Kind.HOST:
             raise EncodeError("Rule.host", "of kind host `pattern` names them")
 
