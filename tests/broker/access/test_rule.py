@@ -35,7 +35,10 @@ def test_a_verb_goes_with_the_kinds_to_which_it_can_be_done(kind: Kind, verb: Ve
         ({"allow": True, "kind": Kind.HOST, "host": "h"}, "`pattern` names them"),
         ({"allow": True, "kind": Kind.QUEUE, "pattern": 7}, "Rule.pattern"),
         ({"allow": True, "kind": Kind.QUEUE, "pattern": ""}, "is empty, and every queue has a name"),
-        ({"allow": True, "kind": Kind.EXCHANGE, "pattern": ""}, "the default exchange is judged as published to the queue: kind queue"),
+        (
+            {"allow": True, "kind": Kind.EXCHANGE, "pattern": ""},
+            "the default exchange is judged as published to the queue: kind queue",
+        ),
     ],
 )
 def test_what_could_never_decide_is_refused(wrong: dict[str, Any], words: str) -> None:
