@@ -42,7 +42,7 @@ def test_it_is_printed_for_people_and_machines() -> None:
 def test_broken_rules_come_first() -> None:
     report = Prober(lambda: Forgetful(Broker()), section="tx", conversations=20).run()
     lines = report.lines()
-    assert lines[0] == "20 conversations: 8 rules kept, 1 broken"
+    assert lines[0] == "20 conversations: 9 rules kept, 1 broken"
     assert lines[2] == "Broken rules"
     assert lines[3].startswith("  tx.commit.select-required: broken ")
     row = report.row()
