@@ -97,7 +97,7 @@ class Transfers(Generic[W]):
         for id in pick(asked, self.deliveries):
             delivery = self.deliveries[id]
             verb = rows.RESULT_ACQUIRED if id in acquired else rows.RESULT_NOT_ACQUIRED
-            state = rows.TRANSFER[delivery.accept_mode].moves.get((delivery.state, rows.SENDER, verb))
+            state = _MOVES[delivery.accept_mode].get((delivery.state, rows.SENDER, verb))
             if state is None:
                 continue
             if delivery.completed and delivery.accept_mode == NONE:
@@ -113,8 +113,7 @@ class Transfers(Generic[W]):
             if delivery.completed:
                 continue
             _count(given, delivery)
-            moves = rows.TRANSFER[delivery.accept_mode].moves
-            state = moves.get((delivery.state, rows.RECIPIENT, rows.COMPLETE), delivery.state)
+            state = _MOVES[delivery.accept_mode].get((delivery.state, rows.RECIPIENT, rows.COMPLETE), delivery.state)
             if state == rows.END:
                 del self.deliveries[id]
             else:

@@ -89,8 +89,8 @@ def test_what_was_accepted_in_a_transaction_waits_for_it() -> None:
     found = accept(one, 1, 3, transaction=1)
     assert rows.messages == []
     one.sealed(found[:1], 300)
-    one.reopened(found[1:2])
-    one.doubted(found[2:])
+    one.reopened(found[1:2], True)
+    one.reopened(found[2:], False)
     one.flush("open")
     assert [(row["transfer_id"], row["outcome"], row["accepted_at"], row["settled_at"]) for row in named(rows, "messages")] == [
         (1, "accepted", 200, 300), (2, "open", None, None), (3, "open", 200, None),

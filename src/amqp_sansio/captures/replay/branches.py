@@ -91,7 +91,7 @@ class Branches:
         branch = self._branches.get(xid)
         if branch is None:
             if len(self._branches) >= BRANCHES:
-                self._leave(self._gone(next(iter(self._branches))))
+                self._leave(next(iter(self._branches)))
             branch = self._branches[xid] = self._firm[xid] = Branch(xid, time)
         return branch
 
@@ -138,7 +138,7 @@ class Branches:
         if outcome == "prepared":
             branch.prepared = time
         if branch.outcome in _FINAL:
-            self._leave(self._gone(xid))
+            self._leave(xid)
 
     def completed(self, verb: str, xid: str) -> None:
         """A command about a branch is complete: dtx.forget has no other answer."""
@@ -146,7 +146,7 @@ class Branches:
             branch = self._branches.get(xid)
             if branch is not None:
                 branch.outcome = "forgotten"
-                self._leave(self._gone(xid))
+                self._leave(xid)
 
     def refused(self, verb: str, xid: str, code: int | None) -> None:
         """The broker refuses a command about a branch: what it asked for has not happened."""
@@ -166,20 +166,16 @@ class Branches:
 
     def finish(self) -> None:
         """Nothing more comes about any."""
-        for branch in self._branches.values():
-            self._leave(branch)
-        self._branches.clear()
-        self._firm.clear()
+        for xid in tuple(self._branches):
+            self._leave(xid)
 
     def _settled(self, branch: Branch) -> None:
         branch.shaky = False
         self._firm[branch.xid] = branch
 
-    def _gone(self, xid: str) -> Branch:
+    def _leave(self, xid: str) -> None:
+        branch = self._branches.pop(xid)
         self._firm.pop(xid, None)
-        return self._branches.pop(xid)
-
-    def _leave(self, branch: Branch) -> None:
         self._rows.dtx.append(
             (branch.first, branch.xid, branch.start, branch.end, branch.prepare, branch.prepared, branch.decide, branch.decided,
              branch.one_phase, branch.timeout, branch.status, branch.outcome, branch.in_doubt, branch.starts, branch.transfers,

@@ -220,24 +220,20 @@ class Half:
             if message.done is not None:
                 message.leave(self.rows)
 
-    def reopened(self, messages: Iterable[Message]) -> None:
-        """The transaction in which they were accepted is rolled back: their recipient still holds them."""
+    def reopened(self, messages: Iterable[Message], rolled_back: bool) -> None:
+        """The transaction in which they were accepted is rolled back: their recipient still holds them.
+
+        Not `rolled_back`: nobody will hear what became of it.
+        """
         for message in messages:
-            if not message.out:
+            if message.out:
+                continue
+            if rolled_back:
                 message.accepted = None
                 if message.fate is not None:
                     message.fate.transaction = None
-                self._reopen(message)
-
-    def doubted(self, messages: Iterable[Message]) -> None:
-        """Nobody will hear what became of the transaction in which they were accepted."""
-        for message in messages:
-            if not message.out:
-                self._reopen(message)
-
-    def _reopen(self, message: Message) -> None:
-        assert message.id is not None
-        self.unsettled[message.id] = message
+            assert message.id is not None
+            self.unsettled[message.id] = message
 
     # The end.
 

@@ -59,7 +59,7 @@ class Recorder:
         middle = talk.conversation.middle
         self.history = History(talk, rows, options, {"C": middle, "S": middle})
         """What writes the rows of the channels: that of the family which is spoken."""
-        self._choose(self.history.late)
+        self._choose()
         self._controls: Final = Controls(rows)
         self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
         self.commands = {"C": 0, "S": 0}
@@ -93,7 +93,7 @@ class Recorder:
         elif kind is HeaderSeen:
             if heard.speaker == "C":
                 self._header = said.octets  # type: ignore[union-attr]
-            self._choose(self.history.late)
+            self._choose()
         else:
             self._found(heard)
 
@@ -146,11 +146,11 @@ class Recorder:
         verbs = self._verbs[speaker]
         verbs[verb] = verbs.get(verb, 0) + count
 
-    def _choose(self, late: dict[str, bool]) -> None:
+    def _choose(self) -> None:
         """The dialect is known now, as far as it ever will be: no method has come yet."""
         make = HISTORIES.get(self._talk.conversation.family, History)
         if type(self.history) is not make:
-            self.history = make(self._talk, self._rows, self._options, late)
+            self.history = make(self._talk, self._rows, self._options, self.history.late)
 
     # Controls.
 
@@ -191,7 +191,7 @@ class Recorder:
             if said.rule == "gap":
                 self.history.lost(heard.speaker, heard.time)
             elif said.rule == "framing":
-                self._choose(self.history.late)
+                self._choose()
         elif isinstance(said, OpaqueSeen):
             self._opaque = self._opaque or said.reason
             self.history.lost(heard.speaker, heard.time)

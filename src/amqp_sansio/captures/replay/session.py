@@ -220,7 +220,8 @@ class Session:
         if maybe:
             self._maybe += found
             if len(self._maybe) > DOUBTED:
-                self._let_go(True)
+                self.server.sealed(self._maybe)
+                self._maybe = []
         elif transaction is not None and self.tx is not None:
             current = self.tx.current
             current.accepts += len(found)
@@ -262,14 +263,6 @@ class Session:
         self.tx.current.accepts += len(self._maybe)
         self.tx.current.accepted += self._maybe
         self._maybe = []
-
-    def _let_go(self, count: bool) -> None:
-        """The accepts of which nobody knows whether they wait for a commit do `count`, or it stays unknown."""
-        waiting, self._maybe = self._maybe, []
-        if count:
-            self.server.sealed(waiting)
-        else:
-            self.server.doubted(waiting)
 
     def _result(self, other: Half, command: Result, time: int) -> None:
         id, value = command.command_id, command.value
@@ -337,7 +330,7 @@ class Session:
             self.tx.finish("open" if end == "open" else "abandoned" if known else "unknown")
         if known:
             self.credit.end(time)
-        self._let_go(False)
+        self.server.reopened(self._maybe, False)
         doubts = [self.client.doubtful(), self.server.doubtful()] if known else [None, None]
         for half in (self.client, self.server):
             half.flush(half.outcome if known else "unknown")

@@ -55,11 +55,11 @@ class Transactions:
         ending.commits = commits
         self.current = Transaction(ending.number + 1)
         if id is None:
-            self._over(ending, "unknown", None)
+            self._over(ending, "unknown")
             return
         gone = self._ending.push(id, ending, ENDING)
         if gone is not None:
-            self._over(gone, "unknown", None)
+            self._over(gone, "unknown")
 
     def completed(self, ids: RangeSet, time: int) -> None:
         """The broker says that commands are complete: commits and rollbacks may be among them."""
@@ -70,25 +70,23 @@ class Transactions:
         """The broker refuses a command."""
         ending = self._ending.drop(id)
         if ending is not None:
-            self._over(ending, "refused", None)
+            self._over(ending, "refused")
 
     def finish(self, how: str) -> None:
         """Nothing more comes; `how`: abandoned (the session ended), open or unknown."""
         for ending in self._ending.values():
             doubt = "in-doubt" if ending.commits else "abandoned" if how == "abandoned" else "open"
-            self._over(ending, "unknown" if how == "unknown" else doubt, None)
+            self._over(ending, "unknown" if how == "unknown" else doubt)
         self._ending.clear()
         current, self.current = self.current, Transaction(self.current.number + 1)
         if current.begin is not None:
-            self._over(current, how, None)
+            self._over(current, how)
 
-    def _over(self, ending: Transaction, outcome: str, time: int | None) -> None:
+    def _over(self, ending: Transaction, outcome: str, time: int | None = None) -> None:
         if outcome == "committed" and time is not None:
             self._deliveries.sealed(ending.accepted, time)
-        elif outcome in ("rolled-back", "refused", "abandoned"):
-            self._deliveries.reopened(ending.accepted)
         else:
-            self._deliveries.doubted(ending.accepted)
+            self._deliveries.reopened(ending.accepted, outcome in ("rolled-back", "refused", "abandoned"))
         end = ending.end
         latency = None if time is None or end is None else passed(end, time)
         begin = end if ending.begin is None else ending.begin

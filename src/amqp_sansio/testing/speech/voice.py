@@ -157,25 +157,17 @@ class ConnectionVoice(Voice):
         return [self.step(who, self._thing(word.partition(":")[2]), word)]
 
     def _thing(self, verb: str) -> Said:
-        setting = self.setting
-        if verb == "protocol-header":
-            return AMQP
-        if verb == "other-protocol-header":
-            return OLDER
-        if verb == "connection.start":
-            return c.Start({}, ("ANONYMOUS", "PLAIN"), ("en_US",))
-        if verb == "connection.start-ok":
-            plain = setting.mechanism == "PLAIN"
-            response = b"\0".join([b"", setting.user.encode(), setting.password.encode()]) if plain else b""
-            return c.StartOk({}, setting.mechanism, response, "en_US")
-        if verb == "connection.tune":
-            return setting.tune
-        if verb == "connection.tune-ok":
-            tune = setting.tune
-            return c.TuneOk(tune.channel_max, tune.max_frame_size or 65535, None if tune.heartbeat_min is None else 0)
-        if verb == "connection.open":
-            return c.Open(setting.virtual_host)
-        return CONNECTION[verb]
+        setting, tune = self.setting, self.setting.tune
+        plain = b"\0".join([b"", setting.user.encode(), setting.password.encode()])
+        said: dict[str, Said] = {
+            "connection.start-ok": c.StartOk({}, setting.mechanism, plain if setting.mechanism == "PLAIN" else b"", "en_US"),
+            "connection.tune": tune,
+            "connection.tune-ok": c.TuneOk(
+                tune.channel_max, tune.max_frame_size or 65535, None if tune.heartbeat_min is None else 0
+            ),
+            "connection.open": c.Open(setting.virtual_host),
+        }
+        return said.get(verb) or CONNECTION[verb]
 
     def hear(self, step: Step) -> Word | None:
         """A protocol header, a control of the class, or traffic."""
@@ -186,7 +178,10 @@ class ConnectionVoice(Voice):
         return f"{step.speaker}:{verb if verb.startswith('connection.') else 'session-traffic'}"
 
 
-CONNECTION: Final[dict[str, Control]] = {
+CONNECTION: Final[dict[str, Said]] = {
+    "protocol-header": AMQP,
+    "other-protocol-header": OLDER,
+    "connection.start": c.Start({}, ("ANONYMOUS", "PLAIN"), ("en_US",)),
     "connection.secure": c.Secure(b"?"),
     "connection.secure-ok": c.SecureOk(b"!"),
     "connection.open-ok": c.OpenOk(),
@@ -232,27 +227,20 @@ class StreamVoice(Voice):
 
     def say(self, word: Word) -> list[Step]:
         who = speaker_of(word)
-        verb = word.partition(":")[2]
-        other = OTHER[who]
-        said: Said
-        if verb == "session.command-point":
-            said = s.CommandPoint(self.halves[who].next_id, 0)
-        elif verb == "session.expected":
-            expected = self.halves[other].next_id
-            said = s.Expected(RangeSet.of(expected) if expected else NONE)
-        elif verb in ("session.completed", "session.confirmed"):
-            said = s.Completed(self.ids(other)) if verb == "session.completed" else s.Confirmed(self.ids(other))
-        elif verb == "session.known-completed":
-            said = s.KnownCompleted(self.halves[who].known.freeze())
-        else:
-            plain: dict[str, Said] = {
-                "session.flush": s.Flush(confirmed=True, completed=True),
-                "session.flush expected": s.Flush(expected=True),
-                "session.gap": s.Gap(NONE),
-                "command": Sync(),
-            }
-            said = plain[verb]
-        return [self.step(who, said, word)]
+        own, other = self.halves[who], OTHER[who]
+        expected = self.halves[other].next_id
+        said: dict[str, Said] = {
+            "session.command-point": s.CommandPoint(own.next_id, 0),
+            "session.expected": s.Expected(RangeSet.of(expected) if expected else NONE),
+            "session.completed": s.Completed(self.ids(other)),
+            "session.confirmed": s.Confirmed(self.ids(other)),
+            "session.known-completed": s.KnownCompleted(own.known.freeze()),
+            "session.flush": s.Flush(confirmed=True, completed=True),
+            "session.flush expected": s.Flush(expected=True),
+            "session.gap": s.Gap(NONE),
+            "command": Sync(),
+        }
+        return [self.step(who, said[word.partition(":")[2]], word)]
 
     def hear(self, step: Step) -> Word | None:
         said = step.said
