@@ -1,4 +1,4 @@
-"""What cannot stand in pyproject.toml: the description on a package index, which is the README without links into this checkout."""
+"""What pyproject.toml cannot say: a package index shows the README without links into this checkout."""
 
 import re
 from pathlib import Path
