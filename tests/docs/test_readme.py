@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import runpy
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeAlias
 
 import pytest
@@ -113,10 +115,8 @@ def test_readme_and_manual_lead_to_every_page_that_somebody_wrote() -> None:
 
 
 def test_a_package_index_shows_the_readme_without_links_into_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    import setuptools
-
     given: dict[str, str] = {}
-    monkeypatch.setattr(setuptools, "setup", lambda **words: given.update(words))
+    monkeypatch.setitem(sys.modules, "setuptools", SimpleNamespace(setup=given.update))
     runpy.run_path(str(README.with_name("setup.py")))
     shown = given["long_description"]
     assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)]*)\)", shown))
