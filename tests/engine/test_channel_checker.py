@@ -360,7 +360,8 @@ def test_nothing_is_accused_behind_a_gap(who: str) -> None:
     for speaker, octets in [*opening(ONE), *DELIVERED]:
         watch.receive_data(speaker, octets)
     watch.receive_gap("C" if who == "C" else "S", 100)
-    words = [("C", m("basic.ack", delivery_tag=9) * 4), ("S", m("queue.purge-ok") * 4 + m("basic.ack", delivery_tag=4))]
+    answers = m("queue.purge-ok") * 4 + m("queue.delete-ok")
+    words = [("C", m("basic.ack", delivery_tag=9) * 4), ("S", answers + m("basic.ack", delivery_tag=4))]
     for other, octets in words:
         watch.receive_data("C" if other == "C" else "S", octets)
     watch.finish()

@@ -80,3 +80,8 @@ def test_several_are_confirmed_at_once() -> None:
     words: list[Said] = [c("confirm.select"), *[publish] * 3, s("basic.ack", delivery_tag=2, multiple=True)]
     assert told(*words, s("basic.nack", delivery_tag=3)) == []
     assert told(*words, s("basic.ack", delivery_tag=1)) == ["S confirm.twice"]
+
+
+def test_what_a_channel_is_used_for_behind_its_close_is_not_known() -> None:
+    used = [c("tx.select"), s("tx.select-ok"), c("channel.close", reply_code=200), s("channel.close-ok")]
+    assert told(*used, c("queue.declare"), s("queue.purge-ok")) == ["C channel.closed"]

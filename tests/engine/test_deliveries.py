@@ -152,3 +152,15 @@ def test_a_window_in_octets_goes_on_behind_a_snapshot() -> None:
         assert settled(each, Ack(1)) == [True]
         assert each.check_deliver(Deliver("t", 3), True, 20, 99) is None
         assert each.check_deliver(Deliver("t", 3), True, 21, 99) is not None
+
+
+def test_what_is_acknowledged_as_one_of_all_waits_for_that_command_alone() -> None:
+    deliveries = Deliveries(False, False)
+    deliveries.open_window(0, 1)
+    settled(deliveries, Ack(0, True), heard=False)
+    deliveries.carried_out(RangeSet.of(99))
+    deliveries.deliver(1, True, 1, 10)
+    assert deliveries.check_deliver(Deliver("t", 2), True, 10, 99) is None
+    deliveries.carried_out(RangeSet.of(100))
+    deliveries.deliver(2, True, 2, 10)
+    assert deliveries.check_deliver(Deliver("t", 3), True, 10, 99) is not None

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from tests.carriers import attached_session
 
 from amqp_sansio.engine.feedback import parts
+from amqp_sansio.engine.inbound import TIMELY_RANGES
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import queue
-from amqp_sansio.spec.session import Completed, Flush, KnownCompleted
+from amqp_sansio.spec.session import Completed, Confirmed, Flush, KnownCompleted
 
 
 def test_a_set_is_cut_so_that_each_part_fits_into_a_frame() -> None:
@@ -42,9 +43,11 @@ def test_what_is_not_sent_again_was_sent_with_timely_reply(words: list[tuple[str
     for id in range(0, 60, 2):  # many ranges
         session.complete(id)
     done, timely = set(range(0, 60, 2)), set[int]()
+    incomplete = set(range(100)) - done
     for word, id in [*words, ("flush", 0), ("take", 0)]:
-        if word == "complete" and id not in done:
+        if word == "complete" and id in incomplete:
             session.complete(id)
+            incomplete.remove(id)
             done.add(id)
         elif word == "flush":
             carrier.hear(Flush(False, False, True))
@@ -56,3 +59,15 @@ def test_what_is_not_sent_again_was_sent_with_timely_reply(words: list[tuple[str
             told = {id for id in done for said in batch if id in (said.commands or EMPTY)}
             assert not batch or done - told <= timely
             timely |= {id for id in done for said in batch if said.timely_reply and id in (said.commands or EMPTY)}
+
+
+def test_what_is_confirmed_in_many_ranges_is_said_to_be_complete_too() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(*[queue.Declare("q")] * 40)
+    for count, words in ((TIMELY_RANGES, [Confirmed]), (TIMELY_RANGES + 1, [Confirmed, Completed])):
+        for id in range(0, 2 * count, 2):
+            if id in session._inbound.outstanding:
+                session.complete(id)
+        carrier.said()
+        carrier.hear(Flush(False, True, False))
+        assert [type(each) for each in carrier.said()] == words

@@ -13,6 +13,7 @@ from tests.scripted import ScriptedPeer, Word
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.lifecycle import clip
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Origin
@@ -502,3 +503,8 @@ def test_nothing_is_wanted_behind_the_end_of_the_octets() -> None:
     assert conn.wants_data
     conn.receive_eof()
     assert not conn.wants_data
+
+
+def test_a_text_is_cut_at_255_octets_and_between_characters() -> None:
+    assert [clip(text) for text in ("x" * 255, "x" * 256)] == ["x" * 255] * 2
+    assert clip("x" * 254 + "ü") == "x" * 254

@@ -268,6 +268,8 @@ def test_the_application_may_close_instead() -> None:
     peer = opening()
     peer.connection.close(320, "not you")
     assert peer.hear() == [Close(320, "not you")]
+    peer.connection.receive_data(peer.octets_of(CloseOk()))
+    assert isinstance(peer.connection.next_event(), ConnectionClosed)
     with pytest.raises(ConnectionClosedError, match="320 not you"):
         server_of(peer).open_ok()
 

@@ -120,3 +120,13 @@ def test_notes_do_not_grow_with_the_words() -> None:
     note = findings.found[0]
     assert isinstance(note, Note)
     assert len(note.text) < 300
+
+
+def test_an_offer_that_is_too_small_is_named_by_its_field() -> None:
+    for tune, said in (
+        (Tune(100, 4095, 10, 60), "connection.tune with max-frame-size 4095"),
+        (Tune(100, 8192, 60, 10), "connection.tune with heartbeat-min 60, heartbeat-max 10"),
+    ):
+        findings = Findings(False, DEFAULT_LIMITS)
+        HandshakeWitness(findings).hear(tune)
+        assert [each.said for each in findings.found if isinstance(each, Violation)] == [said]

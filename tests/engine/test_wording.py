@@ -43,6 +43,8 @@ def test_octets_that_say_nothing_are_reported_once() -> None:
     for payload in (good, good + b"more", good + b"more"):
         judge_encoding(findings, AMQP_0_10.codec, "execution.sync", payload, Sync(), True)
     assert [each.rule for each in findings.found] == ["encoding"]
+    (found,) = findings.found
+    assert found.text == f"{len(good) + 4} octets where {len(good)} say the same: {good.hex(' ')}"
 
 
 def test_a_header_that_cannot_be_read_is_reported() -> None:

@@ -100,3 +100,20 @@ def test_tags_have_64_bits_and_are_kept_by_the_lower_32() -> None:
     assert tags.count == 1
     assert tags.named(1, False) == (RangeSet(), TWICE)
     assert tags.named(top + 3, False) == (RangeSet(), UNKNOWN)
+
+
+def test_a_tag_beyond_that_order_is_given() -> None:
+    books = Deliveries(False)
+    assert books.deliver(1, False)
+    assert books.deliver(1 << 40, False)
+
+
+def test_settling_all_that_recovery_gave_back_is_nobodys_fault() -> None:
+    for recovered, wrong in ((False, TWICE), (True, "")):
+        books = Deliveries(False)
+        books.deliver(1, False)
+        if recovered:
+            books.recover()
+        else:
+            books.settle(1, False, False)
+        assert books.settle(1, True, False) == wrong

@@ -68,8 +68,6 @@ def parts(session: Standing, ids: RangeSet) -> list[RangeSet]:
     if len(ranges) <= 1:
         return [ids]
     room = (session._carrier._max_frame_size - 18) // 8
-    if len(ranges) <= room:
-        return [ids]
     return [RangeSet(ranges[at : at + room]) for at in range(0, len(ranges), room)]
 
 

@@ -14,7 +14,7 @@ from tests.steps import assert_linear
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, Entry
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.model.subscribers import ASKED, VAIN, Consumer
+from amqp_sansio.broker.model.subscribers import ASKED, VAIN, Consumer, Passed
 
 
 def queue_of(*consumers: Consumer, messages: int = 0) -> Queue:
@@ -540,3 +540,11 @@ class BrowsingMachine(RuleBasedStateMachine):
 
 BrowsingMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 TestBrowsing = BrowsingMachine.TestCase
+
+
+def test_browsers_that_look_again_are_told_once() -> None:
+    passed, sink = Passed(), Sink()
+    passed.add(sink, [(0, 5)])
+    assert passed.all() == [sink]
+    assert passed.all() == []
+    assert passed.before(0, 9) == []

@@ -8,7 +8,7 @@ from tests.captures.replay.made import ids, message, named
 
 from amqp_sansio.captures.replay import half as module
 from amqp_sansio.captures.replay.half import C_LAST, RESULT, Half
-from amqp_sansio.captures.replay.message import Message
+from amqp_sansio.captures.replay.message import NOTHING, Kind, Message
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.tables import COMMANDS, COMMON
 from amqp_sansio.kernel.serials import TOP
@@ -184,3 +184,15 @@ def test_many_messages_at_once_are_the_same_as_one_by_one(runs: list[tuple[int, 
             held = list(one.incomplete), list(one.unsettled), one.doubtful()
             found.append((held, named(rows, "messages"), named(rows, "commands")))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("acquires", "outcomes"), [(False, ["completed"]), (True, [])])
+def test_what_was_only_looked_at_is_over_after_a_grace(
+    acquires: bool, outcomes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE_MESSAGES", 0)
+    one, rows = half()
+    kind = Kind("S", None, 1, None, None, True, acquires, False, True, 12)
+    one.send(1, Message(kind, NOTHING, None, 1, 0, 0, 100, 100, 100, None, 0, 0))
+    one.completed(ids((1, 1)), 150)
+    assert [row["outcome"] for row in named(rows, "messages")] == outcomes

@@ -42,3 +42,4 @@ def test_a_method_is_a_row_and_no_message_unless_its_family_says_so() -> None:
     assert history.method(Heard(7, 200, "C", said, 100, 112), said) is False
     (row,) = named(rows, "commands")
     assert (row["verb"], row["arguments"], row["octets"], row["outcome"]) == ("basic.999", None, 4, "unknown")
+    assert row["whole"] is False

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.captures.packets import by_connection, gathered, packet_rows, replayed
+from tests.kept.scene import DATA
 
 from amqp_sansio.captures.packet import packet_number, packet_place
 from amqp_sansio.captures.replay.recorder import connection_id
@@ -20,3 +22,14 @@ def test_connections_on_the_same_ports_have_different_ids() -> None:
     assert len({connection_id(key, number, mark) for number in (1, 2) for mark in (5, 6)}) == 4
     assert connection_id(key, 1, 5) == connection_id(key, 1, 5)
     assert -(1 << 63) <= connection_id(key, 1, 5) < 1 << 63
+
+
+def test_what_was_found_and_what_came_again_is_counted() -> None:
+    for rows in by_connection(packet_rows(str(DATA / "captures" / "errors.pcap"))).values():
+        at, payload = next((at, row["payload"]) for at, row in enumerate(rows) if row["payload"])
+        assert isinstance(payload, bytes)
+        found = gathered(replayed([*rows[: at + 1], *rows[at:]]))
+        levels = [row["level"] for row in found.get("violations", ())]
+        (connection,) = found["connections"]
+        assert (connection["violations"], connection["notes"]) == (levels.count("violation"), levels.count("note"))
+        assert connection["repeated_octets"] == len(payload)

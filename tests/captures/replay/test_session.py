@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import pytest
 from tests.captures.replay.books import ByHand
-from tests.captures.replay.made import named
+from tests.captures.replay.made import ids, named
 
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.message import NOTHING
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.captures.replay.session import Session
+from amqp_sansio.captures.replay.session import Session, When
 from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.kernel.serials import TOP
 from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.message import Flow, Subscribe, Transfer
+from amqp_sansio.spec.execution import Result
+from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
+from amqp_sansio.spec.queue import Query, QueueQueryResult
 from amqp_sansio.wire.segments import KnownCommand
 
 PAYLOAD = AMQP_0_10.codec.encode_command(Transfer("in", 0, 0), False)
@@ -69,3 +72,25 @@ def test_many_transfers_at_once_are_the_same_as_one_by_one(
     assert [row["queue"] for row in found[0][0]] == [None if speaker == "C" else "q"] * 3
     assert [row["transaction"] for row in found[0][0]] == [1 if speaker == "C" else None] * 3
     assert ("exhausted" in [row["event"] for row in found[0][3]]) == (speaker == "S" and credit == 2)
+
+
+def seen(id: int, command: Command) -> CommandSeen:
+    return CommandSeen(1, b"s", id, command.VERB, command, False, b"1234", None, None)
+
+
+def test_results_are_in_the_rows_and_what_was_said_is_counted() -> None:
+    rows = Rows()
+    one = session(rows, ByHand())
+    known = KnownCommand(1, Transfer("in", 0, 0), False, PAYLOAD)
+    one.transfers("C", 0, True, [(known, 5, 7, b"b", 0, 9, NOTHING, b"i" * 16)] * 2, [(100, 101, 102, 0)] * 2, True)
+    one.command("C", seen(2, Query("q")), When(110, 110, 0, 0, 0))
+    one.command("S", seen(0, Result(2, QueueQueryResult("q"))), When(120, 120, 0, 0, 0))
+    one.command("S", seen(1, Accept(ids((0, 1)))), When(130, 130, 0, 0, 0))
+    one.completed("S", ids((0, 2)), 140)
+    one.finish("connection", 500)
+    (query,) = [row for row in named(rows, "commands") if row["verb"] == "queue.query"]
+    assert (query["result_at"], query["result"]) == (120, '{"struct":"queue.queue-query-result","queue":"q"}')
+    assert [(row["commands_by_client"], row["commands_by_server"]) for row in named(rows, "sessions")] == [(3, 2)]
+    messages = named(rows, "messages")
+    assert [(row["outcome"], row["settled_at"]) for row in messages] == [("accepted", 130)] * 2  # the server's word is final
+    assert [row["accepts"] for row in named(rows, "transactions")] == [0]
