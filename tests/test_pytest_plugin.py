@@ -69,3 +69,42 @@ def test_mine(amqp_memory):
 """
     done = run(tmp_path, text)
     assert done.returncode == 0, done.stdout
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    """No thread, no socket and no file, and nobody listens: also where a client is still connected, and the test has failed."""
+    text = """
+import os, socket, threading
+import pytest
+from amqp_sansio.adapters.sync import connect
+
+held, ports = [], []
+
+def open_files():
+    return len(os.listdir("/proc/self/fd"))
+
+@pytest.fixture(scope="module", autouse=True)
+def before():
+    with socket.create_server(("127.0.0.1", 0)):  # whatever sockets need once
+        pass
+    return open_files(), threading.enumerate()
+
+@pytest.mark.xfail(strict=True)
+def test_fails(amqp_broker, before):
+    with connect(amqp_broker.url) as connection, connection.session() as session:
+        session.declare_queue("q", durable=True)
+    port = int(amqp_broker.url.split(":")[-1].strip("/"))
+    ports.append(port)
+    held.append(socket.create_connection(("127.0.0.1", port)))
+    assert False
+
+def test_what_is_there_afterwards(before):
+    held.pop().close()
+    assert (open_files(), threading.enumerate()) == before
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", ports[0]))
+    assert [each for each in os.listdir(".") if not each.startswith("__pycache__")] == ["test_mine.py"]
+"""
+    done = run(tmp_path, text, "-W", "error")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed, 1 xfailed" in done.stdout

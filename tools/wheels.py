@@ -2,7 +2,8 @@
 
     python -m tools.wheels [--out out/wheels] [--level 2] [--only 3.11 3.12] [--no-compiled]
 
-Each package is installed into an empty environment and used there; the source package runs its own tests of the core.
+Each package is installed into an empty environment and used there; the source package runs its own tests of the core, and the tests
+of the manual's page about a broker in one's tests.
 Exit code 0: all is there and works.  1: something could not be made, or does not work; why is above.  75: not run, what it
 takes is missing.
 """
@@ -137,6 +138,17 @@ def used(python: Path, version: str, package: Path, out: Path, kind: str) -> str
     return run(inside, trial, kind, where=out).strip()
 
 
+def manual_tests(inside: Path, unpacked: Path, where: Path) -> str:
+    """What the tests on the page about a broker in one's tests print, in an environment with the extra testing."""
+    page = (unpacked / "docs" / "how-to" / "a-broker-in-your-tests.md").read_text(encoding="utf-8")
+    found = re.search(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise WheelError(f"there are no tests on the page in {unpacked}")
+    where.mkdir(exist_ok=True)
+    (where / "test_of_the_manual.py").write_text(found[1], encoding="utf-8")
+    return run(inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", where=where).strip().splitlines()[-1]
+
+
 def from_source(python: Path, source: Path, out: Path) -> str:
     """Builds a wheel from the unpacked source package, and runs the tests of the core that lie in it."""
     where = out / ".work" / "source"
@@ -146,7 +158,8 @@ def from_source(python: Path, source: Path, out: Path) -> str:
     (unpacked,) = where.iterdir()
     inside = environment(python, out / ".work" / "use-source", f"{unpacked}[testing]", "pytest-xdist")
     words = ("-m", "pytest", "-n", "2", "-p", "no:cacheprovider", "tests/kernel", "tests/events", "tests/tables")
-    return run(inside, *words, where=unpacked).strip().splitlines()[-1]
+    said = run(inside, *words, where=unpacked).strip().splitlines()[-1]
+    return f"{said}; of the manual {manual_tests(inside, unpacked, out / '.work' / 'manual')}"
 
 
 def steps(out: Path, level: str, chosen: dict[str, Path], compile_too: bool) -> Iterator[str]:
