@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,15 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish() -> None:
     """Libraries that count what they leak want to see all of it go."""
     gc.unfreeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The run says what it left out, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    for reason, number in Counter([str(each.longrepr[2]).removeprefix("Skipped: ") for each in skipped]).most_common():
+        terminalreporter.write_line(f"left out: {number} {'test' if number == 1 else 'tests'}: {reason}")
+    if not os.environ.get("AMQP_INTEROP"):
+        terminalreporter.write_line("left out: tests with real brokers, clients and browsers: make interop runs them")
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
     python -m tools.wheels [--out out/wheels] [--level 2] [--only 3.11 3.12] [--no-compiled]
 
-Each package is installed into an empty environment and used there; the source package runs its own tests of the core, and the tests
+Each package is installed into an empty environment and used there; the source package runs its own tests of the core, and those
 of the manual's page about a broker in one's tests.
 Exit code 0: all is there and works.  1: something could not be made, or does not work; why is above.  75: not run, what it
 takes is missing.
