@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import runpy
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeAlias
+
+import pytest
 
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, ServerConnection
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Event, Origin, SessionAttached, TransferReceived
@@ -107,3 +112,12 @@ def test_readme_and_manual_lead_to_every_page_that_somebody_wrote() -> None:
         ]
         assert pages
         assert [str(page) for page in pages if f"({under}{page})" not in text] == []
+
+
+def test_a_package_index_shows_the_readme_without_links_into_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, str] = {}
+    monkeypatch.setitem(sys.modules, "setuptools", SimpleNamespace(setup=given.update))
+    runpy.run_path(str(README.with_name("setup.py")))
+    shown = given["long_description"]
+    assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)]*)\)", shown))
+    assert "* **connect** to a broker from asyncio, trio or" in shown

@@ -1,9 +1,11 @@
-"""The sources of the compiled build: a copy of the package, with four differences, all made here.
+"""The sources of the compiled build: a copy of the package, with five differences, all made here.
 
 * Modules under `replaced/` stand in the place of those they are named after (the primitives of `wire.primitives`).
 * Instance attributes of the engine lose their `Final`: a compiled attribute that is Final can be set by nobody but its own
   constructor, and a snapshot is restored attribute by attribute.  Events and the vocabulary keep theirs.
 * `__match_args__` becomes a ClassVar: mypyc makes an attribute of objects of it otherwise, and no pattern finds it.
+* `Command` is not generic: mypyc can make no class acyclic that derives from Generic, and nothing that is compiled asks for the
+  result of a command.
 * Classes are marked for mypyc: those that snapshots restore may be made without their constructor, plain values are none of the
   garbage collector's business.
 """
@@ -33,6 +35,14 @@ ACYCLIC: Final = ("events", "spec", "kernel/value.py", "captures/replay/message.
 
 _FUTURE: Final = "from __future__ import annotations\n"
 _CLASS: Final = re.compile(r"^(@.*\n)?class (\w+)(\(.*\))?:$", re.MULTILINE)
+_GENERIC: Final = re.compile(r"\b(Generic|Content)\[")
+"""Bases, directly or by the class that derives from it, that the collector of cycles knows."""
+_COMMAND: Final = re.compile(r"^class (\w+)\((?:Command\[.*\]|Value, Generic\[Result_co\])\):", re.MULTILINE)
+_SUBSCRIPT: Final = """
+    @classmethod
+    def __class_getitem__(cls, result: object) -> object:
+        return cls
+"""
 _NOT_NATIVE: Final = re.compile(r"\b(NamedTuple|Protocol|Enum|TypedDict|Exception)\b")
 _FINAL: Final = re.compile(r"^( +self\.\w+): Final(?:\[(.+)\])? = ", re.MULTILINE)
 
@@ -48,16 +58,23 @@ def matching(text: str) -> str:
     return made if made == text else made.replace(_FUTURE, f"{_FUTURE}\nfrom typing import ClassVar\n", 1)
 
 
+def plain_commands(text: str) -> str:
+    """The text of a module whose commands are not generic; `Command[...]` can be written all the same."""
+    made = _COMMAND.sub(lambda found: f"class {found[1]}({'Value' if found[1] == 'Command' else 'Command'}):", text)
+    return re.sub(r"(^class Command\(Value\):\n(?:.+\n|\n(?=    ))*)", rf"\1{_SUBSCRIPT}", made, flags=re.MULTILINE)
+
+
 def marked(inside: Path, text: str) -> str:
     """The text of a module whose classes say what mypyc is to make of them; decorated classes stay as they are."""
     places = inside.parts[0], inside.as_posix()
     words = ["allow_interpreted_subclasses=True"] if any(place in OPEN for place in places) else []
-    words += ["acyclic=True"] if any(place in ACYCLIC for place in places) else []
+    plain = any(place in ACYCLIC for place in places)
 
     def mark(found: re.Match[str]) -> str:
         decorator, name, bases = found.groups()
-        closed = decorator or not words or name in CLOSED or _NOT_NATIVE.search(bases or "")
-        return found[0] if closed else f"@mypyc_attr({', '.join(words)})\n{found[0]}"
+        said = [*words, "acyclic=True"] if plain and not _GENERIC.search(bases or "") else words
+        closed = decorator or not said or name in CLOSED or _NOT_NATIVE.search(bases or "")
+        return found[0] if closed else f"@mypyc_attr({', '.join(said)})\n{found[0]}"
 
     made = _CLASS.sub(mark, text)
     return made if made == text else made.replace(_FUTURE, f"{_FUTURE}\nfrom mypy_extensions import mypyc_attr\n", 1)
@@ -75,6 +92,7 @@ def files() -> Iterator[tuple[Path, bytes]]:
             yield inside, other.read_bytes()
         elif inside in compiled:
             text = path.read_text(encoding="utf-8")
+            text = plain_commands(text) if inside.parts[0] == "spec" else text
             yield inside, marked(inside, matching(text if inside.parts[0] in FINAL else settable(text))).encode()
         else:
             yield inside, path.read_bytes()
