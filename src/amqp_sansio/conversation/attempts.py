@@ -9,10 +9,13 @@ from amqp_sansio.conversation.address import Address, Endpoint, known_hosts
 from amqp_sansio.conversation.causes import cause_of, reason_of
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.greeting import of_text, when_ended, when_silent
+from amqp_sansio.conversation.happenings import AttemptFailed, ConnectionEnded, LoginRefused, Reconnecting
 from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionLost
 from amqp_sansio.errors.core import quoted
 from amqp_sansio.events import ConnectionClosed, Origin
 
+FORBIDDEN: Final = 403
+"""The code of connection.close for a user that may not log in."""
 REDIRECTS: Final = 5
 """Redirects in a row that are followed."""
 
@@ -60,6 +63,8 @@ class Attempts:
         """The connection of the last attempt is over, or (`error`) there was none: the next one, None when there is none."""
         client = self.client
         if client.closing:
+            if client.connections > self._seen:
+                client.tell(ConnectionEnded(str(self._at), "it was closed here", False))
             self.error = ConnectionLost("it was closed here")
             return None
         if client.redirected is not None and error is None:
@@ -69,6 +74,7 @@ class Attempts:
         cause = reason_of(error) if error is not None else cause_of(closed) if closed is not None else "it was lost"
         if not opened:
             cause = self._not_opened(cause, closed, error)
+        self._tell(opened, cause)
         if opened:
             self._failures = {}
         self._failures[str(self._at)] = cause
@@ -121,7 +127,20 @@ class Attempts:
     def _try(self, endpoint: Endpoint, delay: float) -> Attempt:
         self._at = endpoint
         self.client.confidential = endpoint.confidential
+        self.client.endpoint = str(endpoint)
+        if self.client.connections:
+            self.client.tell(Reconnecting(str(endpoint), delay))
         return Attempt(endpoint, delay)
+
+    def _tell(self, opened: bool, cause: str) -> None:
+        """What became of the last attempt."""
+        closed, where = self.client.closed, str(self._at)
+        if opened:
+            self.client.tell(ConnectionEnded(where, cause, True))
+        elif closed is not None and (closed.code == FORBIDDEN or "authentication" in cause.lower()):
+            self.client.tell(LoginRefused(where, cause))
+        else:
+            self.client.tell(AttemptFailed(where, cause))
 
     def _known(self) -> list[Endpoint]:
         """All endpoints that are known, each once: the user's, then those that the broker named."""

@@ -14,9 +14,11 @@ from typing import Final
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.greeting import KEPT
+from amqp_sansio.conversation.happenings import ClientEvent, Connected, GaveUp, SessionEnded, SessionOpened, SessionResumed
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.tracing import Traces, Tracing
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.standing import name_of
 from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost, LocalProtocolError
@@ -49,6 +51,9 @@ class Client:
         retry: RetryPolicy = NEVER,
         wake: Callable[[], None] = lambda: None,
         guard: AbstractContextManager[object] = nullcontext(),
+        tell: Callable[[ClientEvent], None] = lambda event: None,
+        tap: Callable[[bool, bytes, bool], None] | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         ClientConnection(config)  # whoever asks for what cannot be is told so himself, and not a task in the background
         self.config: Final = config
@@ -58,6 +63,13 @@ class Client:
         """Held during each call: a lock where several threads make calls."""
         self.retry: Final = retry
         self.wake = wake
+        self.tell = tell
+        """Is called with what happens; raises nothing."""
+        self.tap: Final = tap
+        """Is called with octets: whether this side sends them, they, and whether the connection was open by then."""
+        self.traces: Final = None if tracing is None else Traces(tracing, lambda: self.endpoint)
+        self.endpoint = ""
+        """Where the present connection goes."""
         self.talks: Final[dict[bytes, Talk]] = {}
         self.opened: Ticket[ConnectionOpened] = Ticket()
         self.ended: Final[Ticket[None]] = Ticket()
@@ -91,15 +103,25 @@ class Client:
         self._numbers = 0
 
     def enter(self) -> None:
-        """The block of a connection begins.  LocalProtocolError when it did before: `connect` makes another one."""
+        """Somebody opens it.  LocalProtocolError when it was opened before: `connect` makes another one."""
         if self.entered:
-            raise LocalProtocolError("a connection's block", "entered before", ("connect again",))
+            raise LocalProtocolError("opening a connection", "opened before", ("connect again",))
         self.entered = True
 
     def must_be_entered(self, said: str) -> None:
         """LocalProtocolError before that."""
         if not self.entered:
-            raise LocalProtocolError(said, "before its connection's block", ("with connect(...) as connection",))
+            raise LocalProtocolError(said, "before its connection is open", ("async with connect(...)", "await connect(...)"))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an open connection now."""
+        return self._machine is not None and self._machine.is_open and self.closed is None
+
+    @property
+    def remade(self) -> int:
+        """How many connections were opened behind the first one."""
+        return max(self.connections - 1, 0)
 
     # --- what an adapter calls ---------------------------------------------------------------------------------------------
 
@@ -127,6 +149,8 @@ class Client:
         if not self._greeted and len(self.said) < KEPT:
             self.said += data[: KEPT - len(self.said)]
         self.heard += 1
+        if self.tap is not None:
+            self.tap(False, data, self._greeted)
         machine.receive_data(data)
 
     def receive_eof(self, error: OSError | None = None) -> None:
@@ -149,6 +173,14 @@ class Client:
         if self._refused:
             self._expire(now)
         return due
+
+    def data_to_send(self) -> bytes:
+        """The octets that are to be written now."""
+        machine = self._machine or self.machine
+        octets = machine.data_to_send()
+        if self.tap is not None and octets:
+            self.tap(True, octets, self._greeted)
+        return octets
 
     @property
     def due(self) -> float | None:
@@ -177,7 +209,9 @@ class Client:
         return not self.closing and self.retry.attempts != 0 and self.connections > 0
 
     def give_up(self, error: Exception) -> None:
-        """There will be no other connection: everybody who waits hears why."""
+        """There will be no other connection: calls that wait raise the error."""
+        if not self.ended.done:
+            self.tell(GaveUp(str(error)))
         self.opened.fail(error)
         for talk in list(self.talks.values()):
             talk._over(error)
@@ -204,7 +238,7 @@ class Client:
         octets = name_of(name)
         if octets in self.talks:
             raise LocalProtocolError(f"session.attach of {octets!r}", "in use by this client", ("another name",))
-        talk = self.talks[octets] = Talk(octets, timeout, self.wake, self.guard, self._owing)
+        talk = self.talks[octets] = Talk(octets, timeout, self.wake, self.guard, self._owing, self.traces)
         if self._machine is not None and self._machine.is_open:
             try:
                 self._attach(talk)
@@ -217,6 +251,7 @@ class Client:
         """Closes the connection; settled when it is closed and nobody comes back.  One that is not open is just left."""
         self.closing = True
         machine = self._machine
+        self.flush()
         if machine is None or machine.finished or not machine.is_open:
             self.give_up(ConnectionLost("it was closed here"))
         elif machine._closed_cause is None:
@@ -249,6 +284,7 @@ class Client:
                 self.connections += 1
                 self.useful = False
                 self.known_hosts = event.known_hosts
+                self.tell(Connected(self.endpoint, self.connections))
                 self._attach_all()
                 self.opened.settle(event)
             case ConnectionRedirected():
@@ -266,8 +302,11 @@ class Client:
                     found._hear(event)
                     if isinstance(event, ExceptionReceived):
                         self._refused[found] = self._until + self.config.limits.detach_seconds
-                    if isinstance(event, SessionAttached) and not event.resumed and found.remade:
-                        found._resubscribe()
+                        self.tell(SessionEnded(found.name, str(found.failure.error).partition(": ")[2], found.session.in_doubt))
+                    if isinstance(event, SessionAttached):
+                        self.tell(SessionResumed(found.name) if event.resumed else SessionOpened(found.name, found.remade > 0))
+                        if not event.resumed and found.remade:
+                            found._resubscribe()
 
     def _attach_all(self) -> None:
         for talk in list(self.talks.values()):
@@ -318,10 +357,12 @@ class Client:
     def _detached(self, machine: ClientConnection, talk: Talk | None, event: SessionDetached) -> None:
         if talk is None:
             return
-        self._refused.pop(talk, None)
+        refused = self._refused.pop(talk, None) is not None
         lost = machine._closed_cause is not None and self.comes_back and not talk._detaching
         forgotten = talk._resuming and event.ended and machine._closed_cause is None and self.comes_back
         violated = event.violation is not None
+        if not (refused or (lost and not event.ended) or talk._detaching or self.closing):
+            self.tell(SessionEnded(talk.name, talk.failure.words(event), event.in_doubt))
         failed = event.ended and not (lost or forgotten or violated or talk._detaching) and self.comes_back
         if failed and machine._closed_cause is None and talk.attached.done:
             talk._fail(event, lambda: self._open_again(talk))

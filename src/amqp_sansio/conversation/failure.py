@@ -54,15 +54,17 @@ class Failure:
 
     def ended(self, name: bytes, event: SessionDetached, wanted: bool) -> None:
         """The session `name` is over; `wanted`: we said so.  Whatever refusal came before it is why."""
+        if event.violation is None and wanted and not event.code:
+            return
+        if self.error is None:
+            self.error = SessionLost(name, self.words(event), event.in_doubt)
+
+    def words(self, event: SessionDetached) -> str:
+        """Why a session is over, for a person."""
         violation = event.violation
         if violation is not None:
-            cause = f"the other side broke {violation.rule}: {violation.text or violation.said}"
-        elif wanted and not event.code:
-            return
-        else:
-            cause = event.text or f"the other side detached it ({event.code})"
-        if self.error is None:
-            self.error = SessionLost(name, cause, event.in_doubt)
+            return f"the other side broke {violation.rule}: {violation.text or violation.said}"
+        return event.text or f"the other side detached it ({event.code})"
 
     def interrupt(self, inboxes: dict[str, Inbox]) -> None:
         """The session failed and may be opened again: pending receives raise the reason."""

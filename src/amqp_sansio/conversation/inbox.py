@@ -93,6 +93,8 @@ class Inbox:
         message = self.messages.popleft()
         if not self.explicit:
             self._give_back(message)
+        if self.talk.traces is not None:
+            self.talk.traces.tracing.received(self.talk.traces.endpoint(), message)
         return message
 
     def must_be_open(self) -> None:
@@ -126,11 +128,17 @@ class Inbox:
                     self._settle(message, lambda: message.session.accept(message.id))
             else:
                 self._settle(message, lambda: message.session.release(message.id, redelivered))
+            self._trace(message, how)
 
     def reject(self, message: Message, code: RejectCode, text: str) -> None:
         """Rejects a message that came here."""
         with self.talk.guard:
             self._settle(message, lambda: message.session.reject(message.id, code, text))
+            self._trace(message, "reject")
+
+    def _trace(self, message: Message, how: str) -> None:
+        if self.talk.traces is not None:
+            self.talk.traces.tracing.settled(self.talk.traces.endpoint(), message, how)
 
     def _settle(self, message: Message, how: Callable[[], object]) -> None:
         talk = self.talk

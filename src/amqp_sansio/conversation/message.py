@@ -51,6 +51,11 @@ class Message:
         return self._inbox.destination
 
     @property
+    def queue(self) -> str:
+        """The queue that it came from."""
+        return self._inbox.queue
+
+    @property
     def redelivered(self) -> bool:
         """Whether a consumer may have had it before."""
         properties = self.received.delivery_properties

@@ -97,6 +97,38 @@ class Session(Topology):
         """How often it was opened again because the other side had lost it: the exclusive queues of before are gone."""
         return self._talk.remade
 
+    @property
+    def is_open(self) -> bool:
+        """Whether commands can be sent now."""
+        return self._talk.speakable
+
+    @property
+    def closed(self) -> Pending[None]:
+        """Comes when the session is over for good: None when it was closed here, else its error."""
+        return Pending(self._talk.ended, self._line.wait)
+
+    async def _open(self, timeout: float | None) -> Self:
+        if timeout is None:
+            return await self.__aenter__()
+        return await self._line.within(timeout, self.__aenter__())
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Waits until everything sent is executed, then ends the session: what the end of its block does.
+
+        TimeoutError when that takes more than `timeout` seconds: it is ended all the same, and what was sent may be executed
+        or not; without one it waits as `close_timeout` says.  Raises what became of a message that was sent and never
+        awaited, if it failed.
+        """
+        failure = self._talk.failure
+        if timeout is None or self._talk.ended.done or failure.again is not None or failure.heard:
+            return await self.__aexit__(None, None, None)  # or nothing more will be executed
+        try:
+            await self.sync(timeout=timeout)
+        except BaseException as error:
+            await self.__aexit__(type(error), error, None)
+            raise
+        return await self.__aexit__(None, None, None)
+
     async def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
         await self._attached()

@@ -21,6 +21,7 @@ from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.properties import SessionProperties, written
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.tracing import Traces
 from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transmit import transfer
@@ -66,9 +67,11 @@ class Talk:
         wake: Callable[[], None],
         guard: AbstractContextManager[object] = nullcontext(),
         owing: dict[Talk, None] | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self._name = name
         self.guard: Final = guard
+        self.traces: Final = traces
         self.timeout: Final = timeout
         """Seconds that the other side is asked to keep the session without a connection; 0: not at all; None: for ever."""
         self.wake: Final = wake
@@ -227,6 +230,13 @@ class Talk:
 
         Without any, the header says where the message goes and no more: it is made once for each routing key.
         """
+        if self.traces is not None:
+            return self.traces.publish(self._post, exchange, routing_key, body, properties, sync)
+        return self._post(exchange, routing_key, body, properties, sync)
+
+    def _post(
+        self, exchange: str, routing_key: str | None, body: bytes, properties: SessionProperties, sync: bool
+    ) -> Ticket[None]:
         if properties:
             accept_mode, header = written(routing_key, properties)
             return self._transfer(exchange, header, body, accept_mode, sync)

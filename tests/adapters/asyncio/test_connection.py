@@ -18,7 +18,7 @@ from tests.adapters.served import Served
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.waiting import wait
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AddressError, LocalProtocolError
+from amqp_sansio.errors import AddressError, ConnectionClosedError, ConnectionLost, LocalProtocolError
 
 Result = TypeVar("Result")
 
@@ -83,18 +83,54 @@ def test_one_sentence_reports_a_server_that_is_no_broker_of_ours(
         assert re.search(text, scenarios.refused(loop, url))
 
 
-def test_a_session_belongs_into_the_block_of_its_connection_which_is_entered_once() -> None:
-    async def main(url: str) -> None:
-        connection = connect(url)
-        with pytest.raises(LocalProtocolError, match="a session is not legal in state before its connection's block"):
+def test_a_connection_and_a_session_without_a_block() -> None:
+    async def main(served: Served) -> None:
+        connection = connect(served.url)
+        with pytest.raises(LocalProtocolError, match="a session is not legal in state before its connection is open"):
             connection.session()
-        async with connection:
-            pass
-        with pytest.raises(LocalProtocolError, match="a connection's block is not legal in state entered before"):
-            await connection.__aenter__()
+        assert await connection is connection
+        assert (connection.is_open, connection.closed.done, connection.remade) == (True, False, 0)
+        with pytest.raises(LocalProtocolError, match="opening a connection is not legal in state opened before"):
+            await connection
+        session = await connection.open_session(timeout=9)
+        await session.declare_queue("q")
+        pending = await session.send("", "q", b"x")
+        assert (session.is_open, session.closed.done) == (True, False)
+        await session.close(timeout=9)
+        assert (pending.done, session.is_open, session.closed.done) == (True, False, True)
+        await connection.close()
+        assert (connection.is_open, connection.closed.done, served.depth("q")) == (False, True, 1)
+        with pytest.raises(ConnectionClosedError):
+            await connection.open_session()
+        async with await connect(served.url) as connection:
+            assert connection.is_open
+        assert not connection.is_open
 
     with Served() as served:
-        asyncio.run(main(served.url))
+        asyncio.run(main(served))
+
+
+def test_a_loss_is_waited_for() -> None:
+    async def main(served: Served) -> None:
+        async with connect(served.url) as connection:
+            served.cut()
+            with pytest.raises(ConnectionLost):
+                await connection.closed
+
+    with Served() as served:
+        asyncio.run(main(served))
+
+
+def test_what_a_session_cannot_finish_in_time_it_leaves() -> None:
+    async def main(served: Served) -> None:
+        async with connect(served.url, close_timeout=0.1) as connection:
+            session = await connection.open_session()
+            served.silence()
+            with pytest.raises(TimeoutError, match=r"no answer within 0.05 seconds"):
+                await session.close(timeout=0.05)
+
+    with Served() as served:
+        asyncio.run(main(served))
 
 
 def test_closing_twice_does_no_harm() -> None:

@@ -15,7 +15,7 @@ from tests.adapters.served import Served
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.retry import RetryPolicy
-from amqp_sansio.errors import AddressError, ConnectFailed, LocalProtocolError, SessionLost
+from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionClosedError, ConnectionLost, SessionLost
 from amqp_sansio.events import Origin
 from amqp_sansio.spec import queue
 
@@ -97,15 +97,38 @@ def test_closing_twice_does_no_harm() -> None:
         connection.close()
 
 
-def test_a_session_belongs_into_the_block_of_its_connection_which_is_entered_once() -> None:
+def test_a_connection_and_a_session_without_a_block() -> None:
     with Served() as served:
         connection = connect(served.url)
-        with pytest.raises(LocalProtocolError, match="a session is not legal in state before its connection's block"):
-            connection.session()
-        with connection:
-            pass
-        with pytest.raises(LocalProtocolError, match="a connection's block is not legal in state entered before"):
-            connection.__enter__()
+        assert (connection.is_open, connection.closed.done, connection.remade) == (True, False, 0)
+        session = connection.open_session(timeout=9)
+        session.declare_queue("q")
+        pending = session.send("", "q", b"x")
+        assert (session.is_open, session.closed.done) == (True, False)
+        session.close(timeout=9)
+        assert (pending.done, session.is_open, session.closed.result(9)) == (True, False, None)
+        session.close(timeout=9)
+        connection.close()
+        assert (connection.is_open, connection.closed.result(9), served.depth("q")) == (False, None, 1)
+        with pytest.raises(ConnectionClosedError):
+            connection.open_session()
+
+
+def test_a_loss_is_waited_for() -> None:
+    with Served() as served, connect(served.url) as connection:
+        with pytest.raises(TimeoutError):
+            connection.closed.result(0.01)
+        served.cut()
+        with pytest.raises(ConnectionLost):
+            connection.closed.result(9)
+
+
+def test_what_a_session_cannot_finish_in_time_it_leaves() -> None:
+    with Served() as served, connect(served.url, close_timeout=0.1) as connection:
+        session = connection.open_session()
+        served.silence()
+        with pytest.raises(TimeoutError):
+            session.close(timeout=0.05)
 
 
 def test_leaving_does_not_wait_for_a_broker_that_does_not_answer() -> None:
@@ -115,7 +138,7 @@ def test_leaving_does_not_wait_for_a_broker_that_does_not_answer() -> None:
 
 def test_a_kept_session_goes_on_after_a_cut_and_every_message_is_there_once() -> None:
     with Served(ServerConfig(session_timeout=60)) as served:
-        with connect(served.url, retry=QUICK) as connection, connection.session(timeout=60) as session:
+        with connect(served.url, retry=QUICK) as connection, connection.session(keep_for=60) as session:
             session.execute(queue.Declare("q"))
             for number in range(300):
                 if number % 60 == 30:
@@ -129,7 +152,7 @@ def test_a_kept_session_goes_on_after_a_cut_and_every_message_is_there_once() ->
 def test_nobody_waits_for_ever_when_the_broker_stays_away() -> None:
     policy = RetryPolicy(attempts=3, first=0.01, factor=1.0)
     with Served(ServerConfig(session_timeout=60)) as served, pytest.raises(SessionLost, match="nobody listens"):
-        with connect(served.url, retry=policy) as connection, connection.session(timeout=60) as session:
+        with connect(served.url, retry=policy) as connection, connection.session(keep_for=60) as session:
             session.execute(queue.Declare("q"))
             served.stop()
             session.publish("", "q", b"x")

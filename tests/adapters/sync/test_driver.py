@@ -227,7 +227,7 @@ def test_many_threads_on_a_connection_that_is_cut(tls: bool) -> None:
         Served(ServerConfig(session_timeout=60), tls=there) as served,
         connect(served.url, retry=QUICK, tls=here) as connection,
     ):
-        with connection.session(timeout=60) as session, connection.session(timeout=60) as taking:
+        with connection.session(keep_for=60) as session, connection.session(keep_for=60) as taking:
             session.execute(queue.Declare("q"))
 
             def publish(who: int) -> None:

@@ -18,7 +18,8 @@ from tests.adapters.served import Served
 from amqp_sansio.adapters.trio import connect
 from amqp_sansio.adapters.trio.waiting import wait
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AddressError
+from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionClosedError, ConnectionLost, LocalProtocolError
+from amqp_sansio.events import Origin
 
 Result = TypeVar("Result")
 
@@ -98,6 +99,57 @@ def test_closing_twice_does_no_harm() -> None:
 
     with Served() as served:
         trio.run(main, served.url)
+
+
+def test_a_connection_and_a_session_without_a_block() -> None:
+    async def main(served: Served) -> None:
+        with pytest.raises(LocalProtocolError, match=r"await connect\(url\) is not legal in state without a nursery"):
+            await connect(served.url)
+        async with trio.open_nursery() as nursery:
+            connection = await connect(served.url, nursery)
+            assert (connection.is_open, connection.closed.done, connection.remade) == (True, False, 0)
+            session = await connection.open_session(timeout=9)
+            await session.declare_queue("q")
+            pending = await session.send("", "q", b"x")
+            assert (session.is_open, session.closed.done) == (True, False)
+            await session.close(timeout=9)
+            assert (pending.done, session.is_open, session.closed.done) == (True, False, True)
+            await connection.close()
+            assert (connection.is_open, connection.closed.done, served.depth("q")) == (False, True, 1)
+            with pytest.raises(ConnectionClosedError):
+                await connection.open_session()
+            async with connect(served.url, nursery) as connection:
+                assert connection.is_open
+            assert not connection.is_open
+
+    with Served() as served:
+        trio.run(main, served)
+
+
+def test_a_connection_ends_with_its_nursery() -> None:
+    async def main(served: Served) -> None:
+        async with trio.open_nursery() as nursery:
+            connection = await connect(served.url, nursery)
+            nursery.cancel_scope.cancel()
+        assert (connection.is_open, connection.closed.done) == (False, True)
+
+    with Served() as served:
+        trio.run(main, served)
+        assert served.closed[-1].origin is Origin.PEER
+
+
+def test_the_nursery_of_a_connection_that_is_lost_or_never_came_goes_on() -> None:
+    async def main(served: Served) -> None:
+        async with trio.open_nursery() as nursery:
+            connection = await connect(served.url, nursery)
+            served.cut()
+            with pytest.raises(ConnectionLost):
+                await connection.closed
+            with pytest.raises(ConnectFailed, match="nobody listens there"):
+                await connect("amqp://127.0.0.1:1", nursery)
+
+    with Served() as served:
+        trio.run(main, served)
 
 
 def test_errors_of_several_tasks_come_together() -> None:

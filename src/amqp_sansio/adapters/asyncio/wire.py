@@ -152,7 +152,7 @@ class Wire(asyncio.BufferedProtocol):
             return
         client = self._client
         client.flush()
-        if self.taking and (octets := self._machine.data_to_send()):
+        if self.taking and (octets := self._client.data_to_send()):
             transport.write(octets)
         due = client.due
         if client.closed is not None and (not self._machine.finished or transport.get_write_buffer_size()):

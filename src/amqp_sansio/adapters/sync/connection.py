@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import ssl
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 from uuid import uuid4
 
+from amqp_sansio.adapters import logs
+from amqp_sansio.adapters.logs import teller
 from amqp_sansio.adapters.mechanisms import proving
 from amqp_sansio.adapters.sync.driver import Driver
+from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.adapters.sync.session import Session
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.happenings import ClientEvent
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.errors import AmqpError
 
 CLOSE_TIMEOUT: Final = 10.0
@@ -24,9 +31,9 @@ CLOSE_TIMEOUT: Final = 10.0
 
 
 class Connection:
-    """A client's connection, to be used as `with connect(url) as connection`; by any number of threads.
+    """A client's connection: `with connect(url) as connection`, or `connection = connect(url)` and `close`; for any threads.
 
-    A thread in the background keeps it alive, heartbeats included, until the block is left.
+    A thread in the background keeps it alive, heartbeats included, until it is closed.
     """
 
     def __init__(
@@ -44,7 +51,7 @@ class Connection:
         self._driver: Final = Driver(client, address, tls, lock, turn)
         self._ending: Final = Ending(client, close_timeout)
 
-    def __enter__(self) -> Self:
+    def _open(self) -> Self:
         self._client.enter()
         self._driver.start()
         try:
@@ -55,28 +62,60 @@ class Connection:
             raise
         return self
 
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Closes the connection and waits until that is answered.  Saying so again does no harm."""
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an open connection now."""
+        return self._client.is_open
+
+    @property
+    def closed(self) -> Pending[None]:
+        """Comes when there will be no other connection: None when it was closed here, else its ConnectionLost."""
+        return Pending(self._client.ended, self._ended)
+
+    @property
+    def remade(self) -> int:
+        """How many connections were opened behind the first one."""
+        return self._client.remade
+
+    def _ended(self, ticket: Ticket[None], timeout: float | None) -> None:
+        with self._lock:
+            self._driver.wait(ticket, timeout)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Closes the connection and waits until that is answered, for `timeout` seconds (default: `close_timeout`).
+
+        What was sent, and messages that were accepted, go out before; it waits for no confirm: end the sessions first, or
+        `sync` them.  Closing again does no harm.
+        """
         try:
             with self._lock:
-                self._driver.wait(self._client.close(), self._ending.timeout)
+                self._driver.wait(self._client.close(), self._ending.timeout if timeout is None else timeout)
         except (TimeoutError, AmqpError):
             pass  # it is over, one way or the other
         finally:
             self._driver.stop(self._ending.seconds)
 
-    def session(self, name: bytes | str | None = None, *, timeout: int | None = 0) -> Session:
+    def session(self, name: bytes | str | None = None, *, keep_for: int | None = 0) -> Session:
         """A session, to be used as `with`.
 
-        `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.  LocalProtocolError
-        before the block of the connection is entered.
+        `keep_for`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
+        LocalProtocolError before the connection is opened.
         """
         self._client.must_be_entered("a session")
         with self._lock:
-            return Session(self._client.open_session(name, timeout), self._driver, self._lock, self._ending)
+            return Session(self._client.open_session(name, keep_for), self._driver, self._lock, self._ending)
+
+    def open_session(
+        self, name: bytes | str | None = None, *, keep_for: int | None = 0, timeout: float | None = None
+    ) -> Session:
+        """A session that is open, without a block: `close` it.  See `session`."""
+        return self.session(name, keep_for=keep_for)._open(timeout)
 
 
 def connect(
@@ -86,14 +125,28 @@ def connect(
     tls: ssl.SSLContext | None = None,
     retry: RetryPolicy = NEVER,
     close_timeout: float = CLOSE_TIMEOUT,
+    on_event: Callable[[ClientEvent], None] | None = None,
+    log_octets: bool = False,
+    tracing: Tracing | None = None,
 ) -> Connection:
-    """A connection to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`, opened by `with`.
+    """A connection, open, to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
+
+    `with connect(url) as connection` closes it at the end; `connection = connect(url)` leaves that to `close`.
 
     `config` holds what the URL does not say; `tls` how certificates are checked (default: against the system's authorities);
-    `retry` whether and how to come back after a loss.  AddressError at once; ConnectFailed when no broker answers.
+    `retry` whether and how to come back after a loss; `close_timeout` the seconds for the clean end of a subscription, a
+    session or the connection.  `on_event` is called with what happens to the client (`conversation.happenings` lists that):
+    it returns soon, and calls nothing of the client.  `log_octets` logs all octets but the login at DEBUG, to
+    `amqp_sansio.octets`.  `tracing` traces messages: `adapters.otel.Tracing()`.
+
+    AddressError at once; ConnectFailed when no broker answers.
     """
     address = Address.parse(url) if isinstance(url, str) else url
     lock = threading.RLock()
     turn = Turn(lock)
-    client = Client(proving(address.config(config)), prefix=f"amqp-sansio-{uuid4()}", retry=retry, wake=turn.want, guard=turn)
-    return Connection(address, client, tls, lock, turn, close_timeout)
+    client = Client(
+        proving(address.config(config)), prefix=f"amqp-sansio-{uuid4()}", retry=retry, wake=turn.want, guard=turn,
+        tell=teller(on_event),
+        tap=logs.log_octets if log_octets else None, tracing=tracing,
+    )  # fmt: skip
+    return Connection(address, client, tls, lock, turn, close_timeout)._open()

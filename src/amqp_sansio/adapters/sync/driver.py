@@ -288,7 +288,7 @@ class Driver:
         outbox = self._outbox
         self.client.flush()
         if len(outbox) < HIGH:  # else it stays in the machine, where what is owed is told in as few words as it takes
-            octets = self._machine.data_to_send()
+            octets = self.client.data_to_send()
             if not outbox and len(octets) <= READ:  # nearly always: it goes out as it is
                 sent = self._write(connected, octets) if octets else 0
                 if sent is None or sent == len(octets):

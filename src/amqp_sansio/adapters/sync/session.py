@@ -78,13 +78,7 @@ class Session(Topology):
         self._ending: Final = ending
 
     def __enter__(self) -> Self:
-        with self._lock:
-            try:
-                self._attached()
-            except BaseException:
-                self._talk.detach()
-                raise
-        return self
+        return self._open(None)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Waits until everything said is executed, then ends the session; after an error it is just ended.
@@ -112,6 +106,46 @@ class Session(Topology):
     def remade(self) -> int:
         """How often it was opened again because the other side had lost it: the exclusive queues of before are gone."""
         return self._talk.remade
+
+    @property
+    def is_open(self) -> bool:
+        """Whether commands can be sent now."""
+        return self._talk.speakable
+
+    @property
+    def closed(self) -> Pending[None]:
+        """Comes when the session is over for good: None when it was closed here, else its error."""
+        return Pending(self._talk.ended, self._ended)
+
+    def _ended(self, ticket: Ticket[None], timeout: float | None) -> None:
+        with self._lock:
+            self._driver.wait(ticket, timeout)
+
+    def _open(self, timeout: float | None) -> Self:
+        with self._lock:
+            try:
+                self._attached(timeout, end_of(timeout))
+            except BaseException:
+                self._talk.detach()
+                raise
+        return self
+
+    def close(self, timeout: float | None = None) -> None:
+        """Waits until everything sent is executed, then ends the session: what the end of its block does.
+
+        TimeoutError when that takes more than `timeout` seconds: it is ended all the same, and what was sent may be executed
+        or not; without one it waits as `close_timeout` says.  Raises what became of a message that was sent and never
+        awaited, if it failed.
+        """
+        failure = self._talk.failure
+        if timeout is None or self._talk.ended.done or failure.again is not None or failure.heard:
+            return self.__exit__(None, None, None)  # or nothing more will be executed
+        try:
+            self.sync(timeout=timeout)
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        return self.__exit__(None, None, None)
 
     def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""

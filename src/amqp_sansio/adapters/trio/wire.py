@@ -166,7 +166,7 @@ class Wire:
     def _take(self) -> bytes:
         """What is to be written."""
         self._client.flush()
-        octets = self._machine.data_to_send()
+        octets = self._client.data_to_send()
         self._set_due()
         return octets
 

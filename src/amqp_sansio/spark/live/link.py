@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 import attrs
@@ -53,12 +54,12 @@ class Link:
 
     def __init__(self, access: Access) -> None:
         self.access: Final = access
-        self._connection: Final = _connection(access)
+        self._connect: Final = _connecting(access)
         self._open = False
 
     def __enter__(self) -> Self:
         try:
-            self._connection.__enter__()
+            self._connection: Connection = self._connect()
         except ConnectFailed as error:
             raise cannot_connect(self.access, error) from None
         except AmqpError as error:
@@ -190,7 +191,8 @@ def give_time(session: Session, branch: Xid, timeout: int | None, bounded: bool 
     return bounded
 
 
-def _connection(access: Access) -> Connection:
+def _connecting(access: Access) -> Callable[[], Connection]:
+    """What connects.  LiveSetupError when its options cannot be used."""
     password = access.password()
     address = attrs.evolve(access.address, password=password)
     mechanisms: tuple[ClientMechanism, ...] = ()
@@ -206,7 +208,8 @@ def _connection(access: Access) -> Connection:
         }
         mechanisms = (made[access.mechanism](),)
     config = address.config()
-    return connect(
+    return partial(
+        connect,
         address,
         config=attrs.evolve(ClientConfig(), mechanisms=mechanisms, heartbeat=config.heartbeat),
         tls=_tls(access),

@@ -1,0 +1,95 @@
+"""Traces of messages by OpenTelemetry's conventions for messaging (extra `[otel]`): `connect(url, tracing=Tracing())`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry import propagate, trace
+from opentelemetry.trace import Link, SpanKind, Status, StatusCode, TracerProvider
+
+from amqp_sansio.errors import HeaderError
+from amqp_sansio.kernel.build import VERSION
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.message import Message
+    from amqp_sansio.conversation.properties import Arguments, SessionProperties
+
+SYSTEM: Final = "amqp"
+"""The value of `messaging.system`."""
+
+
+class Tracing:
+    """A span for each publish (until its confirm), receive and settlement.
+
+    The context travels in the headers of the message (`traceparent`, as the configured propagator writes it); the spans of its
+    receiver are linked to it.
+    """
+
+    def __init__(self, provider: TracerProvider | None = None) -> None:
+        self._tracer: Final = trace.get_tracer("amqp_sansio", VERSION, provider)
+
+    def publishing(
+        self, endpoint: str, exchange: str, routing_key: str | None, size: int, properties: SessionProperties
+    ) -> tuple[SessionProperties, Callable[[Exception | None], None]]:
+        """See `conversation.tracing`."""
+        attributes = _attributes(endpoint, exchange or routing_key or "", "publish", "send", size)
+        attributes["messaging.amqp.destination.routing_key"] = routing_key or ""
+        for name, given in (("id", properties.get("message_id")), ("conversation_id", properties.get("correlation_id"))):
+            if given is not None:
+                attributes[f"messaging.message.{name}"] = (
+                    given.decode(errors="replace") if isinstance(given, bytes) else str(given)
+                )
+        span = self._tracer.start_span(_named("publish", attributes), kind=SpanKind.PRODUCER, attributes=attributes)
+        carrier: dict[str, str] = {}
+        propagate.inject(carrier, trace.set_span_in_context(span))
+        headers: Arguments = {**(properties.get("headers") or {}), **carrier}
+        sent: SessionProperties = {**properties, "headers": headers}
+
+        def end(error: Exception | None) -> None:
+            if error is not None:
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(Status(StatusCode.ERROR, str(error)))
+            span.end()
+
+        return sent, end
+
+    def received(self, endpoint: str, message: Message) -> None:
+        """See `conversation.tracing`."""
+        self._short(endpoint, message, "receive", "receive")
+
+    def settled(self, endpoint: str, message: Message, how: str) -> None:
+        """See `conversation.tracing`."""
+        self._short(endpoint, message, how, "settle")
+
+    def _short(self, endpoint: str, message: Message, name: str, kind: str) -> None:
+        attributes = _attributes(endpoint, message.queue, name, kind, len(message.body))
+        links: list[Link] = []
+        try:
+            context = trace.get_current_span(
+                propagate.extract({k: v for k, v in message.headers.items() if isinstance(v, str)})
+            )
+            if context.get_span_context().is_valid:
+                links.append(Link(context.get_span_context()))
+            if message.message_id is not None:
+                attributes["messaging.message.id"] = str(message.message_id)
+        except HeaderError:
+            pass  # its sender encoded its headers wrongly: there is no context in them
+        self._tracer.start_span(_named(name, attributes), kind=SpanKind.CLIENT, attributes=attributes, links=links).end()
+
+
+def _named(operation: str, attributes: dict[str, str | int]) -> str:
+    return f"{operation} {attributes['messaging.destination.name']}".rstrip()
+
+
+def _attributes(endpoint: str, destination: str, name: str, kind: str, size: int) -> dict[str, str | int]:
+    host, _, port = endpoint.rpartition(":")
+    return {
+        "messaging.system": SYSTEM,
+        "messaging.operation.name": name,
+        "messaging.operation.type": kind,
+        "messaging.destination.name": destination,
+        "messaging.message.body.size": size,
+        "server.address": host.strip("[]"),
+        "server.port": int(port) if port.isdigit() else 0,
+    }

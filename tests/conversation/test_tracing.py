@@ -1,0 +1,65 @@
+"""A tracing hears of each message, in order, and changes nothing but its properties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.conversation.stage import Stage
+
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.properties import SessionProperties
+from amqp_sansio.conversation.tracing import Tracing
+from amqp_sansio.errors import AmqpError, EncodeError, SessionDetachedError
+from amqp_sansio.spec import queue
+
+
+class Noted(Tracing):
+    def __init__(self) -> None:
+        self.noted: list[object] = []
+
+    def publishing(
+        self, endpoint: str, exchange: str, routing_key: str | None, size: int, properties: SessionProperties
+    ) -> tuple[SessionProperties, Callable[[Exception | None], None]]:
+        self.noted.append((endpoint, exchange, routing_key, size))
+        return {**properties, "app_id": "traced"}, lambda error: self.noted.append(type(error).__name__)
+
+    def received(self, endpoint: str, message: Message) -> None:
+        self.noted.append((message.queue, message.app_id))
+
+    def settled(self, endpoint: str, message: Message, how: str) -> None:
+        self.noted.append(how)
+
+
+def test_each_message_is_traced() -> None:
+    stage, tracing = Stage(), Noted()
+    stage.client = Client(ClientConfig(), prefix="test", tracing=tracing)
+    stage.client.endpoint = "h:1"
+    stage.connect()
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    inbox = talk.subscribe("q")
+    for how in ("accept", "release", "reject"):
+        stage.get(talk.publish("", "q", b"x"))
+        message = inbox.take()
+        assert message is not None
+        getattr(message, how)()
+    assert tracing.noted[:4] == [("h:1", "", "q", 1), "NoneType", ("q", b"traced"), "accept"]
+    assert [each for each in tracing.noted if each in ("accept", "release", "reject")] == ["accept", "release", "reject"]
+
+
+def test_what_is_not_published_ends_its_trace() -> None:
+    stage, tracing = Stage(), Noted()
+    stage.client = Client(ClientConfig(), prefix="test", tracing=tracing)
+    stage.connect()
+    talk = stage.open()
+    with pytest.raises(EncodeError):
+        talk.publish("", "q", b"x", priority=11)
+    assert tracing.noted == []
+    stage.cut()
+    with pytest.raises(AmqpError) as caught:
+        talk.publish("", "q", b"x")
+    assert tracing.noted == [("", "", "q", 1), type(caught.value).__name__]
+    assert not isinstance(caught.value, SessionDetachedError)
