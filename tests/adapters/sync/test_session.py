@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 from tests.adapters.scenarios import QUICK
 from tests.adapters.served import Served
-from tests.conversation.stage import staged
+from tests.conversation.stage import refuse, staged
 
 from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.adapters.sync.driver import Driver
@@ -270,6 +270,16 @@ def test_a_call_with_a_timeout_waits_for_an_attach_that_nobody_answers_no_longer
     session = driver.session()
     with pytest.raises(SessionLost, match=r"no answer to session.attach within 1.0 seconds"):
         session.sync(timeout=60.0)
+
+
+def test_a_refusal_that_somebody_heard_is_not_raised_again_where_the_end_finds_the_session_there() -> None:
+    driver = Scripted()
+    with driver.session() as session:
+        refuse(driver.stage, session._talk)
+        with pytest.raises(SessionFailed, match="542"):
+            session.execute(queue.Declare("q"))
+        assert not session._talk.ended.done
+        driver.silent = True
 
 
 def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_never_comes(served: Served) -> None:
