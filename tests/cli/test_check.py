@@ -133,7 +133,7 @@ UNREADABLE = {
     .close(),
     "not AMQP": build.Talk().open().say(True, bytes(range(200, 256))).say(False, bytes(range(100))).close(),
     "no frame was found": _joined((True, bytes(range(256)) * 4), (False, bytes(range(255, -1, -1)) * 4)),
-    "nothing was said": build.Talk().open().close(),
+    "nothing came": build.Talk().open().close(),
 }
 
 

@@ -428,7 +428,7 @@ def test_which_dialect_it_is_in_the_middle(words: list[bytes], verbs: list[str],
     texts = {event.rule: event.text for _, _, _, event in found if isinstance(event, Note)}
     assert texts["framing"] == "heard from the middle: three frames in a row are those of 0-9-1 or 0-9 RabbitMQ or 0-8 unbind"
     assert [text for rule, text in texts.items() if rule == "dialect"] == [
-        f"what was heard from the middle is {name}" for name in notes_
+        f"the dialect of this stream without a beginning is {name}" for name in notes_
     ]
     assert broken(found) == []
 

@@ -26,7 +26,7 @@ nanoseconds, too. This is schema version {SCHEMA_VERSION}; folders of version {F
 A column that may be null is null where nobody can know: the capture began later, or octets are missing. What depends on
 them has the outcome `unknown`, and nobody is accused of it. Each loss is one row of `violations` with the rule `gap`.
 
-A row is written when nothing that may still be said can change it. What is open waits within limits: {half.OPEN_MESSAGES}
+A row is written when no later word can change it. What is open waits within limits: {half.OPEN_MESSAGES}
 messages and {half.OPEN_COMMANDS} other commands of each side of a session, beyond which the oldest goes out as `unknown`;
 a published message waits for an accept, which not every broker sends, until {half.GRACE_MESSAGES} later ones are complete.
 

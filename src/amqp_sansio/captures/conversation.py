@@ -417,7 +417,7 @@ class Conversation:
             if quiet > 2 * self._beat and not self._silent[side] and not self._ended[side]:
                 self._silent[side] = True
                 who = "client" if side == self.client else "server"
-                heard = f"nothing was heard from the {who} for {quiet / 1e9:.4f} s"
+                heard = f"the {who} was silent for {quiet / 1e9:.4f} s"
                 text = f"{heard}; heartbeats were agreed every {self._beat / 1e9:.0f} s"
                 self._note(side, "connection.silence", text)
 

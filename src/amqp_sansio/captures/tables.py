@@ -35,7 +35,7 @@ def _ts(text: str) -> tuple[Column, Column]:
     return exactly("ts", text, nullable=False)
 
 
-_DIRECTION: Final = Column("direction", Type.STRING, "Who speaks: C the client, S the server.", nullable=False)
+_DIRECTION: Final = Column("direction", Type.STRING, "The speaker: C the client, S the server.", nullable=False)
 _SESSION: Final = Column("session", Type.STRING, "Name of the session; hex digits behind 0x when it is no text; null unknown.")
 _CHANNEL: Final = Column("channel", Type.INT, "Channel.", nullable=False)
 _FILE: Final = Column("file_id", Type.INT, "File of the packet: its place in the manifest's list.")
@@ -50,7 +50,7 @@ def _count(name: str, text: str, unit: str = "", nullable: bool = False) -> Colu
 CONNECTIONS: Final = Table(
     "connections",
     "AMQP connection",
-    "Who talked to whom, what was agreed on, how it ended, how much was said.",
+    "Client and server, what they agreed on, how it ended, how much they sent.",
     (
         *COMMON,
         *_ts("First packet."),
@@ -58,7 +58,7 @@ CONNECTIONS: Final = Table(
         Column("client", Type.STRING, "Address and port of the client.", nullable=False),
         Column("server", Type.STRING, "Address and port of the server.", nullable=False),
         Column("protocol", Type.STRING, "Version of AMQP, from the protocol header; null unknown."),
-        Column("from_start", Type.BOOL, "Whether it was heard from its first octet.", nullable=False),
+        Column("from_start", Type.BOOL, "Whether the capture has its first octet.", nullable=False),
         at("ended_at", "Last packet.", nullable=False),
         at("opened_at", "When the server said open-ok."),
         Column(
@@ -100,10 +100,10 @@ CONNECTIONS: Final = Table(
 SESSIONS: Final = Table(
     "sessions",
     "attachment of a session to a channel",
-    "From attach to detach or to the end of what was heard; with the messages whose fate is in doubt.",
+    "From attach to detach or to the end of the capture; with the messages whose fate is in doubt.",
     (
         *COMMON,
-        *_ts("Attach; where none was heard, the first that was heard on the channel."),
+        *_ts("Attach; where that is missing, the first word on the channel."),
         _SESSION,
         _CHANNEL,
         at("attached_at", "When it was confirmed (session.attached)."),
@@ -164,8 +164,8 @@ COMMANDS: Final = Table(
         Column(
             "outcome",
             Type.STRING,
-            "completed; refused (execution.exception names it); open (nothing was heard until the end: in doubt); unknown"
-            " (octets are missing, or it was not heard from the beginning).",
+            "completed; refused (execution.exception names it); open (no answer until the end: in doubt); unknown"
+            " (octets are missing, or its beginning is).",
             nullable=False,
         ),
         Column("error_code", Type.INT, "Why it was refused."),
@@ -216,7 +216,7 @@ MESSAGES: Final = Table(
             "outcome",
             Type.STRING,
             "accepted, rejected, released; completed (no accept came or was asked for); refused (execution.exception names it);"
-            " open (nothing was heard until the end: in doubt); unknown (octets are missing, or not heard from the beginning).",
+            " open (no answer until the end: in doubt); unknown (octets are missing, or its beginning is).",
             nullable=False,
         ),
         Column("reject_code", Type.INT, "Code of message.reject."),
@@ -237,7 +237,7 @@ CREDIT: Final = Table(
     "Grants, stops, and the moments at which credit ran out and came back. Deliveries in between have no row.",
     (
         *COMMON,
-        *_ts("When it was said; for exhausted: the delivery that used the last credit."),
+        *_ts("When it was sent; for exhausted: the delivery that used the last credit."),
         Column("direction", Type.STRING, "The subscriber, to whom credit belongs: C or S.", nullable=False),
         _SESSION,
         _CHANNEL,
@@ -271,13 +271,13 @@ TRANSACTIONS: Final = Table(
         _SESSION,
         _CHANNEL,
         Column("transaction", Type.LONG, "Number in its session, from 1.", nullable=False),
-        at("ended_at", "When commit or rollback was said."),
+        at("ended_at", "When commit or rollback was sent."),
         at("completed_at", "When that was complete."),
         _passed("latency_ns", "`completed_at` - `ended_at`, counted in nanoseconds; null where time went back."),
         Column(
             "outcome",
             Type.STRING,
-            "committed; rolled-back; in-doubt (commit was said and nothing was heard of it); refused; abandoned (the session"
+            "committed; rolled-back; in-doubt (commit has no answer); refused; abandoned (the session"
             " ended, which rolls back); open (the capture ended); unknown (octets are missing).",
             nullable=False,
         ),
@@ -321,15 +321,15 @@ DTX: Final = Table(
 VIOLATIONS: Final = Table(
     "violations",
     "thing found: a violation, a note, or damage of a file",
-    "Who broke which rule, what was said and what would have been legal; notes accuse nobody.",
+    "Who broke which rule, the offending word and the legal ones; notes accuse nobody.",
     (
         *COMMON,
         *_ts("The packet."),
         Column("direction", Type.STRING, "Who said it: C or S; null for damage of a file."),
         Column("level", Type.STRING, "violation (accuses the speaker), note (nobody), damage (a file).", nullable=False),
         Column("rule", Type.STRING, "Path of the specification's rule, or a short name.", nullable=False),
-        Column("said", Type.STRING, "What was said.", nullable=False),
-        Column("legal", Type.STRINGS, "What would have been legal.", nullable=False),
+        Column("said", Type.STRING, "The offending word.", nullable=False),
+        Column("legal", Type.STRINGS, "The legal words.", nullable=False),
         Column("text", Type.STRING, "One sentence.", nullable=False),
         Column("code", Type.INT, "Error code that goes with it; 0 none."),
         Column("channel", Type.INT, "Channel, if one is concerned."),

@@ -241,7 +241,7 @@ class ChannelChecker(Checker):
             codec, *self._others = spoken or readable
             self._take(codec)
             if not self._others:
-                self.findings.note("dialect", f"what was heard from the middle is {self._codec.name}")
+                self.findings.note("dialect", f"the dialect of this stream without a beginning is {self._codec.name}")
         return self._read_exactly(payload)
 
     def _read_exactly(self, payload: bytes) -> Method | Control:

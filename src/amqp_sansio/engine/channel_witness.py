@@ -62,7 +62,7 @@ class ConversationWitness(ConnectionWitness):
         findings = self.findings
         findings.channel = channel or None
         if channel:
-            text = "methods of class connection are said on channel 0"
+            text = "methods of class connection go on channel 0"
             findings.breach("connection.channel", f"{verb} on channel {channel}", text, ("channel 0",), _CHANNEL_ERROR)
             return
         if verb == HEARTBEAT or (not may_say(WHO[speaker], verb, True) and self._turned(speaker, verb)):
@@ -90,7 +90,7 @@ class ConversationWitness(ConnectionWitness):
         if word == CLOSE_OK:
             rule, text, code = "reply.unasked", "nobody has said connection.close", _COMMAND_INVALID
         elif self.dialogue.handshake.can(who, word):
-            rule, text, code = "connection.closed", "whoever has closed the connection says nothing more", _CHANNEL_ERROR
+            rule, text, code = "connection.closed", "nothing may follow a side's own close of the connection", _CHANNEL_ERROR
         elif word == SESSION:
             rule, text, code = "connection.not-open", f"the connection is not open (state {state})", _CHANNEL_ERROR
         else:

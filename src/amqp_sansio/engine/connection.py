@@ -225,7 +225,7 @@ class Connection(Lifecycle):
         elif verb == words.CLOSE_OK:
             text = "there was no close to answer"
         else:
-            text = f"{verb} may not be said in state {self.state}"
+            text = f"{verb} is illegal in state {self.state}"
         rule = "connection.close-ok" if verb == words.CLOSE_OK else "connection.handshake"
         legal = refusal.legal_for(self.peer)
         # A close-ok that answers nothing ends it on the spot, and so does a server that begins with anything but start.

@@ -106,7 +106,7 @@ def _expected(session: Session, control: controls.Expected, offset: int) -> None
                 ("session.completed", "session.confirmed"),
                 ErrorCode.ILLEGAL_STATE,
                 offset,
-                "expected is only said in answer to a flush",
+                "expected only answers a flush",
             )
         return
     if session.state == "resuming":

@@ -130,7 +130,7 @@ def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | 
     if session._held_octets <= most:
         return True
     said = session._layout.verb_of("command", *codes_of(payload))
-    text = f"{session._held_octets} octets of commands came before all that was in doubt was said again"
+    text = f"{session._held_octets} octets of commands came before all that was in doubt was sent again"
     legal = ("session.expected", f"at most {most} octets of commands before")
     violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text)
     return False

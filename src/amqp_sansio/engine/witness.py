@@ -35,7 +35,7 @@ class Witness(ConnectionWitness):
         """A control of class connection."""
         self.findings.channel = None
         if channel:
-            text = "controls of the connection are said on channel 0"
+            text = "controls of the connection go on channel 0"
             self.findings.letter("connection.channel", f"{control.VERB} on channel {channel}", text, ("channel 0",))
         if self._legal(speaker, control.VERB, control.VERB):
             self.handshake.hear(control)

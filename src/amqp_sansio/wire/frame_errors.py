@@ -44,7 +44,7 @@ def check_header(
     elif kind > BODY:
         rule, text, said, legal = "frame.segment-type", "nobody knows this segment type", f"segment type {kind}", KINDS
     elif track != (kind != CONTROL):
-        rule, text = "frame.track", "controls are said on track 0, everything else on track 1"
+        rule, text = "frame.track", "controls go on track 0, everything else on track 1"
         said, legal = f"a {KINDS[kind]} on track {track}", (f"track {int(kind != CONTROL)}",)
     else:
         return None

@@ -216,7 +216,7 @@ class Recorder:
         if header is None:
             if self._verbs["S"]:
                 return None
-            return self._opaque or ("the client ended before" if any(self._talk.conversation.octets) else "nothing was said")
+            return self._opaque or ("the client ended before" if any(self._talk.conversation.octets) else "nothing came")
         if self._talk.conversation.reads(header):
             return None if self._verbs["S"] or self._opaque is None else self._opaque
         if len(header) < SIZE:

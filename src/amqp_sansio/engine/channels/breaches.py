@@ -55,7 +55,7 @@ def order_of(state: str, word: str) -> tuple[str, str]:
         return "channel.closed", "the channel is closed"
     if state == "opening":
         return "channel.not-open", "the server has not opened the channel"
-    return "channel.closed", "whoever has closed a channel says nothing more on it"
+    return "channel.closed", "nothing may follow a side's own close of the channel"
 
 
 def rule_of_unreadable(verb: str, error: DecodeError) -> str:

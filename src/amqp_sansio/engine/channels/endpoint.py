@@ -142,7 +142,7 @@ class Channels(Endpoints):
     def hear(self, unit: Assembly) -> None:
         if unit.kind != COMMAND:
             if unit.kind == CONTROL:
-                text, said = "methods of class connection are said on channel 0", self.codec.said_in(unit)
+                text, said = "methods of class connection go on channel 0", self.codec.said_in(unit)
                 self._fail(unit.channel, unit.start, "connection.channel", said, text, ("channel 0",), ReplyCode.CHANNEL_ERROR)
             return  # frames out of band, and traces, which nobody is known to read
         try:
