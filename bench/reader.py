@@ -19,7 +19,7 @@ from typing import Final
 
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.ip import FRAGMENT, tcp_in
-from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.link_layer import LINKS
 from amqp_sansio.captures.packets_schema import PACKETS, picked
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.splits import splits

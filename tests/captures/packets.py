@@ -13,7 +13,7 @@ from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.columns.schema import PACKETS_ARROW
 from amqp_sansio.captures.flows import address
 from amqp_sansio.captures.ip import FRAGMENT, tcp_in
-from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.link_layer import LINKS
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
 

@@ -13,7 +13,7 @@ from tests.captures.build import Record, Segment
 from tests.captures.packets import Row, gathered
 
 from amqp_sansio.captures.columns.runner import records_of
-from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.link_layer import LINKS
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.tunnels import IN_FRAGMENTS, IN_TWO, MAX_TUNNELS, MAYBE_A_TUNNEL, innermost, packets_left_out

@@ -18,7 +18,7 @@ from tests.captures import build
 from tests.captures.build import Record
 from tests.captures.test_tunnels import CARRIED
 
-from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.link_layer import LINKS
 from amqp_sansio.captures.reader import read_packets
 
 Records: TypeAlias = list[Record]

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Many
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
-from amqp_sansio.captures.link import CUT, LINKS, UNREAD, unknown_link
+from amqp_sansio.captures.link_layer import CUT, LINKS, UNREAD, unknown_link
 from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
 from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost

@@ -10,7 +10,7 @@ import struct
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.ip import STEPPED, payload_of
-from amqp_sansio.captures.link import CUT, NSH, UNREAD, after_labels, after_type, behind_type
+from amqp_sansio.captures.link_layer import CUT, NSH, UNREAD, after_labels, after_type, behind_type
 
 MAX_TUNNELS: Final = 4
 """Tunnels inside one another that are followed."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from amqp_sansio.captures.columns.addresses import connection_of, text_of
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.ip import FRAGMENT, tcp_in
-from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.link_layer import LINKS
 from amqp_sansio.captures.packet import Packet
 from amqp_sansio.captures.reader import read_packets
 

@@ -1,4 +1,4 @@
-"""The TCP segments in many packets at once: the same ones as `captures.link` and `captures.ip` find one by one."""
+"""The TCP segments in many packets at once: the same ones as `captures.link_layer` and `captures.ip` find one by one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, Records, gathered, words
 from amqp_sansio.captures.ip import AUTHENTICATION, EXTENSIONS, FRAGMENT, TcpIn, tcp_in
-from amqp_sansio.captures.link import CUT, FAMILIES, LINKS, LLC_STARTS, MAX_TAGS, SHIMS, STEPS, UNREAD, unknown_link
+from amqp_sansio.captures.link_layer import CUT, FAMILIES, LINKS, LLC_STARTS, MAX_TAGS, SHIMS, STEPS, UNREAD, unknown_link
 from amqp_sansio.captures.tunnels import (
     ETHERNET_IN_IP,
     GRE,

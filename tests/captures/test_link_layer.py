@@ -8,7 +8,7 @@ from tests.captures import build
 from tests.captures.build import Segment
 
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
-from amqp_sansio.captures.link import CUT, LINKS, MAX_TAGS, UNREAD
+from amqp_sansio.captures.link_layer import CUT, LINKS, MAX_TAGS, UNREAD
 
 V4 = Segment(True, 1, b"octets")
 V6 = replace(V4, client="2001:db8::1", server="fe80::2")
