@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.transcript import transcript
+from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.verdicts import verdict_row, verdicts
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.config import ClientConfig, Profile, ServerConfig

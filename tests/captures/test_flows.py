@@ -20,8 +20,8 @@ from amqp_sansio.captures import flows
 from amqp_sansio.captures.conversation import Conversation, Heard
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import Packet
+from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.rows import Row
-from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.captures.tunnels import IN_TWO
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.witnesses import observers

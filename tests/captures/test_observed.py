@@ -19,8 +19,8 @@ from tests.captures.build import Record, Segment
 
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.findings import VIOLATION
+from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.rows import Row
-from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.captures.verdicts import Verdict, verdicts
 from amqp_sansio.captures.witnesses import observers
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from amqp_sansio.captures.transcript import transcript
+from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.witnesses import observers
 from tools.interop import __main__ as interop
 from tools.interop import broker_j, jms, maven, packages, peers, qpid_python

@@ -11,8 +11,8 @@ from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
 from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.json_values import Json
+from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.rows import Row
-from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, pairs, short
 from amqp_sansio.cli.progress import Progress
 from amqp_sansio.cli.selection import Selection, Wanted, is_error, readable

@@ -8,11 +8,11 @@ import pytest
 from tests.captures import build
 from tests.captures.fake import FakeWitness
 
-from amqp_sansio.captures import transcript as module
+from amqp_sansio.captures import row_stream as module
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.rows import Row
-from amqp_sansio.captures.transcript import transcript
 
 
 def rows(path: str) -> list[Row]:
