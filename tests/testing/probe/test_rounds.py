@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.testing.probe.inmemory import InMemory
 
 from amqp_sansio.broker import Broker
+from amqp_sansio.testing.probe.dialogue import Talk
 from amqp_sansio.testing.probe.plans import Plan
 from amqp_sansio.testing.probe.rounds import Round, taken
-from amqp_sansio.testing.probe.talk import Talk
 from amqp_sansio.testing.speech.trespass import trespasses
 from amqp_sansio.testing.speech.voice import Setting
 

@@ -8,10 +8,10 @@ from typing import ClassVar, Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from amqp_sansio.testing.probe.dialogue import Talk
 from amqp_sansio.testing.probe.judging import Finding
 from amqp_sansio.testing.probe.plans import Plan, sections
 from amqp_sansio.testing.probe.rounds import Round
-from amqp_sansio.testing.probe.talk import Talk
 from amqp_sansio.testing.speech.blame import illegal
 from amqp_sansio.testing.speech.parts import Part
 from amqp_sansio.testing.speech.voice import Setting

@@ -9,11 +9,11 @@ from amqp_sansio.spec import dtx, exchange
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.exchange import ExchangeQueryResult
 from amqp_sansio.spec.execution import Result
+from amqp_sansio.testing.probe.dialogue import ProbeError, Talk, Transport
 from amqp_sansio.testing.probe.judging import Finding
 from amqp_sansio.testing.probe.plans import Plan, plans, sections
 from amqp_sansio.testing.probe.report import Report
 from amqp_sansio.testing.probe.rounds import Round
-from amqp_sansio.testing.probe.talk import ProbeError, Talk, Transport
 from amqp_sansio.testing.speech.trespass import Trespass, trespasses
 from amqp_sansio.testing.speech.voice import Setting, Voice
 

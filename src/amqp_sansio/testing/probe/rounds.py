@@ -9,9 +9,9 @@ from amqp_sansio.spec import dtx
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, Redirect, Secure, Start, Tune
 from amqp_sansio.spec.execution import Result
+from amqp_sansio.testing.probe.dialogue import Talk, objection
 from amqp_sansio.testing.probe.judging import MAY, NOT_IMPLEMENTED, Answer, Finding, answer_of, judge
 from amqp_sansio.testing.probe.plans import Plan
-from amqp_sansio.testing.probe.talk import Talk, objection
 from amqp_sansio.testing.speech.blame import Blame, blamed
 from amqp_sansio.testing.speech.parts import PARTS, Part
 from amqp_sansio.testing.speech.step import Conversation, Step

@@ -8,7 +8,7 @@ from tests.testing.probe.inmemory import InMemory
 from amqp_sansio.broker import Broker
 from amqp_sansio.spec.connection import Close, CloseOk, Start
 from amqp_sansio.spec.session import Detached
-from amqp_sansio.testing.probe.talk import ProbeError, Talk, objection
+from amqp_sansio.testing.probe.dialogue import ProbeError, Talk, objection
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.voice import ConnectionVoice, Setting
 
