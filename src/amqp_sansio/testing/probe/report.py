@@ -8,8 +8,8 @@ from typing import Final, NamedTuple, TypeAlias
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.walks import transition_words
 from amqp_sansio.testing.probe.judging import Finding
-from amqp_sansio.testing.probe.reach import Missed, missed
 from amqp_sansio.testing.probe.rounds import Round
+from amqp_sansio.testing.probe.unreached import Missed, missed
 from amqp_sansio.testing.speech.parts import PARTS
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool | None"

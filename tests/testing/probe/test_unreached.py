@@ -9,7 +9,7 @@ from amqp_sansio.broker import Broker
 from amqp_sansio.grammar.walks import transition_words
 from amqp_sansio.testing.probe import Prober
 from amqp_sansio.testing.probe.plans import covering
-from amqp_sansio.testing.probe.reach import REASONS, missed
+from amqp_sansio.testing.probe.unreached import REASONS, missed
 from amqp_sansio.testing.speech.parts import PARTS
 
 
