@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.testing.simulation.test_line import settle
+from tests.testing.simulation.test_simulated_client import settle
 
 from amqp_sansio.testing.simulation.doings import ABLE, DOINGS
 from amqp_sansio.testing.simulation.ending import Ending

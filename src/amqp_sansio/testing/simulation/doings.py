@@ -10,8 +10,8 @@ from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.allowance import ENDLESS, Allowance
 from amqp_sansio.testing.simulation.item import Group, Item
-from amqp_sansio.testing.simulation.line import BRITTLE, Line
 from amqp_sansio.testing.simulation.plan import Step
+from amqp_sansio.testing.simulation.simulated_client import BRITTLE, Line
 from amqp_sansio.testing.simulation.tenure import Branch, Tenure
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.allowance import ENDLESS, Allowance
 from amqp_sansio.testing.simulation.doings import DURABLE, QUEUES
 from amqp_sansio.testing.simulation.fault import DEADLOCK, DOUBT, LOST, demand
-from amqp_sansio.testing.simulation.line import BRITTLE, KEPT, Line
 from amqp_sansio.testing.simulation.manager import FORMAT
 from amqp_sansio.testing.simulation.plan import Persona
+from amqp_sansio.testing.simulation.simulated_client import BRITTLE, KEPT, Line
 from amqp_sansio.testing.simulation.site import PATIENCE, Site
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from amqp_sansio.testing.simulation.allowance import Allowance
 from amqp_sansio.testing.simulation.doings import begin, take
 from amqp_sansio.testing.simulation.fault import ATOMICITY, demand
 from amqp_sansio.testing.simulation.item import Group
-from amqp_sansio.testing.simulation.line import Line
+from amqp_sansio.testing.simulation.simulated_client import Line
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World

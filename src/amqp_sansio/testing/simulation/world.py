@@ -15,11 +15,11 @@ from amqp_sansio.testing.simulation.doings import ABLE, DOINGS
 from amqp_sansio.testing.simulation.ending import Ending
 from amqp_sansio.testing.simulation.fault import RAISED, Fault
 from amqp_sansio.testing.simulation.ledger import Ledger
-from amqp_sansio.testing.simulation.line import Line
 from amqp_sansio.testing.simulation.manager import Manager
 from amqp_sansio.testing.simulation.outcome import COUNTED, Failure, Outcome
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.served import Maker, model_broker
+from amqp_sansio.testing.simulation.simulated_client import Line
 from amqp_sansio.testing.simulation.site import Site
 from amqp_sansio.testing.simulation.story import Story
 

@@ -9,8 +9,8 @@ from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation import replay
 from amqp_sansio.testing.simulation.fault import Fault
 from amqp_sansio.testing.simulation.item import Item
-from amqp_sansio.testing.simulation.line import Line
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
+from amqp_sansio.testing.simulation.simulated_client import Line
 from amqp_sansio.testing.simulation.tenure import Branch, Tenure
 from amqp_sansio.testing.simulation.world import World
 
