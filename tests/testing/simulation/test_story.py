@@ -5,8 +5,8 @@ from __future__ import annotations
 from amqp_sansio import ClientConnection
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.testing.simulation import make, replay
+from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.story import Story
-from amqp_sansio.testing.simulation.wire import Wire
 
 
 def test_it_tells_nothing_unless_it_is_wanted() -> None:

@@ -24,10 +24,10 @@ from amqp_sansio.kernel.serials import RangeSet, serial_lt
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.message import Acquired
 from amqp_sansio.testing.simulation.fault import ATOMICITY, DEADLOCK, LEGALITY, demand
+from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.plan import Persona
 from amqp_sansio.testing.simulation.site import PATIENCE, Site
 from amqp_sansio.testing.simulation.tenure import DRIFT, Branch, Tenure
-from amqp_sansio.testing.simulation.wire import Wire
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World

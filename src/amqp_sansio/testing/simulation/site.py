@@ -8,8 +8,8 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.errors import RestoreError
+from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.served import Maker, Served, ServedPeer
-from amqp_sansio.testing.simulation.wire import Wire
 
 PATIENCE: Final = 120
 """Seconds that a branch has until it is prepared."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from amqp_sansio.testing.simulation.wire import Wire
+from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.transcript import Ear
 
 _HIDDEN: Final = ("protocol header", "connection.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqp_sansio import ClientConnection
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.testing.simulation.wire import Pipe, Wire
+from amqp_sansio.testing.simulation.pipes import Pipe, Wire
 
 
 def wire() -> Wire:
