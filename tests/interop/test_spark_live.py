@@ -84,8 +84,8 @@ def test_credit_and_lag(url: str, tmp_path: Path) -> None:
 def test_a_branch_has_no_time_out(url: str, tmp_path: Path) -> None:
     """This broker would roll back a prepared branch after its time-out; it sets none by itself, and so do we."""
     from amqp_sansio.adapters.sync import connect
+    from amqp_sansio.spark.live.broker_link import give_time
     from amqp_sansio.spark.live.identity import SOURCE, branch
-    from amqp_sansio.spark.live.link import give_time
 
     name = branch(new_owner(), SOURCE, 1)
     with connect(url) as connection, connection.session() as session:

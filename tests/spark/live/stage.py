@@ -21,7 +21,7 @@ from tests.cli.serving import Serving
 
 from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.spark.live import link
+from amqp_sansio.spark.live import broker_link
 from amqp_sansio.spark.live.columns import COLUMNS, rows_of
 from amqp_sansio.spark.live.coordinator import Coordinator
 from amqp_sansio.spark.live.decisions import Decisions
@@ -99,12 +99,12 @@ def send(url: str, bodies: Sequence[bytes], queue: str = ORDERS, **properties: A
 
 
 def depth(url: str, queue: str = ORDERS) -> int:
-    with link.Link(source_options({"url": url, "queue": queue, "spool": "/"}).access) as asked:
+    with broker_link.Link(source_options({"url": url, "queue": queue, "spool": "/"}).access) as asked:
         return asked.queue(queue) or 0
 
 
 def in_doubt(url: str) -> int:
-    with link.Link(source_options({"url": url, "queue": "x", "spool": "/"}).access) as asked:
+    with broker_link.Link(source_options({"url": url, "queue": "x", "spool": "/"}).access) as asked:
         return len(asked.in_doubt())
 
 

@@ -206,7 +206,7 @@ def test_what_is_wrong_from_the_start_is_one_error(
 
 
 def test_a_broker_that_breaks_its_word_is_reported(broker: InMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from amqp_sansio.spark.live.link import Link
+    from amqp_sansio.spark.live.broker_link import Link
     from amqp_sansio.spec.codes import XaStatus
 
     options = sink(broker.url, tmp_path)

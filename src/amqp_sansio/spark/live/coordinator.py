@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from amqp_sansio.spark.live.broker_link import UNDONE, Link
 from amqp_sansio.spark.live.decisions import Decision, Decisions
 from amqp_sansio.spark.live.errors import LiveError, LiveLossError, LiveSetupError
 from amqp_sansio.spark.live.identity import JOB, SINK, from_word, number_of, number_of_job, owned, unseen, word
-from amqp_sansio.spark.live.link import UNDONE, Link
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, AUTO, EXACTLY_ONCE, SinkOptions
 from amqp_sansio.spark.live.publisher import Published
 from amqp_sansio.spark.live.spooler import FIRST_DELAY, LONGEST_DELAY, Step, go_on

@@ -12,8 +12,8 @@ from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, BranchFailed, SessionFailed
 from amqp_sansio.ledger.credit import INFINITE
+from amqp_sansio.spark.live.broker_link import Link, give_time
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
-from amqp_sansio.spark.live.link import Link, give_time
 from amqp_sansio.spark.live.options import Access
 from amqp_sansio.spark.live.segment import Taken
 from amqp_sansio.spec.codes import XaStatus

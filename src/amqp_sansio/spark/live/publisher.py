@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.adapters.sync import Pending, Session
 from amqp_sansio.errors import AmqpError, BranchFailed, EncodeError, MessageReturned, SessionFailed
+from amqp_sansio.spark.live.broker_link import Link, give_time
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
 from amqp_sansio.spark.live.identity import SINK, branch, word
-from amqp_sansio.spark.live.link import Link, give_time
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, Access
 from amqp_sansio.spark.live.spooler import Step, go_on

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
 from amqp_sansio.conversation.message import Message
+from amqp_sansio.spark.live.broker_link import UNDONE
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.identity import SOURCE, branch, owned, unseen, word
 from amqp_sansio.spark.live.intake import Intake
-from amqp_sansio.spark.live.link import UNDONE
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, AUTO, EXACTLY_ONCE, SourceOptions
 from amqp_sansio.spark.live.segment import Taken
 from amqp_sansio.spark.live.spool import Segment, Spool
