@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from amqp_sansio.spark.live.columns import COLUMNS
 from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.mapping import Outgoing, RowMapping
+from amqp_sansio.spark.live.source_columns import COLUMNS
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.wire.encoding import encode_map
 

@@ -18,9 +18,9 @@ from tests.spark.live.stage import ORDERS, declare, send
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.spark.live import register, supervise
-from amqp_sansio.spark.live.columns import NAMES
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.source import AmqpSource, AmqpStream, SegmentPartition
+from amqp_sansio.spark.live.source_columns import NAMES
 from amqp_sansio.spark.live.supervisor import GaveUp
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from amqp_sansio.spark.live.columns import DDL, Column, picked, rows_of
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.options import SourceOptions, source_options
 from amqp_sansio.spark.live.reader import Reader
 from amqp_sansio.spark.live.sink import EpochWriter, JobWriter
+from amqp_sansio.spark.live.source_columns import DDL, Column, picked, rows_of
 from amqp_sansio.spark.live.spooler import Step, go_on
 
 if TYPE_CHECKING:

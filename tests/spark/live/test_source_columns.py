@@ -9,9 +9,9 @@ from uuid import UUID
 
 import pytest
 
-from amqp_sansio.spark.live.columns import COLUMNS, NAMES, Column, picked, rows_of
 from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.segment import Taken, write
+from amqp_sansio.spark.live.source_columns import COLUMNS, NAMES, Column, picked, rows_of
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo
 from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.types import decode_map
