@@ -9,7 +9,7 @@ import pytest
 from amqp_sansio.adapters.rule_file import groups_of, read_rules
 from amqp_sansio.adapters.verifiers import Verifier, Verifiers, write, write_groups
 from amqp_sansio.broker import Kind, Request, Verb
-from amqp_sansio.broker.access.text import RulesError
+from amqp_sansio.broker.access.rule_text import RulesError
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, RULES_OCTETS
 
 STAFF = 'default = "deny"\n[[rule]]\nallow = "@staff"\nqueue = "*"\n'

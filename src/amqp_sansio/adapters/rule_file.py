@@ -7,7 +7,7 @@ from pathlib import Path
 
 from amqp_sansio.adapters.verifiers import Verifiers
 from amqp_sansio.broker import Rules
-from amqp_sansio.broker.access.text import RulesError, parse_rules
+from amqp_sansio.broker.access.rule_text import RulesError, parse_rules
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, RULES_OCTETS
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from amqp_sansio.broker.access.rule import Kind, Request, Rule, Verb
+from amqp_sansio.broker.access.rule_text import RulesError, parse_rules
 from amqp_sansio.broker.access.rules import Decision, Rules
-from amqp_sansio.broker.access.text import RulesError, parse_rules
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry

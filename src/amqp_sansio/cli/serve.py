@@ -25,7 +25,7 @@ from amqp_sansio.adapters.tag import kept_tag, new_tag
 from amqp_sansio.adapters.tapping import Listener
 from amqp_sansio.adapters.verifiers import VerifierError, Verifiers
 from amqp_sansio.broker import Broker, BrokerConfig, Rules
-from amqp_sansio.broker.access.text import RulesError
+from amqp_sansio.broker.access.rule_text import RulesError
 from amqp_sansio.cli.conversation import Conversations
 from amqp_sansio.cli.output import complain
 from amqp_sansio.config import ErrorCodes, Profile, ServerConfig, ServerMechanism

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from amqp_sansio.broker import Kind, Rule, Verb
-from amqp_sansio.broker.access.text import RulesError, parse_rules
+from amqp_sansio.broker.access.rule_text import RulesError, parse_rules
 
 TEXT = """\
 # who may do what
