@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import amqp_sansio.tables
 from amqp_sansio import limits
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.fronts.sessions.columns import COLUMNS
+from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.spec import rules
 from amqp_sansio.spec.base import Command, Control, Struct
@@ -285,7 +285,7 @@ def refusals_page() -> str:
         '# Why a broker refuses\n\nThe codes of execution.exception: those of the letter (`error_codes="spec"`) and those of '
         'deployed brokers\n(`"qpid"`, the default). Where the specification gives no code both are alike. «Let pass» means '
         "that the profile\ndoes not refuse at all. The rows stand in `amqp_sansio.broker.conditions`,\nthe codes in "
-        "`amqp_sansio.broker.fronts.sessions.columns`; each has a test.\n\n"
+        "`amqp_sansio.broker.fronts.sessions.error_column`; each has a test.\n\n"
     ) + _table(("command: reason", "spec", "qpid", "rule"), rows)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.broker.model.things import Sink, bodies, durable_host, journalled, publish, refusal
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.fronts.sessions.columns import code_of
+from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.fronts.sessions.queries import bound, query_exchange, query_queue
 from amqp_sansio.broker.model.entry import GONE
 from amqp_sansio.broker.model.host import VirtualHost

@@ -8,7 +8,7 @@ import pytest
 from tests.broker.model.things import durable_host, journalled, publish, refusal
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.fronts.sessions.columns import code_of
+from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.fronts.sessions.queries import query_exchange
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.owner import SESSION, Owner

@@ -7,7 +7,7 @@ import pytest
 from tests.broker.transactions.stage import ME, XID, YOU, Stage, started, with_work
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.fronts.sessions.columns import code_of
+from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.model.entry import ACQUIRED
 from amqp_sansio.broker.operations import BranchDecided, BranchEnded, BranchPrepared, Dequeued, Enqueued, MessageStored
 from amqp_sansio.broker.transactions.branch import InDoubt

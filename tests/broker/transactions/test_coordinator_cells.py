@@ -9,7 +9,7 @@ from tests.broker.transactions.stage import ME, XID, YOU, Stage
 from tests.tables.branch_cells import EXPECTED, Expected
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.fronts.sessions.columns import COLUMNS, code_of
+from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, code_of
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.transactions.branch import standing
 from amqp_sansio.config import ErrorCodes

@@ -7,7 +7,7 @@ import pytest
 from tests.broker.transactions.stage import ME, XID, Stage, started, with_work
 
 from amqp_sansio.broker.conditions import LIMIT, Refused
-from amqp_sansio.broker.fronts.sessions.columns import code_of
+from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.codes import XaStatus

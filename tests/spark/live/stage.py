@@ -187,7 +187,7 @@ def _remembered(*arguments: Any, **more: Any) -> Connection:
     return made
 
 
-vars(link)["connect"] = _remembered  # every connection of a source or a sink is one that can be lost
+vars(broker_link)["connect"] = _remembered  # every connection of a source or a sink is one that can be lost
 
 
 class SourceQuery:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from amqp_sansio.broker.fronts.sessions.columns import COLUMNS
+from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.broker import conditions as why
 from amqp_sansio.broker.conditions import Condition
-from amqp_sansio.broker.fronts.sessions.columns import COLUMNS, Column
+from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, Column
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.base import Command
 from amqp_sansio.testing.speech.parts import opening

@@ -11,7 +11,7 @@ from tests.broker.model.things import refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.fronts.sessions import reception as module
-from amqp_sansio.broker.fronts.sessions.columns import code_of
+from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.message_factory import Intake

@@ -6,7 +6,7 @@ import pytest
 from tests.broker.test_conditions import FACTS, PROFILES
 
 from amqp_sansio.broker.conditions import CONDITIONS, NO_XID, Condition, Refused
-from amqp_sansio.broker.fronts.sessions.columns import COLUMNS, field_index_of
+from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, field_index_of
 from amqp_sansio.spec.rules import RULES
 
 
