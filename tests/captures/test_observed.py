@@ -81,7 +81,9 @@ def test_faults_show() -> None:
         return Counter(rules(judged(DATA / f"{name}.pcap")))
 
     assert found("errors")["note S execution.exception"] == 19
-    provoked = {"violation C tx.commit.select-required": 1, "violation C dtx.start.illegal-state": 1}  # and refused
+    twice = "message.subscribe.destination.unique-subscriber-destination"
+    # and refused
+    provoked = {f"violation C {rule}": 1 for rule in ("tx.commit.select-required", "dtx.start.illegal-state", twice)}
     assert {rule: count for rule, count in found("errors").items() if VIOLATION in rule} == provoked
     assert found("heartbeat_dead")["note C connection.silence"] == 1
     assert found("sasl_python")["note S connection.close"] == 2  # authentication failed
