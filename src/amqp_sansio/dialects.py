@@ -265,6 +265,9 @@ AMQP_0_9_1: Final = _channels("0-9-1", "v0_9_1", _NINETY_ONE)
 AMQP_0_9_1_QPID: Final = _channels("0-9-1 Qpid", "v0_9_1_qpid", _NINETY_ONE)
 """0-9-1 in Qpid's own edition: exchange.bound, basic.recover without an answer, basic.recover-sync."""
 
+CHANNEL_PROTOCOLS: Final = {"0-9-1": AMQP_0_9_1, "0-9": AMQP_0_9, "0-9-rabbitmq": AMQP_0_9_RABBITMQ, "0-8": AMQP_0_8}
+"""What clients of channels can speak, by what URLs call it; the first is what they speak unless they are asked."""
+
 NAMED: Final = {
     each.name: each
     for each in (

@@ -10,7 +10,6 @@ import pytest
 
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.engine.client import ClientConnection
 
 Value = TypeVar("Value")
 
@@ -36,8 +35,8 @@ async def until(loop: Loop, client: Client, true: Callable[[], bool]) -> None:
     so: Ticket[None] = Ticket()
     hear = client._hear
 
-    def heard(machine: ClientConnection) -> None:
-        hear(machine)
+    def heard() -> None:
+        hear()
         if true():
             so.settle(None)
 

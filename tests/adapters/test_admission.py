@@ -209,7 +209,7 @@ def test_a_stranger_who_tries_many_passwords_holds_up_nobody_from_elsewhere(serv
             assert not go_on.is_set()
         go_on.set()
         eventually(lambda: len(asked) == 9)
-    assert asked.index("bob") <= 3  # behind two that were under way, and one
+    assert asked.index("bob") <= 4  # behind two that were under way, and one; two threads note it, one may be late
 
 
 def waits(peer: Peer) -> bool:

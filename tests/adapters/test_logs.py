@@ -7,10 +7,12 @@ from contextlib import suppress
 
 import pytest
 from tests.adapters.served import Served
+from tests.adapters.served_channels import ServedChannels
 
 from amqp_sansio.adapters.logs import SHOWN, log, log_octets, teller
-from amqp_sansio.adapters.sync import ConnectFailed, RetryPolicy, SessionLost, connect
+from amqp_sansio.adapters.sync import ConnectFailed, RetryPolicy, SessionLost, channels, connect
 from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.channels.client import ChannelClientEvent
 from amqp_sansio.conversation.happenings import (
     AttemptFailed,
     ClientEvent,
@@ -24,9 +26,12 @@ from amqp_sansio.conversation.happenings import (
     SessionResumed,
 )
 from amqp_sansio.engine.sasl import PlainServer
+from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked, Origin
+from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.methods.basic import Return
 
-LINES: list[tuple[ClientEvent, str]] = [
+LINES: list[tuple[ChannelClientEvent, str]] = [
     (Connected("h:1", 1), "INFO amqp_sansio.connection connected to h:1"),
     (Connected("h:1", 2), "INFO amqp_sansio.connection connected to h:1 (connection 2)"),
     (AttemptFailed("h:1", "why"), "WARNING amqp_sansio.connection no connection to h:1: why"),
@@ -41,6 +46,17 @@ LINES: list[tuple[ClientEvent, str]] = [
     (SessionResumed(b"s"), "INFO amqp_sansio.session session b's' resumed"),
     (SessionEnded(b"s", "why", RangeSet.of(1, 2)), "WARNING amqp_sansio.session session b's' ended: why; in doubt: {1-2}"),
     (SessionEnded(b"s", "why", RangeSet()), "WARNING amqp_sansio.session session b's' ended: why; in doubt: nothing"),
+    (ConnectionBlocked("memory\n"), "WARNING amqp_sansio.connection the broker takes no messages: memory\\n"),
+    (ConnectionUnblocked(), "INFO amqp_sansio.connection the broker takes messages again"),
+    (ConsumerCancelled(3, "t", Origin.PEER), "WARNING amqp_sansio.channel consumer 't' of channel 3 cancelled"),
+    (
+        MessageReturned(3, 1, Return(312, "NO_ROUTE", "e", "k")),
+        "INFO amqp_sansio.channel channel 3: a message to exchange 'e' with 'k' came back: NO_ROUTE",
+    ),
+    (
+        ChannelClosed(3, Origin.PEER, 404, "no queue", "queue.declare", in_doubt=RangeSet.of(1, 2)),
+        "WARNING amqp_sansio.channel channel 3 ended: no queue; in doubt: {1-2}",
+    ),
 ]
 
 
@@ -49,7 +65,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @pytest.mark.parametrize(("event", "line"), LINES)
-def test_the_line(event: ClientEvent, line: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_line(event: ChannelClientEvent, line: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "amqp_sansio"):
         log(event)
     assert lines(caplog) == [line]
@@ -124,3 +140,22 @@ def test_a_hook_that_raises_ends_no_connection(caplog: pytest.LogCaptureFixture)
     assert "on_event raised for GaveUp(cause='why')" in caplog.text
     with Served() as served, connect(served.url, on_event=wrong) as connection, connection.session() as session:
         session.sync()
+
+
+def test_what_ends_as_the_client_wanted_it_is_worth_a_line_at_debug_alone(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "amqp_sansio"):
+        log(ConsumerCancelled(3, "t", Origin.LOCAL))
+        log(ChannelClosed(3, Origin.LOCAL))
+    assert [each.levelname for each in caplog.records] == ["DEBUG", "DEBUG"]
+
+
+def test_octets_of_a_channel_are_logged_and_no_secret_with_them(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "amqp_sansio"), ServedChannels() as served:
+        with channels.connect(served.url, log_octets=True) as connection, connection.channel() as channel:
+            channel.declare_queue("plain-to-see")
+            connection.update_secret("guest", "hush")
+            channel.declare_queue("seen-again")
+    shown = " ".join([each.getMessage() for each in caplog.records])
+    assert b"plain-to-see".hex(" ") in shown
+    assert b"seen-again".hex(" ") in shown
+    assert b"guest".hex(" ") not in shown

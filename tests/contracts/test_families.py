@@ -30,6 +30,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "engine.channel_witness_questions", "engine.channel_witness_references", "engine.channel_witness_use",
         "ledger.consumer_tags", "ledger.leaving", "ledger.pending_replies", "ledger.tags", "tables.channel",
         "tables.channel_handshake", "tables.channel_tuning", "tables.channel_words", "engine.sasl.amqplain",
+        "conversation.channels",
     ),
 }  # fmt: skip
 """What belongs to one family, by the beginnings of module names."""
@@ -38,7 +39,8 @@ COMMON = (
     "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front", "broker.fronts.holder", "broker.fronts.service",
     "broker.journal", "broker.durable_fold", "broker.operations", "broker.peer", "broker.host_runtime", "broker.snapshot",
     "broker.durable_state",
-    "config", "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
+    "config", "conversation.attempts", "conversation.base_client",
+    "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
     "engine.ear", "engine.endpoints", "engine.findings", "engine.heartbeat", "engine.lifecycle", "engine.observer_snapshot",
     "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",
     "tables.tuning", "wire.assembly", "wire.codec", "wire.framing", "wire.reading",

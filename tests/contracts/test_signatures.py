@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from amqp_sansio.adapters import asyncio, sync, trio
-from amqp_sansio.conversation.message import Message
+from amqp_sansio.adapters.asyncio import channels as asyncio_channels
+from amqp_sansio.adapters.sync import channels as sync_channels
+from amqp_sansio.adapters.trio import channels as trio_channels
 
-OF_TWO = ["Connection", "Session", "Subscription", "Pending"]
+PAIRS = [(sync, asyncio), (sync, trio), (sync_channels, asyncio_channels), (sync_channels, trio_channels)]
+pairs = pytest.mark.parametrize(("sync", "other"), PAIRS, ids=lambda module: module.__name__)
+WORDS = ["Connection", "Session", "Channel", "Subscription", "Pending"]
 AWAITED = {"__aenter__": "__enter__", "__aexit__": "__exit__", "__aiter__": "__iter__"}
 ONLY = {("Pending", "sync", "result")}
 """What is awaited in the others."""
@@ -32,24 +37,26 @@ def shown(call: Callable[..., object]) -> str:
     return text
 
 
-@pytest.mark.parametrize("other", [asyncio, trio])
-@pytest.mark.parametrize("name", OF_TWO)
-def test_the_calls_take_the_same(other: object, name: str) -> None:
+@pairs
+@pytest.mark.parametrize("name", WORDS)
+def test_the_calls_take_the_same(sync: object, other: object, name: str) -> None:
+    if not hasattr(sync, name):
+        return
     ours, theirs = getattr(sync, name), getattr(other, name)
     blocking = {call: shown(each) for call, each in calls(ours).items() if (name, "sync", call) not in ONLY}
     assert {call: shown(each) for call, each in calls(theirs).items()} == blocking
     assert properties(theirs) == properties(ours)
 
 
-@pytest.mark.parametrize("other", [asyncio, trio])
-def test_the_modules_have_the_same_names(other: object) -> None:
-    assert sorted(other.__all__) == sorted(sync.__all__)  # type: ignore[attr-defined]
-    assert other.Message is sync.Message is Message  # type: ignore[attr-defined]
+@pairs
+def test_the_modules_have_the_same_names(sync: Any, other: Any) -> None:
+    assert sorted(other.__all__) == sorted(sync.__all__)
+    assert other.Message is sync.Message
 
 
-@pytest.mark.parametrize("other", [asyncio, trio])
-def test_connecting_takes_the_same(other: object) -> None:
+@pairs
+def test_connecting_takes_the_same(sync: Any, other: Any) -> None:
     """But for the nursery of trio, in which a connection without a block lives."""
-    ours, theirs = (inspect.signature(each.connect).parameters for each in (sync, other))  # type: ignore[attr-defined]
+    ours, theirs = (inspect.signature(each.connect).parameters for each in (sync, other))
     assert [str(each) for name, each in theirs.items() if name != "nursery"] == [str(each) for each in ours.values()]
-    assert ("nursery" in theirs) == (other is trio)
+    assert ("nursery" in theirs) == (other in (trio, trio_channels))

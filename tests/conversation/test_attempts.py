@@ -8,6 +8,7 @@ import pytest
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import REDIRECTS, Attempt, Attempts
+from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
@@ -24,7 +25,7 @@ def attempts(url: str, retry: RetryPolicy = NEVER) -> Attempts:
     return Attempts(Client(ClientConfig(), prefix="p", retry=retry), Address.parse(url), lambda: 0.0)
 
 
-def converse(client: Client, server: ServerConnection, redirect: str | None = None) -> None:
+def converse(client: BaseClient, server: ServerConnection, redirect: str | None = None) -> None:
     """A connection that is opened, or redirected."""
     machine = client.begin()
     for _ in range(10):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final, assert_never
+from typing import Final, TypeVar, assert_never
 
+from amqp_sansio.conversation.channels.client import ChannelClientEvent
 from amqp_sansio.conversation.happenings import (
     AttemptFailed,
-    ClientEvent,
     Connected,
     ConnectionEnded,
     GaveUp,
@@ -19,19 +19,25 @@ from amqp_sansio.conversation.happenings import (
     SessionResumed,
 )
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked, Origin
+from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
 
 CONNECTION: Final = logging.getLogger("amqp_sansio.connection")
 SESSION: Final = logging.getLogger("amqp_sansio.session")
+CHANNEL: Final = logging.getLogger("amqp_sansio.channel")
 OCTETS: Final = logging.getLogger("amqp_sansio.octets")
 logging.getLogger("amqp_sansio").addHandler(logging.NullHandler())  # silent, unless the program sets logging up
 SHOWN: Final = 1024
 """Octets of a read or a write that are logged at most."""
 
 
-def teller(hook: Callable[[ClientEvent], None] | None) -> Callable[[ClientEvent], None]:
+Happening = TypeVar("Happening", bound=ChannelClientEvent)
+
+
+def teller(hook: Callable[[Happening], None] | None) -> Callable[[Happening], None]:
     """Logs each event, and hands it to the hook.  What that raises is logged, too: no user's mistake ends a connection."""
 
-    def tell(event: ClientEvent) -> None:
+    def tell(event: Happening) -> None:
         log(event)
         if hook is not None:
             try:
@@ -42,7 +48,7 @@ def teller(hook: Callable[[ClientEvent], None] | None) -> Callable[[ClientEvent]
     return tell
 
 
-def log(event: ClientEvent) -> None:
+def log(event: ChannelClientEvent) -> None:
     """One line for an event."""
     match event:
         case Connected(endpoint, number):
@@ -63,6 +69,20 @@ def log(event: ClientEvent) -> None:
             SESSION.info("session %r resumed", session)
         case SessionEnded(session, cause, in_doubt):
             SESSION.warning("session %r ended: %s; in doubt: %s", session, line(cause), in_doubt or "nothing")
+        case ConnectionBlocked(reason):
+            CONNECTION.warning("the broker takes no messages: %s", line(reason))
+        case ConnectionUnblocked():
+            CONNECTION.info("the broker takes messages again")
+        case ConsumerCancelled(channel, tag, origin):
+            level = logging.DEBUG if origin is Origin.LOCAL else logging.WARNING
+            CHANNEL.log(level, "consumer %r of channel %d cancelled", tag, channel)
+        case MessageReturned(channel=channel, method=said):
+            said_where = f"exchange {said.exchange!r} with {said.routing_key!r}"
+            CHANNEL.info("channel %d: a message to %s came back: %s", channel, said_where, line(said.reply_text))
+        case ChannelClosed(channel=channel, origin=Origin.LOCAL):
+            CHANNEL.debug("channel %d closed", channel)
+        case ChannelClosed(channel=channel, text=text, in_doubt=in_doubt):
+            CHANNEL.warning("channel %d ended: %s; in doubt: %s", channel, line(text), in_doubt or "nothing")
         case _:
             assert_never(event)
 

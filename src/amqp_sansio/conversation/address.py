@@ -66,6 +66,8 @@ class Address:
     """`ClientConfig.insecure_plain`; None: what the config says."""
     trust_redirects: bool | None = None
     """`ClientConfig.trust_redirects`; None: what the config says."""
+    server_name: str | None = None
+    """The name that the server's certificate must have; None: that of the endpoint."""
 
     @classmethod
     def parse(cls, url: str) -> Address:

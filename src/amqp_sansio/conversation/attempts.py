@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from amqp_sansio.conversation.address import Address, Endpoint, known_hosts
+from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.causes import cause_of, reason_of
-from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.greeting import of_text, when_ended, when_silent
 from amqp_sansio.conversation.happenings import AttemptFailed, ConnectionEnded, LoginRefused, Reconnecting
 from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionLost
@@ -40,7 +40,7 @@ class Attempts:
     and the delays go on from the last one: a broker that dies of each second command is not asked ten times a second.
     """
 
-    def __init__(self, client: Client, address: Address, chance: Callable[[], float]) -> None:
+    def __init__(self, client: BaseClient, address: Address, chance: Callable[[], float]) -> None:
         self.client: Final = client
         self.address: Final = address
         self.error: Exception = ConnectionLost("never tried")
@@ -115,7 +115,7 @@ class Attempts:
             if failure is not None and isinstance(getattr(failure, "reason", None), str):
                 return reason_of(failure)  # TLS says more than that the octets ended: an alert of the other side
             return when_ended(said, self._at.tls)
-        return cause + of_text(said)
+        return cause + of_text(said) + self.client.right_door
 
     def _failed(self) -> ConnectFailed:
         """What was tried in a row, and what became of it."""

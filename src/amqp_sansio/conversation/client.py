@@ -1,9 +1,4 @@
-"""A client over as many connections as it takes: the pure half of every adapter.
-
-An adapter brings the socket: it calls `begin` for each connection, then in each round feeds what came, ticks, takes what is
-to be sent, and asks when the next round is due.  When a connection is over, `Attempts` knows what to try next; when there is
-nothing, the adapter says `give_up`.
-"""
+"""A client of a broker with sessions, over as many connections as it takes."""
 
 from __future__ import annotations
 
@@ -13,15 +8,15 @@ from functools import partial
 from typing import Final
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.greeting import KEPT
-from amqp_sansio.conversation.happenings import ClientEvent, Connected, GaveUp, SessionEnded, SessionOpened, SessionResumed
+from amqp_sansio.conversation.base_client import BaseClient, Tap
+from amqp_sansio.conversation.happenings import ClientEvent, SessionEnded, SessionOpened, SessionResumed
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.talk import Talk
-from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.tracing import Traces, Tracing
+from amqp_sansio.dialects import CHANNEL_PROTOCOLS
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.standing import name_of
-from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost, LocalProtocolError
+from amqp_sansio.errors import AmqpError, ConnectionClosedError, LocalProtocolError
 from amqp_sansio.events import (
     CommandsCompleted,
     ConnectionClosed,
@@ -36,12 +31,8 @@ from amqp_sansio.events import (
 from amqp_sansio.kernel.deadlines import earliest
 
 
-class Client:
-    """What one user wants of a broker: sessions, for as long as the policy lets it come back.
-
-    `opened` is settled with each open connection (it is a new ticket after a loss), `ended` when there will be no other one.
-    `wake` is called when there is something to send.
-    """
+class Client(BaseClient):
+    """A client of a broker with sessions."""
 
     def __init__(
         self,
@@ -52,139 +43,34 @@ class Client:
         wake: Callable[[], None] = lambda: None,
         guard: AbstractContextManager[object] = nullcontext(),
         tell: Callable[[ClientEvent], None] = lambda event: None,
-        tap: Callable[[bool, bytes, bool], None] | None = None,
+        tap: Tap | None = None,
         tracing: Tracing | None = None,
     ) -> None:
-        ClientConnection(config)  # whoever asks for what cannot be is told so himself, and not a task in the background
-        self.config: Final = config
+        super().__init__(config, retry=retry, wake=wake, guard=guard, tell=tell, tap=tap)
         self.prefix: Final = prefix
         """How the names of its sessions begin: nobody else may use it, so it is drawn by chance."""
-        self.guard: Final = guard
-        """Held during each call: a lock where several threads make calls."""
-        self.retry: Final = retry
-        self.wake = wake
-        self.tell = tell
-        """Is called with what happens; raises nothing."""
-        self.tap: Final = tap
-        """Is called with octets: whether this side sends them, they, and whether the connection was open by then."""
         self.traces: Final = None if tracing is None else Traces(tracing, lambda: self.endpoint)
-        self.endpoint = ""
-        """Where the present connection goes."""
         self.talks: Final[dict[bytes, Talk]] = {}
-        self.opened: Ticket[ConnectionOpened] = Ticket()
-        self.ended: Final[Ticket[None]] = Ticket()
-        self.closing = False
-        self.confidential = True
-        """Whether nobody else can read what the next connection says: `Attempts` knows."""
-        self.closed: ConnectionClosed | None = None
-        """How the last connection ended."""
-        self.redirected: ConnectionRedirected | None = None
-        """Where the broker sends us, until the next connection begins."""
-        self.known_hosts: tuple[str, ...] = ()
-        """What the last open connection told about other hosts."""
-        self.connections = 0
-        """How many were open so far."""
-        self.heard = 0
-        """How often octets came."""
-        self.entered = False
-        """Whether somebody brings it onto connections: without, a session would wait for ever."""
-        self.useful = False
-        """Whether anything was answered or came on the last connection that was open."""
-        self._since: float | None = None  # when that was first ticked, and when last
-        self._until = 0.0
-        self._greeted = False
-        self.said = b""
-        """How the other side began on the present connection, as long as it is not open."""
-        self.failure: OSError | None = None
-        """What the system or TLS said when the present connection ended."""
-        self._machine: ClientConnection | None = None
         self._owing: Final[dict[Talk, None]] = {}
         self._refused: Final[dict[Talk, float]] = {}  # whose end must follow, and until when it is waited for
         self._numbers = 0
 
-    def enter(self) -> None:
-        """Somebody opens it.  LocalProtocolError when it was opened before: `connect` makes another one."""
-        if self.entered:
-            raise LocalProtocolError("opening a connection", "opened before", ("connect again",))
-        self.entered = True
-
-    def must_be_entered(self, said: str) -> None:
-        """LocalProtocolError before that."""
-        if not self.entered:
-            raise LocalProtocolError(said, "before its connection is open", ("async with connect(...)", "await connect(...)"))
-
     @property
-    def is_open(self) -> bool:
-        """Whether there is an open connection now."""
-        return self._machine is not None and self._machine.is_open and self.closed is None
+    def right_door(self) -> str:
+        known = any(self.said.startswith(dialect.header) for dialect in CHANNEL_PROTOCOLS.values())
+        return ": `connect` of amqp_sansio.adapters.*.channels speaks it" if known else ""
 
-    @property
-    def remade(self) -> int:
-        """How many connections were opened behind the first one."""
-        return max(self.connections - 1, 0)
-
-    # --- what an adapter calls ---------------------------------------------------------------------------------------------
-
-    def begin(self) -> ClientConnection:
-        """A new connection: its machine, to be fed and emptied through this object."""
-        self._machine = machine = ClientConnection(self.config, confidential=self.confidential)
-        self.closed = None
-        self.redirected = None
-        self._since = None
-        self._greeted = False
-        self.said = b""
-        self.failure = None
-        return machine
+    def _make(self) -> ClientConnection:
+        return ClientConnection(self.config, confidential=self.confidential)
 
     @property
     def machine(self) -> ClientConnection:
-        """The machine of the present connection.  ConnectionClosedError when there is none yet."""
-        if self._machine is None:
-            raise ConnectionClosedError("a word", "no connection was begun yet")
-        return self._machine
-
-    def receive_data(self, data: bytes) -> None:
-        """Octets came: `tick` does what follows from them."""
-        machine = self._machine or self.machine
-        if not self._greeted and len(self.said) < KEPT:
-            self.said += data[: KEPT - len(self.said)]
-        self.heard += 1
-        if self.tap is not None:
-            self.tap(False, data, self._greeted)
-        machine.receive_data(data)
-
-    def receive_eof(self, error: OSError | None = None) -> None:
-        """No more octets will come on this connection; `error` is what the system or TLS said.  `tick` does the rest."""
-        self.failure = error
-        self.machine.receive_eof()
-
-    def tick(self, now: float) -> float | None:
-        """Says what time it is (monotonic seconds); then everything happens that follows from what came.
-
-        Answers what `due` would before that.
-        """
-        machine = self._machine or self.machine
-        self.flush()
-        due = machine.tick(now)
-        self._until = now
-        self._hear(machine)
-        if self._since is None and machine.is_open:
-            self._since = now
-        if self._refused:
-            self._expire(now)
-        return due
-
-    def data_to_send(self) -> bytes:
-        """The octets that are to be written now."""
-        machine = self._machine or self.machine
-        octets = machine.data_to_send()
-        if self.tap is not None and octets:
-            self.tap(True, octets, self._greeted)
-        return octets
+        machine = super().machine
+        assert isinstance(machine, ClientConnection)  # `_make` made it
+        return machine
 
     @property
     def due(self) -> float | None:
-        """The moment at which to tick when nothing comes before; asked last, behind the octets to send.  None: never."""
         return earliest(self.machine.due, *self._refused.values()) if self._refused else self.machine.due
 
     @property
@@ -199,30 +85,11 @@ class Client:
                 talk._flush()
             self._owing.clear()
 
-    def lasted(self, seconds: float) -> bool:
-        """Whether the last connection was open for as long as that, by the times of `tick`."""
-        return self._since is not None and self._until - self._since >= seconds
-
-    @property
-    def comes_back(self) -> bool:
-        """Whether another connection is to be tried when this one is lost."""
-        return not self.closing and self.retry.attempts != 0 and self.connections > 0
-
-    def give_up(self, error: Exception) -> None:
-        """There will be no other connection: calls that wait raise the error."""
-        if not self.ended.done:
-            self.tell(GaveUp(str(error)))
-        self.opened.fail(error)
+    def _over(self, error: Exception) -> None:
         for talk in list(self.talks.values()):
             talk._over(error)
         self.talks.clear()
         self._refused.clear()
-        if self.closing and isinstance(error, ConnectionLost):
-            self.ended.settle(None)
-        else:
-            self.ended.fail(error)
-
-    # --- what a user wants -------------------------------------------------------------------------------------------------
 
     def open_session(self, name: bytes | str | None = None, timeout: int | None = 0) -> Talk:
         """A session, attached as soon as there is an open connection.
@@ -247,22 +114,10 @@ class Client:
                 raise
         return talk
 
-    def close(self) -> Ticket[None]:
-        """Closes the connection; settled when it is closed and nobody comes back.  One that is not open is just left."""
-        self.closing = True
-        machine = self._machine
-        self.flush()
-        if machine is None or machine.finished or not machine.is_open:
-            self.give_up(ConnectionLost("it was closed here"))
-        elif machine._closed_cause is None:
-            machine.close()
-            self._hear(machine)
-            self.wake()
-        return self.ended
-
     # --- what happens ------------------------------------------------------------------------------------------------------
 
-    def _hear(self, machine: ClientConnection) -> None:
+    def _hear(self) -> None:
+        machine = self.machine
         while (event := machine.next_event()) is not None:
             if type(event) is CommandsCompleted:  # these two are nearly all there is
                 self.useful = True
@@ -275,24 +130,14 @@ class Client:
                 if talk is not None:
                     talk._hear(event)
             else:
-                self._heard(machine, event)
+                self._told(machine, event)
+        if self._refused:
+            self._expire(self._until)
 
-    def _heard(self, machine: ClientConnection, event: Event) -> None:
+    def _told(self, machine: ClientConnection, event: Event) -> None:
         match event:
-            case ConnectionOpened():
-                self._greeted = True
-                self.connections += 1
-                self.useful = False
-                self.known_hosts = event.known_hosts
-                self.tell(Connected(self.endpoint, self.connections))
-                self._attach_all()
-                self.opened.settle(event)
-            case ConnectionRedirected():
-                self.redirected = event
-            case ConnectionClosed():
-                self.closed = event
-                if self.opened.done:
-                    self.opened = Ticket()
+            case ConnectionOpened() | ConnectionRedirected() | ConnectionClosed():
+                self._heard(event)
             case SessionDetached(session=name):
                 self._detached(machine, self.talks.get(name), event)
             case _:
@@ -308,7 +153,7 @@ class Client:
                         if not event.resumed and found.remade:
                             found._resubscribe()
 
-    def _attach_all(self) -> None:
+    def _connected(self) -> None:
         for talk in list(self.talks.values()):
             if talk.ended.done:  # its user left it while there was no connection
                 del self.talks[talk.name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import SessionLost
@@ -16,7 +16,7 @@ class Ending:
     """`seconds` for the other side to answer; but who let them pass at one end, and has said nothing since on that connection,
     is not waited for at the next ones."""
 
-    def __init__(self, client: Client, seconds: float) -> None:
+    def __init__(self, client: BaseClient, seconds: float) -> None:
         self.seconds: Final = seconds
         """What was asked for."""
         self._client: Final = client

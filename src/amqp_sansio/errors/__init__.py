@@ -9,6 +9,7 @@ The clients of the adapters add those that say what became of a call when the ot
 
 from __future__ import annotations
 
+from amqp_sansio.errors.channels import ChannelClosed, InDoubt, MessageNacked, SubscriptionCancelled
 from amqp_sansio.errors.clients import (
     AddressError,
     BranchFailed,
@@ -45,6 +46,7 @@ __all__ = [
     "AmqpError",
     "BranchFailed",
     "CapabilityMissing",
+    "ChannelClosed",
     "ChannelClosedError",
     "ConnectFailed",
     "ConnectionClosedError",
@@ -53,8 +55,10 @@ __all__ = [
     "EncodeError",
     "FlowStopped",
     "HeaderError",
+    "InDoubt",
     "LimitError",
     "LocalProtocolError",
+    "MessageNacked",
     "MessageReturned",
     "NoCredit",
     "NoResult",
@@ -65,6 +69,7 @@ __all__ = [
     "SessionReopened",
     "SharedSessionFailed",
     "StaleDelivery",
+    "SubscriptionCancelled",
     "SubscriptionClosed",
     "TransactionFailed",
 ]

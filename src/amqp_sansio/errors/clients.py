@@ -177,16 +177,17 @@ class SubscriptionClosed(AmqpError):
 
 
 class MessageReturned(AmqpError):
-    """The other side rejected a message that was published (message.reject).
+    """The other side gave back a message that was published (message.reject, basic.return).
 
-    Cause: `code` is 1 where no queue takes it (`mandatory`), 2 where no consumer could take it at once (`immediate`).
+    Cause: `code` is 1 or 312 where no queue takes it (`mandatory`), 2 or 313 where no consumer could take it at once
+    (`immediate`).
     What to do: declare and bind the queue, or do without the message.
     In doubt: nothing: the broker does not have the message.
     """
 
     def __init__(self, code: int, text: str) -> None:
-        why = {1: "unroutable", 2: "nobody could take it at once"}.get(code, "rejected")
-        super().__init__(f"{why}{f': {text}' if text else ''}")
+        why = {1: "unroutable", 312: "unroutable"} | dict.fromkeys((2, 313), "nobody could take it at once")
+        super().__init__(f"{why.get(code, 'rejected')}{f': {text}' if text else ''}")
         self.code: Final = code
         self.text: Final = text
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from amqp_sansio.adapters.asyncio.waiting import Waiting
-from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ticket import Ticket
 
 Value = TypeVar("Value")
@@ -22,7 +22,7 @@ class Wire(asyncio.BufferedProtocol):
     `over` is done when the socket is gone.  While that takes no more octets it is not `taking`, and `writable` is not set.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         loop = asyncio.get_running_loop()
         self.over: Final[asyncio.Future[None]] = loop.create_future()
         self.taking = True

@@ -1,36 +1,28 @@
-"""A connection for blocking code."""
+"""Sessions for blocking code: `with connect("amqp://...") as connection, connection.session() as session`."""
 
 from __future__ import annotations
 
 import ssl
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 from uuid import uuid4
 
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.logs import teller
 from amqp_sansio.adapters.mechanisms import proving
-from amqp_sansio.adapters.sync.driver import Driver
-from amqp_sansio.adapters.sync.pending import Pending
+from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT, BaseConnection
 from amqp_sansio.adapters.sync.session import Session
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.happenings import ClientEvent
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
-from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.tracing import Tracing
-from amqp_sansio.errors import AmqpError
-
-CLOSE_TIMEOUT: Final = 10.0
-"""Seconds that a clean end may take, before the socket is just closed."""
 
 
-class Connection:
+class Connection(BaseConnection):
     """A client's connection: `with connect(url) as connection`, or `connection = connect(url)` and `close`; for any threads.
 
     A thread in the background keeps it alive, heartbeats included, until it is closed.
@@ -45,61 +37,8 @@ class Connection:
         turn: Turn,
         close_timeout: float,
     ) -> None:
-        self.address: Final = address
+        super().__init__(address, client, tls, lock, turn, close_timeout)
         self._client: Final = client
-        self._lock: Final = turn
-        self._driver: Final = Driver(client, address, tls, lock, turn)
-        self._ending: Final = Ending(client, close_timeout)
-
-    def _open(self) -> Self:
-        self._client.enter()
-        self._driver.start()
-        try:
-            with self._lock:
-                self._driver.wait(self._client.opened)
-        except BaseException:
-            self._driver.stop(self._ending.seconds)
-            raise
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is an open connection now."""
-        return self._client.is_open
-
-    @property
-    def closed(self) -> Pending[None]:
-        """Comes when there will be no other connection: None when it was closed here, else its ConnectionLost."""
-        return Pending(self._client.ended, self._ended)
-
-    @property
-    def remade(self) -> int:
-        """How many connections were opened behind the first one."""
-        return self._client.remade
-
-    def _ended(self, ticket: Ticket[None], timeout: float | None) -> None:
-        with self._lock:
-            self._driver.wait(ticket, timeout)
-
-    def close(self, timeout: float | None = None) -> None:
-        """Closes the connection and waits until that is answered, for `timeout` seconds (default: `close_timeout`).
-
-        What was sent, and messages that were accepted, go out before; it waits for no confirm: end the sessions first, or
-        `sync` them.  Closing again does no harm.
-        """
-        try:
-            with self._lock:
-                self._driver.wait(self._client.close(), self._ending.timeout if timeout is None else timeout)
-        except (TimeoutError, AmqpError):
-            pass  # it is over, one way or the other
-        finally:
-            self._driver.stop(self._ending.seconds)
 
     def session(self, name: bytes | str | None = None, *, keep_for: int | None = 0) -> Session:
         """A session, to be used as `with`.

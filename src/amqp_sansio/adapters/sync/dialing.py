@@ -17,10 +17,13 @@ LOOK: Final = 0.1
 """Seconds after which somebody who waits looks whether he still should."""
 
 
-def dial(endpoint: Endpoint, tls: ssl.SSLContext | None, until: float, given_up: Callable[[], bool]) -> socket.socket:
+def dial(
+    endpoint: Endpoint, tls: ssl.SSLContext | None, until: float, given_up: Callable[[], bool], server_name: str | None = None
+) -> socket.socket:
     """A socket that is connected to an endpoint, by TLS where that is wanted; it does not block.
 
-    `until` is a moment of the monotonic clock.  OSError when there is no such connection; TimeoutError is one, too.
+    `server_name` is the one that its certificate must have (None: the endpoint's).  `until` is a moment of the monotonic clock.
+    OSError when there is no such connection; TimeoutError is one, too.
     """
     addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     error: OSError = OSError("the name stands for no address")
@@ -37,7 +40,9 @@ def dial(endpoint: Endpoint, tls: ssl.SSLContext | None, until: float, given_up:
                 code = connected.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if code:
                 raise OSError(code, os.strerror(code))
-            return _secure(connected, endpoint, tls, until, given_up) if endpoint.tls else connected
+            if not endpoint.tls:
+                return connected
+            return _secure(connected, server_name or endpoint.host, tls, until, given_up)
         except ssl.SSLError:
             connected.close()
             raise
@@ -51,10 +56,10 @@ def dial(endpoint: Endpoint, tls: ssl.SSLContext | None, until: float, given_up:
 
 
 def _secure(
-    connected: socket.socket, endpoint: Endpoint, tls: ssl.SSLContext | None, until: float, given_up: Callable[[], bool]
+    connected: socket.socket, server_name: str, tls: ssl.SSLContext | None, until: float, given_up: Callable[[], bool]
 ) -> ssl.SSLSocket:
     context = tls or ssl.create_default_context()
-    secured = context.wrap_socket(connected, server_hostname=endpoint.host, do_handshake_on_connect=False)
+    secured = context.wrap_socket(connected, server_hostname=server_name, do_handshake_on_connect=False)
     try:
         while True:
             try:

@@ -20,9 +20,9 @@ from amqp_sansio.adapters.sync.shift import Shift, pipe
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
-from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.errors import AmqpError, ConnectionLost
 from amqp_sansio.kernel.deadlines import earliest
 
@@ -37,7 +37,9 @@ HIGH: Final = 1024 * 1024
 class Driver:
     """Everything happens under one lock, in any thread; a waiting thread wakes when its answer is there."""
 
-    def __init__(self, client: Client, address: Address, tls: ssl.SSLContext | None, lock: threading.RLock, turn: Turn) -> None:
+    def __init__(
+        self, client: BaseClient, address: Address, tls: ssl.SSLContext | None, lock: threading.RLock, turn: Turn
+    ) -> None:
         self.client: Final = client
         self.address: Final = address
         self._tls: Final = tls
@@ -49,7 +51,7 @@ class Driver:
         self._poked = False
         self._stopped = False
         self._socket: socket.socket | None = None
-        self._machine: ClientConnection  # of the present connection, from the first socket on
+        self._machine: ClientHandshake  # of the present connection, from the first socket on
         self._shift: Shift | None = None  # as long as there is a socket
         self._standing_by = 0  # threads that wait until something has changed
         self._outbox: Final = bytearray()
@@ -203,7 +205,7 @@ class Driver:
         with self._changed:
             machine = self.client.begin()
         try:
-            connected = dial(endpoint, self._tls, until, lambda: self._stopped)
+            connected = dial(endpoint, self._tls, until, lambda: self._stopped, self.address.server_name)
         except TimeoutError:
             raise self._too_late() from None
         listening = ears(self._poke_in, connected)

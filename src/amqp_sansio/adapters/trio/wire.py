@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import trio
 
-from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ticket import Ticket
 
 Value = TypeVar("Value")
@@ -30,7 +30,7 @@ class Wire:
     (`listen`) or nobody has read for a moment.
     """
 
-    def __init__(self, client: Client, stream: trio.abc.Stream) -> None:
+    def __init__(self, client: BaseClient, stream: trio.abc.Stream) -> None:
         self.writable = trio.Event()
         self.writable.set()
         self.taking = True

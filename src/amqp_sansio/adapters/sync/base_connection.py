@@ -1,0 +1,92 @@
+"""A connection for blocking code, whatever is spoken on it: one thread in the background, and coming back after a loss."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from types import TracebackType
+from typing import Final, Self
+
+from amqp_sansio.adapters.sync.driver import Driver
+from amqp_sansio.adapters.sync.pending import Pending
+from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.conversation.address import Address
+from amqp_sansio.conversation.base_client import BaseClient
+from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import AmqpError
+
+CLOSE_TIMEOUT: Final = 10.0
+"""Seconds that a clean end may take, before the socket is just closed."""
+
+
+class BaseConnection:
+    """A client's connection, whatever is spoken on it; any number of threads may use it.  A base class.
+
+    A thread in the background keeps it alive, heartbeats included, until it is closed.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        client: BaseClient,
+        tls: ssl.SSLContext | None,
+        lock: threading.RLock,
+        turn: Turn,
+        close_timeout: float,
+    ) -> None:
+        self.address: Final = address
+        self._base: Final = client
+        self._lock: Final = turn
+        self._driver: Final = Driver(client, address, tls, lock, turn)
+        self._ending: Final = Ending(client, close_timeout)
+
+    def _open(self) -> Self:
+        self._base.enter()
+        self._driver.start()
+        try:
+            with self._lock:
+                self._driver.wait(self._base.opened)
+        except BaseException:
+            self._driver.stop(self._ending.seconds)
+            raise
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an open connection now."""
+        return self._base.is_open
+
+    @property
+    def closed(self) -> Pending[None]:
+        """Comes when there will be no other connection: None when it was closed here, else its ConnectionLost."""
+        return Pending(self._base.ended, self._ended)
+
+    @property
+    def remade(self) -> int:
+        """How many connections were opened behind the first one."""
+        return self._base.remade
+
+    def _ended(self, ticket: Ticket[None], timeout: float | None) -> None:
+        with self._lock:
+            self._driver.wait(ticket, timeout)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Closes the connection and waits until that is answered, for `timeout` seconds (default: `close_timeout`).
+
+        What was sent, and messages that were accepted, go out before; it waits for no confirm: end the sessions first, or
+        `sync` them.  Closing again does no harm.
+        """
+        try:
+            with self._lock:
+                self._driver.wait(self._base.close(), self._ending.timeout if timeout is None else timeout)
+        except (TimeoutError, AmqpError):
+            pass  # it is over, one way or the other
+        finally:
+            self._driver.stop(self._ending.seconds)

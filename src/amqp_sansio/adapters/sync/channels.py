@@ -1,0 +1,102 @@
+"""AMQP 0-9-1, 0-9 and 0-8 for blocking code: `with connect("amqp://...") as connection, connection.channel() as channel`."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable
+from typing import Final
+from uuid import uuid4
+
+from amqp_sansio.adapters import logs
+from amqp_sansio.adapters.logs import teller
+from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT, BaseConnection
+from amqp_sansio.adapters.sync.channel import Channel, Subscription
+from amqp_sansio.adapters.sync.pending import Pending
+from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.adapters.trust import trust
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.channels.address import ChannelAddress
+from amqp_sansio.conversation.channels.client import ChannelClient, ChannelClientEvent
+from amqp_sansio.conversation.channels.message import Message
+from amqp_sansio.conversation.channels.topology import Chosen, everything, nothing
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.errors import ChannelClosed, InDoubt, MessageNacked, MessageReturned, SubscriptionCancelled
+
+__all__ = [
+    "NEVER", "Channel", "ChannelClientEvent", "ChannelClosed", "Connection", "InDoubt", "Message", "MessageNacked",
+    "MessageReturned", "Pending", "RetryPolicy", "Subscription", "SubscriptionCancelled", "connect", "everything", "nothing",
+]  # fmt: skip
+
+
+class Connection(BaseConnection):
+    """A client's connection: `with connect(url) as connection`, or `connection = connect(url)` and `close`; for any threads.
+
+    A thread in the background keeps it alive, heartbeats included, until it is closed.
+    """
+
+    def __init__(
+        self,
+        address: ChannelAddress,
+        client: ChannelClient,
+        tls: ssl.SSLContext | None,
+        lock: threading.RLock,
+        turn: Turn,
+        close_timeout: float,
+    ) -> None:
+        super().__init__(address, client, tls, lock, turn, close_timeout)
+        self._client: Final = client
+
+    def channel(self) -> Channel:
+        """A channel, to be used as `with`.  LocalProtocolError before the connection is opened."""
+        self._client.must_be_entered("a channel")
+        with self._lock:
+            return Channel(self._client.open_channel(), self._driver, self._lock, self._ending)
+
+    def open_channel(self, *, timeout: float | None = None) -> Channel:
+        """A channel that is open, without a block: `close` it."""
+        return self.channel()._open(timeout)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the broker takes nothing that is published, because it is short of memory or disk (connection.blocked)."""
+        return self._client.blocked
+
+    def update_secret(self, secret: str, reason: str = "") -> None:
+        """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
+        with self._lock:
+            self._driver.wait(self._client.update_secret(secret, reason))
+
+
+def connect(
+    url: str | ChannelAddress,
+    *,
+    config: ClientConfig | None = None,
+    tls: ssl.SSLContext | None = None,
+    retry: RetryPolicy = NEVER,
+    topology: Chosen = everything,
+    close_timeout: float = CLOSE_TIMEOUT,
+    on_event: Callable[[ChannelClientEvent], None] | None = None,
+    log_octets: bool = False,
+) -> Connection:
+    """A connection, open, to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
+
+    `with connect(url) as connection` closes it at the end; `connection = connect(url)` leaves that to `close`.
+
+    `config` holds what the URL does not say, the dialect among it (default: 0-9-1); `tls` how certificates are checked
+    (default: against the system's authorities); `retry` whether and how to come back after a loss, and `topology` what is
+    declared again then; `close_timeout` the seconds for the clean end of a subscription, a channel or the connection.
+    `on_event` is called with what happens to the client (`ChannelClientEvent` lists that): it returns soon, and calls nothing
+    of the client.  `log_octets` logs all octets but the login at DEBUG, to `amqp_sansio.octets`.
+
+    AddressError at once; ConnectFailed when no broker answers.
+    """
+    address = ChannelAddress.parse(url) if isinstance(url, str) else url
+    lock = threading.RLock()
+    turn = Turn(lock)
+    client = ChannelClient(
+        address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry, topology=topology,
+        tell=teller(on_event), tap=logs.log_octets if log_octets else None,
+        wake=turn.want, guard=turn,
+    )  # fmt: skip
+    return Connection(address, client, tls or trust(address), lock, turn, close_timeout)._open()

@@ -1,0 +1,103 @@
+"""AMQP 0-9-1, 0-9 and 0-8 on trio: `async with connect("amqp://...") as connection, connection.channel() as channel`."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import Final
+from uuid import uuid4
+
+import trio
+
+from amqp_sansio.adapters import logs
+from amqp_sansio.adapters.logs import teller
+from amqp_sansio.adapters.trio.base_connection import CLOSE_TIMEOUT, BaseConnection
+from amqp_sansio.adapters.trust import trust
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.channels.address import ChannelAddress
+from amqp_sansio.conversation.channels.channel import Channel, Subscription
+from amqp_sansio.conversation.channels.client import ChannelClient, ChannelClientEvent
+from amqp_sansio.conversation.channels.message import Message
+from amqp_sansio.conversation.channels.topology import Chosen, everything, nothing
+from amqp_sansio.conversation.pending import Pending
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.errors import ChannelClosed, InDoubt, MessageNacked, MessageReturned, SubscriptionCancelled
+
+__all__ = [
+    "NEVER", "Channel", "ChannelClientEvent", "ChannelClosed", "Connection", "InDoubt", "Message", "MessageNacked",
+    "MessageReturned", "Pending", "RetryPolicy", "Subscription", "SubscriptionCancelled", "connect", "everything", "nothing",
+]  # fmt: skip
+
+
+class Connection(BaseConnection):
+    """A client's connection: `async with connect(url) as connection`, or `await connect(url, nursery)` and `close`.
+
+    A task runs it in the background, heartbeats included: in a nursery of the block, or in the one that is given.  Calls that
+    wait raise whatever ends it.
+    """
+
+    def __init__(
+        self,
+        address: ChannelAddress,
+        client: ChannelClient,
+        tls: ssl.SSLContext | None,
+        close_timeout: float,
+        nursery: trio.Nursery | None,
+    ) -> None:
+        super().__init__(address, client, tls, close_timeout, nursery)
+        self._client: Final = client
+
+    def channel(self) -> Channel:
+        """A channel, to be used as `async with`.  LocalProtocolError before the connection is opened."""
+        self._client.must_be_entered("a channel")
+        return Channel(self._client.open_channel(), self._line, self._ending)
+
+    async def open_channel(self, *, timeout: float | None = None) -> Channel:
+        """A channel that is open, without a block: `close` it."""
+        return await self.channel()._open(timeout)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the broker takes nothing that is published, because it is short of memory or disk (connection.blocked)."""
+        return self._client.blocked
+
+    async def update_secret(self, secret: str, reason: str = "") -> None:
+        """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
+        await self._line.wait(self._client.update_secret(secret, reason))
+
+
+def connect(
+    url: str | ChannelAddress,
+    nursery: trio.Nursery | None = None,
+    *,
+    config: ClientConfig | None = None,
+    tls: ssl.SSLContext | None = None,
+    retry: RetryPolicy = NEVER,
+    topology: Chosen = everything,
+    close_timeout: float = CLOSE_TIMEOUT,
+    on_event: Callable[[ChannelClientEvent], None] | None = None,
+    log_octets: bool = False,
+) -> Connection:
+    """A connection to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
+
+    `async with connect(url) as connection` closes it at the end; `connection = await connect(url, nursery)` leaves that to
+    `close`, or to the end of the nursery.
+
+    `config` holds what the URL does not say, the dialect among it (default: 0-9-1); `tls` how certificates are checked
+    (default: against the system's authorities); `retry` whether and how to come back after a loss, and `topology` what is
+    declared again then; `close_timeout` the seconds for the clean end of a subscription, a channel or the connection.
+    `on_event` is called with what happens to the client (`ChannelClientEvent` lists that): it returns soon, and calls nothing
+    of the client.  `log_octets` logs all octets but the login at DEBUG, to `amqp_sansio.octets`.
+
+    AddressError at once; ConnectFailed when no broker answers.
+    """
+    address = ChannelAddress.parse(url) if isinstance(url, str) else url
+    client = ChannelClient(
+        address.config(config),
+        prefix=f"amqp-sansio-{uuid4()}",
+        retry=retry,
+        topology=topology,
+        tell=teller(on_event),
+        tap=logs.log_octets if log_octets else None,
+    )
+    return Connection(address, client, tls or trust(address), close_timeout, nursery)

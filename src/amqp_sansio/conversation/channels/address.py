@@ -1,0 +1,126 @@
+"""URLs of brokers with channels: RabbitMQ's URI text with its names of options, and some of our own."""
+
+from __future__ import annotations
+
+from typing import Final, Self
+from urllib.parse import parse_qsl, urlencode
+
+import attrs
+
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.address import HEARTBEAT, Address, without_password
+from amqp_sansio.dialects import CHANNEL_PROTOCOLS, Dialect
+from amqp_sansio.engine.sasl import AmqPlain, External, Plain
+from amqp_sansio.errors import AddressError
+from amqp_sansio.wire.codec import Codec
+
+GUEST: Final = "guest"
+"""User and password where nobody says any: those of a broker that was just installed, which takes them on loopback only."""
+_MECHANISMS: Final = ("plain", "amqplain", "external")
+_VERIFY: Final = {"verify_peer": True, "verify_none": False}
+_CHANNELS: Final = 65535
+_MILLISECONDS: Final = 1000
+
+
+@attrs.frozen(kw_only=True)
+class ChannelAddress(Address):
+    """All that such a URL says.
+
+    `amqp://host` and `amqp://host/` both mean the virtual host "/", as they do for pika and aio-pika; in RabbitMQ's text
+    the second one means "", which no broker has.  `/%2F` is "/", too; `/name` is "name".
+    """
+
+    cacertfile: str | None = None
+    """A file with the authorities whose certificates are accepted; None: the system's."""
+    certfile: str | None = None
+    """A file with the client's certificate."""
+    keyfile: str | None = None
+    """A file with its key; None: `certfile` has it."""
+    verify: bool = True
+    """Whether the server's certificate is checked (verify_peer), or not (verify_none)."""
+    auth_mechanisms: tuple[str, ...] = ()
+    """"plain", "amqplain" or "external", in the order of preference; (): what the config says."""
+    channel_max: int | None = None
+    """The highest number of a channel wanted; None: what the config says."""
+    connection_name: str | None = None
+    """What the connection is called, which RabbitMQ shows its operators."""
+    dialect: Dialect[Codec] | None = None
+    """The version to speak (`protocol=0-9`, see `CHANNEL_PROTOCOLS`); None: what the config says, and 0-9-1 without one."""
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Reads a URL; AddressError names what is wrong.
+
+        Options, besides those of `Address`: cacertfile, certfile, keyfile, verify, server_name_indication, auth_mechanism (as
+        often as wanted), connection_timeout (milliseconds), channel_max, connection_name, protocol.
+        """
+        shown = without_password(url)
+        head, _, query = url.partition("?")
+        own: list[tuple[str, str]] = []
+        others: list[tuple[str, str]] = []
+        for name, value in parse_qsl(query, keep_blank_values=True):
+            (own if name in _OWN else others).append((name, value))
+        base = Address.parse(f"{head}?{urlencode(others)}" if others else head)
+        said: dict[str, object] = {field.name: getattr(base, field.name) for field in attrs.fields(Address)}
+        for name, value in own:
+            cls._take(name, value, said, shown)
+        return cls(**said)  # type: ignore[arg-type]  # keyword by keyword it is right
+
+    @staticmethod
+    def _take(name: str, value: str, said: dict[str, object], shown: str) -> None:
+        def one_of(known: object) -> AddressError:
+            return AddressError(shown, f"{name} is {known}, not {value!r}")
+
+        match name:
+            case "verify":
+                if value not in _VERIFY:
+                    raise one_of(" or ".join(_VERIFY))
+                said[name] = _VERIFY[value]
+            case "auth_mechanism":
+                if value.lower() not in _MECHANISMS:
+                    raise one_of(", ".join(_MECHANISMS))
+                known = said.get("auth_mechanisms", ())
+                assert isinstance(known, tuple)  # this is what puts it there
+                said["auth_mechanisms"] = (*known, value.lower())
+            case "channel_max" | "connection_timeout":
+                most = _CHANNELS if name == "channel_max" else _CHANNELS * _MILLISECONDS
+                if not (value.isascii() and value.isdecimal() and int(value) <= most):
+                    raise one_of(f"0 to {most}")
+                if name == "channel_max":
+                    said[name] = int(value)
+                else:
+                    said["connect_timeout"] = int(value) / _MILLISECONDS
+            case "protocol":
+                if value not in CHANNEL_PROTOCOLS:
+                    raise one_of(", ".join(CHANNEL_PROTOCOLS))
+                said["dialect"] = CHANNEL_PROTOCOLS[value]
+            case "server_name_indication":
+                said["server_name"] = value
+            case _:
+                said[name] = value
+
+    def config(self, base: ClientConfig | None = None) -> ClientConfig:
+        """The settings of a connection to it: those of `base`, with what the address says."""
+        config = super().config(
+            base or ClientConfig(dialect=self.dialect or next(iter(CHANNEL_PROTOCOLS.values())), heartbeat=HEARTBEAT)
+        )
+        changes: dict[str, object] = {}
+        if self.dialect is not None:
+            changes["dialect"] = self.dialect
+        if config.username is None and not config.mechanisms:
+            changes |= {"username": GUEST, "password": GUEST}
+        if self.channel_max is not None:
+            changes["channel_max"] = self.channel_max
+        if self.connection_name is not None:
+            changes["properties"] = {**(config.properties or {}), "connection_name": self.connection_name}
+        if self.auth_mechanisms:
+            username, password = (GUEST, GUEST) if config.username is None else (config.username, config.password)
+            made = {"plain": Plain(username, password), "amqplain": AmqPlain(username, password), "external": External()}
+            changes["mechanisms"] = tuple([made[name] for name in self.auth_mechanisms])
+        return attrs.evolve(config, **changes)  # type: ignore[arg-type]  # as above
+
+
+_OWN: Final = frozenset([
+    "cacertfile", "certfile", "keyfile", "verify", "server_name_indication", "auth_mechanism", "connection_timeout",
+    "channel_max", "connection_name", "protocol",
+])  # fmt: skip

@@ -1,0 +1,391 @@
+"""Channels and subscriptions for code that awaits, on whatever loop: the adapter brings its way of waiting."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from typing_extensions import Unpack
+
+from amqp_sansio.conversation.channels import words
+from amqp_sansio.conversation.channels.core import ChannelCore
+from amqp_sansio.conversation.channels.inbox import Inbox
+from amqp_sansio.conversation.channels.message import Message
+from amqp_sansio.conversation.channels.properties import ChannelProperties
+from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.inbox import PREFETCH
+from amqp_sansio.conversation.line import Line
+from amqp_sansio.conversation.pending import Pending
+from amqp_sansio.conversation.properties import Arguments
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import AmqpError, SubscriptionClosed
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods.queue import DeclareOk
+
+Value = TypeVar("Value")
+
+
+class Channel:
+    """A channel, to be used as `async with connection.channel() as channel`.
+
+    While the connection is being made again, calls wait for that; never longer than the retry policy lets them.  A call that
+    the server refuses raises ChannelClosed, and the channel is over; the connection and its other channels go on.
+    """
+
+    def __init__(self, core: ChannelCore, line: Line, ending: Ending) -> None:
+        self._core: Final = core
+        self._line: Final = line
+        self._ending: Final = ending
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._opened()
+        except BaseException:
+            self._core.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Waits until every message is confirmed, then closes the channel; after an error it is just closed.
+
+        Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
+        """
+        try:
+            if error is None and not self._core.ended.done:
+                await self.sync(timeout=self._ending.timeout)
+        finally:
+            await self._end(quiet=error is not None)
+            if error is None:
+                self._core.in_flight.unheard()
+
+    async def _open(self, timeout: float | None) -> Self:
+        if timeout is None:
+            return await self.__aenter__()
+        return await self._line.within(timeout, self.__aenter__())
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Waits until every message is confirmed, then closes the channel: what the end of its block does.
+
+        TimeoutError when that takes more than `timeout` seconds: it is closed all the same, and what is not confirmed is in
+        doubt; without one it waits as `close_timeout` says.
+        """
+        if timeout is None or self._core.ended.done:
+            return await self.__aexit__(None, None, None)
+        try:
+            await self.sync(timeout=timeout)
+        except BaseException as error:
+            await self.__aexit__(type(error), error, None)
+            raise
+        return await self.__aexit__(None, None, None)
+
+    async def _end(self, quiet: bool) -> None:
+        try:
+            await self._line.wait(self._core.close(), self._ending.timeout)
+        except TimeoutError:
+            self._ending.missed()
+            if not quiet:
+                raise
+        except AmqpError as failure:
+            if not quiet and not failure.seen:
+                raise
+
+    @property
+    def number(self) -> int | None:
+        """Its number on the present connection; None while there is none."""
+        return self._core.number
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something may be sent now."""
+        return self._core.is_open
+
+    @property
+    def remade(self) -> int:
+        """How often it was opened again because the connection was lost."""
+        return self._core.remade
+
+    @property
+    def closed(self) -> Pending[None]:
+        """Await it for the end of the channel: it raises why, unless the channel was closed here."""
+        return Pending(self._core.ended, self._line.wait)
+
+    async def _opened(self) -> None:
+        while not self._core.opened.done:
+            await self._line.wait(self._core.opened)
+        self._core.opened.result()
+
+    async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None) -> Value:
+        if timeout is not None:
+            return await self._line.within(timeout, self._asked(say, None))
+        await self._opened()
+        return await self._line.asked(say)
+
+    async def execute(self, method: Method, *, timeout: float | None = None) -> Method:
+        """Sends a method and waits for its answer, which it gives; the method itself where none is wanted.
+
+        ChannelClosed when the server refuses it; LocalProtocolError for one that carries a content: `publish` sends messages.
+        """
+        return await self._asked(lambda: self._core.execute(method), timeout)
+
+    async def sync(self, *, timeout: float | None = None) -> None:
+        """Waits until the server has executed all that was sent, and every message is confirmed."""
+        await self._asked(self._core.sync, timeout)
+
+    async def send(
+        self,
+        exchange: str = "",
+        routing_key: str = "",
+        body: bytes = b"",
+        *,
+        timeout: float | None = None,
+        **properties: Unpack[ChannelProperties],
+    ) -> Pending[None]:
+        """Publishes a message as soon as there is room for it, and does not wait for more: await what it gives for that.
+
+        Cancelled, or after a TimeoutError, it has published nothing.
+        """
+        if timeout is not None:
+            return await self._line.within(timeout, self.send(exchange, routing_key, body, **properties))
+        await self._room()
+        return Pending(self._core.publish(exchange, routing_key, body, properties), self._confirmed)
+
+    async def publish(
+        self,
+        exchange: str = "",
+        routing_key: str = "",
+        body: bytes = b"",
+        *,
+        timeout: float | None = None,
+        **properties: Unpack[ChannelProperties],
+    ) -> None:
+        """Publishes a message and waits until the server has taken it over.
+
+        MessageNacked when it did not, MessageReturned when no queue took a `mandatory` one, InDoubt when nobody can know.  In a
+        transaction it waits for nothing: the commit tells.
+        """
+        if timeout is not None:
+            return await self._line.within(timeout, self.publish(exchange, routing_key, body, **properties))
+        await self._room()
+        core = self._core
+        if core.transaction.open:
+            core.publish(exchange, routing_key, body, properties)
+            return None
+        return await self._line.asked(lambda: core.publish(exchange, routing_key, body, properties, alone=True))
+
+    async def _room(self) -> None:
+        if not self._line.free():
+            await self._line.writable()
+        while not self._core.has_room:
+            await self._opened()
+            if not self._core.has_room:
+                await self._line.wait(self._core.room)
+                await self._line.writable()
+
+    async def _confirmed(self, ticket: Ticket[None]) -> None:
+        if not ticket.done:
+            self._core.prompt()
+        await self._line.wait(ticket)
+
+    async def request(
+        self,
+        exchange: str = "",
+        routing_key: str = "",
+        body: bytes = b"",
+        *,
+        timeout: float | None = None,
+        **properties: Unpack[ChannelProperties],
+    ) -> Message:
+        """Publishes a request and waits for its answer, by direct reply-to (RabbitMQ); CapabilityMissing without that.
+
+        Who answers publishes to the default exchange, with the request's `reply_to` as routing key and its `correlation_id`.
+        TimeoutError when nobody has answered within `timeout` seconds; an answer that comes later is dropped.
+        """
+        await self._room()
+        answer = self._core.request(exchange, routing_key, body, properties)
+        try:
+            return await self._line.wait(answer, timeout)
+        finally:
+            self._core.requests.forget(answer)
+
+    # --- queues and exchanges ------------------------------------------------------------------------------------------------
+
+    async def declare_queue(
+        self,
+        queue: str = "",
+        *,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        passive: bool = False,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> DeclareOk:
+        """Sees to it that there is such a queue; its name, messages and consumers.  For "" the server makes a name.
+
+        `passive`: ChannelClosed (404) when there is none.  `exclusive`: it belongs to this connection and goes with it.
+        """
+        said = words.declare_queue(queue, passive, durable, exclusive, auto_delete, arguments)
+        return words.declared(await self.execute(said, timeout=timeout))
+
+    async def delete_queue(
+        self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None
+    ) -> int:
+        """Removes a queue and says how many messages went; ChannelClosed when it has consumers, or messages, and must not."""
+        return words.count(await self.execute(words.delete_queue(queue, if_unused, if_empty), timeout=timeout))
+
+    async def purge(self, queue: str, *, timeout: float | None = None) -> int:
+        """Removes the messages of a queue that nobody holds, and says how many."""
+        return words.count(await self.execute(words.purge(queue), timeout=timeout))
+
+    async def declare_exchange(
+        self,
+        exchange: str,
+        type: str = "direct",
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        internal: bool = False,
+        passive: bool = False,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Sees to it that there is such an exchange; `passive`: ChannelClosed (404) when there is none.
+
+        `type`: "direct", "topic", "fanout", "headers", or what else the broker has.
+        """
+        said = words.declare_exchange(exchange, type, passive, durable, auto_delete, internal, arguments)
+        await self.execute(said, timeout=timeout)
+
+    async def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
+        """Removes an exchange, with its bindings; ChannelClosed when it has some, and must not."""
+        await self.execute(words.delete_exchange(exchange, if_unused), timeout=timeout)
+
+    async def bind(
+        self,
+        queue: str,
+        exchange: str,
+        binding_key: str = "",
+        *,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
+        await self.execute(words.bind(queue, exchange, binding_key, arguments), timeout=timeout)
+
+    async def unbind(
+        self,
+        queue: str,
+        exchange: str,
+        binding_key: str = "",
+        *,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Removes a binding."""
+        await self.execute(words.unbind(queue, exchange, binding_key, arguments), timeout=timeout)
+
+    # --- messages ------------------------------------------------------------------------------------------------------------
+
+    async def get(self, queue: str, *, timeout: float | None = None) -> Message | None:
+        """Fetches one message, to be settled; None when the queue is empty.  `subscribe` is the way to have many."""
+        return await self._asked(lambda: self._core.get(queue), timeout)
+
+    def subscribe(
+        self,
+        queue: str,
+        *,
+        prefetch: int = PREFETCH,
+        accept: bool = True,
+        exclusive: bool = False,
+        resubscribe: bool = False,
+    ) -> Subscription:
+        """Starts a consumer: receive from it, or iterate over it.
+
+        `prefetch` bounds the messages that are here and not settled.  With `accept` each is to be settled; without, it is
+        accepted as it is received.  `exclusive`: nobody else consumes from the queue.  `resubscribe`: it starts again when the
+        server cancels it; else SubscriptionCancelled.
+        """
+        inbox = self._core.subscribe(queue, prefetch=prefetch, accept=accept, exclusive=exclusive, resubscribe=resubscribe)
+        return Subscription(inbox, self._line, self._ending)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """A transaction: committed at the end of the block, rolled back when the block raises.
+
+        What is published and accepted in it counts together or not at all.  TransactionFailed when it was not committed, or
+        when nobody can know.  LocalProtocolError on a channel in confirm mode, which has published outside of a transaction.
+        """
+        await self._opened()
+        self._core.transaction.begin()
+        try:
+            yield
+        except BaseException:
+            self._core.transaction.roll_back()
+            raise
+        await self._line.asked(self._core.transaction.commit)
+
+
+class Subscription:
+    """Messages as they come: `async for message in subscription`; as `async with` it is cancelled at the end."""
+
+    def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
+        self._inbox: Final = inbox
+        self._line: Final = line
+        self._ending: Final = ending
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if not self._inbox.closed:
+                await self._line.wait(self._inbox.cancel(), self._ending.timeout)
+        except (AmqpError, TimeoutError) as failure:
+            if isinstance(failure, TimeoutError):
+                self._ending.missed()
+            if error is None:  # else that one is told
+                raise
+        finally:
+            self._inbox.release()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message:
+        try:
+            return await self.receive()
+        except SubscriptionClosed:
+            raise StopAsyncIteration from None
+
+    @property
+    def consumer_tag(self) -> str:
+        """What the consumer is called on its channel."""
+        return self._inbox.tag
+
+    async def receive(self, timeout: float | None = None) -> Message:
+        """The next message; TimeoutError when none comes within `timeout` seconds.
+
+        SubscriptionClosed when nothing more comes because it was ended here, SubscriptionCancelled when the server ended it.
+        """
+        if timeout is not None and (message := self._inbox.take()) is not None:
+            return message
+        if timeout is not None:
+            return await self._line.within(timeout, self.receive())
+        while (message := self._inbox.take()) is None:
+            self._inbox.must_be_open()
+            await self._line.wait(self._inbox.more)
+        return message
+
+    async def stop(self) -> None:
+        """Lets nothing more come; what has come may still be received, and goes back to the queue with the end of the block."""
+        await self._line.wait(self._inbox.cancel(keep=True), self._ending.timeout)
+
+    async def cancel(self) -> None:
+        """Ends the subscription; messages that came and were not received go back to the queue."""
+        await self._line.wait(self._inbox.cancel(), self._ending.timeout)

@@ -1,0 +1,213 @@
+"""A client of a broker with channels, over as many connections as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, TypeAlias
+
+import attrs
+
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.base_client import BaseClient, Tap
+from amqp_sansio.conversation.channels.core import ChannelCore
+from amqp_sansio.conversation.channels.restoring import Restoring
+from amqp_sansio.conversation.channels.topology import Chosen, Topology, everything
+from amqp_sansio.conversation.happenings import ClientEvent
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.dialects import DIALECTS
+from amqp_sansio.engine.channel_client import ChannelClientConnection
+from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost
+from amqp_sansio.events import (
+    ConnectionBlocked,
+    ConnectionClosed,
+    ConnectionOpened,
+    ConnectionRedirected,
+    ConnectionUnblocked,
+    Event,
+    SecretUpdated,
+)
+from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
+
+ChannelClientEvent: TypeAlias = (
+    ClientEvent | ConnectionBlocked | ConnectionUnblocked | ConsumerCancelled | MessageReturned | ChannelClosed
+)
+"""What happens to a client of channels between and beside its calls."""
+
+
+class ChannelClient(BaseClient):
+    """A client of a broker with channels.
+
+    When the connection is lost and the retry policy lets it come back, what was declared is declared again, then the channels
+    are opened again, with their confirm mode or transactions and their consumers.  Nothing is published again.
+
+    `tell` is called with what no call waits for, too: the broker is blocked or not, cancels a consumer, returns a message,
+    closes a channel.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        *,
+        prefix: str,
+        retry: RetryPolicy = NEVER,
+        topology: Chosen = everything,
+        wake: Callable[[], None] = lambda: None,
+        guard: AbstractContextManager[object] = nullcontext(),
+        tell: Callable[[ChannelClientEvent], None] = lambda event: None,
+        tap: Tap | None = None,
+    ) -> None:
+        super().__init__(config, retry=retry, wake=wake, guard=guard, tell=tell, tap=tap)
+        self.prefix: Final = prefix
+        """How the tags of its consumers begin."""
+        self.topology: Final = Topology(topology)
+        self._tell: Final = tell
+        self.cores: Final[dict[ChannelCore, None]] = {}
+        self._by_number: Final[dict[int, ChannelCore]] = {}
+        self._restoring: Restoring | None = None
+        self._owing: Final[dict[ChannelCore, None]] = {}
+        self._updating: Ticket[None] | None = None
+        self._numbers = 0
+
+    def _make(self) -> ChannelClientConnection:
+        return ChannelClientConnection(self.config, confidential=self.confidential)
+
+    @property
+    def machine(self) -> ChannelClientConnection:
+        machine = super().machine
+        assert isinstance(machine, ChannelClientConnection)  # `_make` made it
+        return machine
+
+    @property
+    def right_door(self) -> str:
+        known = any(self.said.startswith(dialect.header) for dialect in DIALECTS)
+        return ": `connect` of amqp_sansio.adapters, the one without channels, speaks it" if known else ""
+
+    @property
+    def losing(self) -> bool:
+        """Whether the present connection is over, or closing."""
+        return self._machine is None or self._machine._closed_cause is not None
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the broker takes nothing that is published, because it is short of memory or disk."""
+        return self._machine is not None and self._machine.blocked
+
+    def owes(self, core: ChannelCore) -> None:
+        """A channel has something to say before octets are taken."""
+        self._owing[core] = None
+
+    def flush(self) -> None:
+        """Lets channels say what they owe, before octets are taken."""
+        if self._owing:
+            for core in list(self._owing):
+                core.flush()
+            self._owing.clear()
+
+    def open_channel(self) -> ChannelCore:
+        """A channel, opened as soon as there is an open connection."""
+        if self.ended.done:
+            raise ConnectionClosedError("channel.open", "the client is closed")
+        self._numbers += 1
+        core = ChannelCore(self, self._numbers)
+        if self._machine is not None and self._machine.is_open and self._restoring is None:
+            self._open(core)
+        self.cores[core] = None
+        return core
+
+    def update_secret(self, secret: str, reason: str = "") -> Ticket[None]:
+        """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
+        self.machine.update_secret(secret.encode(), reason)
+        self._updating = Ticket()
+        self._hides = True
+        if not self.config.mechanisms:
+            self.config = attrs.evolve(self.config, password=secret)
+        self.wake()
+        return self._updating
+
+    def gone(self, core: ChannelCore) -> None:
+        """A channel is over."""
+        self.cores.pop(core, None)
+        self._owing.pop(core, None)
+        for number in [number for number, each in self._by_number.items() if each is core]:
+            del self._by_number[number]
+
+    def _open(self, core: ChannelCore) -> None:
+        channel = self.machine.channel()
+        self._by_number[channel.number] = core
+        core._open_on(channel)
+        self.wake()
+
+    def _connected(self) -> None:
+        if self.connections > 1:
+            self._restoring = Restoring(self.topology, self.machine.channel, self._declared)
+        else:
+            self._open_all()
+        self.wake()
+
+    def _declared(self, names: dict[str, str]) -> None:
+        """What was declared is declared again; `names` are those of queues that the server named anew."""
+        self._restoring = None
+        for core in self.cores:
+            for inbox in core.inboxes.values():
+                inbox.queue = names.get(inbox.queue, inbox.queue)
+        self._open_all()
+
+    def _open_all(self) -> None:
+        for core in list(self.cores):
+            if core.ended.done:
+                self.gone(core)
+                continue
+            try:
+                self._open(core)
+            except AmqpError as error:  # more channels than this connection can carry
+                core._end(error)
+
+    def _hear(self) -> None:
+        machine = self.machine
+        while (event := machine.next_event()) is not None:
+            number = getattr(event, "channel", None)
+            if isinstance(number, int):
+                self.useful = True
+                self._told(number, event)
+            else:
+                self._happened(event)
+
+    def _told(self, number: int, event: Event) -> None:
+        if isinstance(event, ConsumerCancelled | MessageReturned | ChannelClosed):
+            self._tell(event)
+        restoring = self._restoring
+        if restoring is not None and restoring.channel.number == number:
+            restoring.hear(event)
+            self.wake()
+            return
+        core = self._by_number.get(number)
+        if core is not None:
+            if isinstance(event, ChannelClosed):
+                del self._by_number[number]
+            core._hear(event)
+
+    def _happened(self, event: Event) -> None:
+        match event:
+            case ConnectionOpened() | ConnectionRedirected():
+                self._heard(event)
+            case ConnectionClosed():
+                self._by_number.clear()
+                self._restoring = None
+                if self._updating is not None:
+                    self._updating.fail(ConnectionLost("it ended before the broker answered update-secret"))
+                self._heard(event)
+            case SecretUpdated():
+                if self._updating is not None:
+                    self._updating.settle(None)
+            case ConnectionBlocked() | ConnectionUnblocked():
+                self._tell(event)
+            case _:
+                pass  # LoginRefused and VersionRefused come before ConnectionClosed, which says as much
+
+    def _over(self, error: Exception) -> None:
+        for core in list(self.cores):
+            core._end(error if isinstance(error, AmqpError) else ConnectionLost(str(error)))
+        self.cores.clear()
+        self._owing.clear()

@@ -1,0 +1,450 @@
+"""A channel for its user, over as many connections as it takes: calls with answers, messages with confirms, consumers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.conversation.channels.in_flight import InFlight
+from amqp_sansio.conversation.channels.inbox import Inbox
+from amqp_sansio.conversation.channels.message import Message
+from amqp_sansio.conversation.channels.properties import ChannelProperties, published
+from amqp_sansio.conversation.channels.requests import REPLY_TO, Requests
+from amqp_sansio.conversation.channels.transaction import Transaction
+from amqp_sansio.conversation.inbox import PREFETCH
+from amqp_sansio.conversation.ticket import Ticket, seen
+from amqp_sansio.engine.channels.client import Channel, TagSet
+from amqp_sansio.errors import (
+    AmqpError,
+    CapabilityMissing,
+    ChannelClosed,
+    LocalProtocolError,
+    MessageNacked,
+    SubscriptionCancelled,
+)
+from amqp_sansio.events import Origin
+from amqp_sansio.events import channel as events
+from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods import basic, confirm, tx
+from amqp_sansio.spec.methods import channel as channels
+from amqp_sansio.tables.channel_words import REPLIES
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.channels.client import ChannelClient
+
+CONFIRMS: Final = "publisher_confirms"
+DIRECT_REPLY_TO: Final = "direct_reply_to"
+_MOST_PREFETCH: Final = 65535
+
+
+class ChannelCore:
+    """One channel.  What is asked of the server gives a `Ticket`: settled by the answer, or failed by what came instead.
+
+    `opened` is settled when something may be sent (another ticket after a loss), `ended` when the channel is over for good.
+    """
+
+    def __init__(self, client: ChannelClient, number: int) -> None:
+        self.client: Final = client
+        self.index: Final = number
+        """Counts the channels of the client; on each connection the channel has a number of its own."""
+        self._channel: Channel | None = None
+        self.opened: Ticket[None] = Ticket()
+        self.ended: Final[Ticket[None]] = Ticket()
+        self.error: AmqpError | None = None
+        """Why it is over; None as long as it is not, or was closed here."""
+        self.remade = 0
+        """How often it was opened again behind a loss."""
+        self.inboxes: Final[dict[str, Inbox]] = {}
+        self.in_flight: Final = InFlight()
+        self._mode: str | None = None  # "confirm" or "tx" once that was selected
+        self._calls: Final[dict[int, tuple[Ticket[Method], Method]]] = {}
+        self._gets: Final[dict[int, Ticket[Message | None]]] = {}
+        self._acks: Final = MutableRangeSet()  # accepted, and not sent yet
+        self._room: Ticket[None] | None = None
+        self._closing = False
+        self.transaction: Final = Transaction(self)
+        self.requests: Final = Requests()
+        self._numbers = 0
+
+    # --- where it stands -----------------------------------------------------------------------------------------------------
+
+    @property
+    def channel(self) -> Channel:
+        """The engine's channel on the present connection.  Raises why there is none, or not yet."""
+        self._must_live()
+        if self._channel is None:
+            raise LocalProtocolError("a method", "the channel is not open yet", ("once `opened` is settled",))
+        return self._channel
+
+    @property
+    def number(self) -> int | None:
+        """Its number on the present connection; None while there is none."""
+        return None if self._channel is None else self._channel.number
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something may be sent now."""
+        return self.opened.done and self.opened.error is None
+
+    def _must_live(self) -> None:
+        if self.error is not None:
+            raise seen(self.error)
+        if self.ended.done or self._closing:
+            raise ChannelClosed(self.number or 0, "it was closed here")
+
+    # --- sending -------------------------------------------------------------------------------------------------------------
+
+    def execute(self, method: Method) -> Ticket[Method]:
+        """Sends a method; settled with its answer, or at once with the method itself where none is wanted.
+
+        LocalProtocolError for one that carries a content (`publish`) and for basic.get (`get`).
+        """
+        if method.VERB in self.channel._channels.codec.methods.contents:
+            raise LocalProtocolError(f"execute {method.VERB}", "it carries a content", ("publish",), method.VERB)
+        if method.VERB == "basic.get":
+            raise LocalProtocolError("execute basic.get", "its answer is a message", ("get",), method.VERB)
+        if isinstance(method, tx.Select):
+            self._select("tx", method)
+        elif isinstance(method, confirm.Select):
+            self._select("confirm", method)
+        return self._call(method)
+
+    def _call(self, method: Method) -> Ticket[Method]:
+        channel = self.channel
+        self.flush()
+        id = channel.send(method)
+        ticket: Ticket[Method] = Ticket()
+        if method.VERB in REPLIES and not getattr(method, "no_wait", False):
+            self._calls[id] = ticket, method
+        else:
+            self.client.topology.hear(method, None)
+            ticket.settle(method)
+        self.client.wake()
+        return ticket
+
+    def _select(self, mode: str, method: Method) -> None:
+        """Confirm mode and transactions exclude each other."""
+        if self._mode not in (None, mode):
+            raise LocalProtocolError(
+                method.VERB, f"the channel is in {self._mode} mode", ("another channel",), "confirms or transactions, not both"
+            )
+        self._mode = mode
+
+    def sync(self) -> Ticket[None]:
+        """A barrier: settled when the server has executed all that was sent, and every message in flight is confirmed.
+
+        By channel.flow, which changes nothing and is answered in every version.
+        """
+        done: Ticket[None] = Ticket()
+        waits = self.in_flight.tickets
+        answered = self._call(channels.Flow(True))
+
+        def settle() -> None:
+            if answered.error is not None:
+                done.fail(answered.error)
+            elif all(ticket.done for ticket in waits):
+                done.settle(None)
+
+        answered.on_done(settle)
+        for ticket in waits:
+            ticket.on_done(settle)
+        return done
+
+    def get(self, queue: str, accept: bool = True) -> Ticket[Message | None]:
+        """Fetches one message; settled with None when the queue is empty."""
+        channel = self.channel
+        self.flush()
+        id = channel.get(queue, no_ack=not accept)
+        ticket: Ticket[Message | None] = Ticket()
+        self._gets[id] = ticket
+        self.client.wake()
+        return ticket
+
+    # --- publishing ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a message may be published without going beyond what may be in flight; never while the server pauses it."""
+        channel = self._channel
+        if channel is None or not self.is_open or channel.flow_stopped:
+            return False
+        return self.in_flight.has_room
+
+    @property
+    def room(self) -> Ticket[None]:
+        """Settled when there is room; fails when there never will be."""
+        if self._room is None or self._room.done:
+            self._room = Ticket()
+            if self.ended.done:
+                self._room.fail(self.error or ChannelClosed(0, "it was closed here"))
+            self._check_room()
+        self.prompt()
+        return self._room
+
+    def publish(
+        self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties, alone: bool = False
+    ) -> Ticket[None]:
+        """Publishes a message; settled when the server has taken it over, fails with what became of it instead.
+
+        In confirm mode, which the first publish outside a transaction selects, the server says so of each message; where it has
+        no confirms, its next answer tells, for which `alone` asks at once; in a transaction, the commit.  Wait for `room`
+        first: without it LimitError, or FlowStopped.
+        """
+        self.in_flight.must_have_room(len(body))
+        said = published(properties)
+        channel = self.channel
+        if self._mode is None and "confirm.select" in channel._channels.verbs and channel._channels.carrier.capable(CONFIRMS):
+            self._mode = "confirm"
+            channel.select_confirm(no_wait=True)
+        self.flush()
+        number = channel.publish(
+            exchange, routing_key, body, said.properties, mandatory=said.mandatory, immediate=said.immediate
+        )
+        returnable = said.mandatory or said.immediate
+        ticket = self.in_flight.add(number, exchange, routing_key, body, returnable)
+        ticket.heard = self.transaction.open  # the commit tells
+        if alone:
+            self.prompt()
+        self.client.wake()
+        return ticket
+
+    def prompt(self) -> None:
+        """Somebody waits for messages to be confirmed: where the server has no confirms, asks for an answer behind them."""
+        if self._mode is None and self.in_flight and self.is_open and not self._calls:
+            self._call(channels.Flow(True))
+
+    def select_tx(self) -> None:
+        """Makes the channel transacted, unless it is.  LocalProtocolError in confirm mode."""
+        self._must_live()
+        if self._mode != "tx":
+            self.execute(tx.Select())
+
+    def drop_accepted(self) -> None:
+        """What was accepted and not said yet is not said."""
+        self._acks.clear()
+
+    # --- consuming -----------------------------------------------------------------------------------------------------------
+
+    def subscribe(
+        self, queue: str, *, prefetch: int = PREFETCH, accept: bool = True, exclusive: bool = False, resubscribe: bool = False,
+    ) -> Inbox:  # fmt: skip
+        """Starts a consumer: see `Channel.subscribe`."""
+        if not 1 <= prefetch <= _MOST_PREFETCH:
+            raise LocalProtocolError("basic.consume", f"prefetch {prefetch}", (f"a prefetch of 1 to {_MOST_PREFETCH}",))
+        self._must_live()
+        self._numbers += 1
+        tag = f"{self.client.prefix}-{self.index}-{self._numbers}"
+        inbox = Inbox(self, queue, tag, prefetch, accept, exclusive, resubscribe)
+        self.inboxes[tag] = inbox
+        if self._channel is not None and self.is_open:
+            self._consume(inbox)
+        return inbox
+
+    def _consume(self, inbox: Inbox) -> None:
+        self._call(basic.Qos(0, inbox.prefetch, False))
+        said = self._call(basic.Consume(inbox.queue, inbox.tag, False, False, inbox.exclusive, False, 0, {}, {}))
+        said.on_done(lambda: inbox.fail(said.error) if said.error is not None and self.error is None else None)
+
+    def request(self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties) -> Ticket[Message]:
+        """Publishes a request, whose answer comes by direct reply-to (RabbitMQ).  CapabilityMissing without it."""
+        channel = self.channel
+        if not channel._channels.carrier.capable(DIRECT_REPLY_TO):
+            raise CapabilityMissing("request", DIRECT_REPLY_TO)
+        if REPLY_TO not in channel.consumers:
+            self._call(basic.Consume(REPLY_TO, REPLY_TO, False, True, False, True, 0, {}, {}))
+        self._numbers += 1
+        known = properties.get("correlation_id") or f"{self.client.prefix}-{self.index}-{self._numbers}"
+        said: ChannelProperties = {**properties, "reply_to": REPLY_TO, "correlation_id": known}
+        id = known.decode() if isinstance(known, bytes) else known
+        answer = self.requests.ask(id)
+        try:
+            taken = self.publish(exchange, routing_key, body, said)
+        except AmqpError:
+            self.requests.forget(answer)
+            raise
+        taken.on_done(lambda: self.requests.failed(id, taken.error) if taken.error is not None else None)
+        return answer
+
+    def accept(self, channel: Channel, tag: int) -> None:
+        """Notes that a delivery is done; said with the others before anything else is, or octets are taken."""
+        with self.client.guard:
+            outstanding = channel._deliveries.tags.ids.outstanding
+            gone = channel is not self._channel or channel.closed_cause is not None
+            if gone or tag in self._acks or tag not in outstanding:
+                channel.ack(tag if tag not in self._acks else 0)  # says why that cannot be
+                return
+            self._acks.add(tag)
+            self.client.owes(self)
+            self.client.wake()
+
+    def give_back(self, channel: Channel, tags: TagSet, requeue: bool) -> None:
+        """Deliveries go back to their queue, or are rejected."""
+        with self.client.guard:
+            if channel is self._channel:
+                self.flush()
+            channel.nack(tags, requeue=requeue)
+            self.client.wake()
+
+    def flush(self) -> None:
+        """Says what was accepted."""
+        if self._acks and self._channel is not None:
+            ids = self._acks.freeze()
+            self._acks.clear()
+            if self.is_open:
+                self._channel.ack(ids)
+
+    # --- its end -------------------------------------------------------------------------------------------------------------
+
+    def close(self) -> Ticket[None]:
+        """Closes the channel; settled when that is answered."""
+        if not self._closing and not self.ended.done:
+            self.flush()
+            self._closing = True
+            if self._channel is not None and self._channel.closed_cause is None:
+                self._channel.close()
+                self.client.wake()
+            else:
+                self._end(None)
+        return self.ended
+
+    # --- hearing -------------------------------------------------------------------------------------------------------------
+
+    def _open_on(self, channel: Channel) -> None:
+        """A connection has a channel for it: everything that it was is selected again; calls wait for ChannelOpened."""
+        if self._channel is not None:
+            self.remade += 1
+        self._channel = channel
+
+    def _hear(self, event: object) -> None:
+        match event:
+            case events.ChannelOpened():
+                self._restored()
+            case events.MessageDelivered():
+                self._delivered(event)
+            case events.MethodAnswered(id=id, method=method):
+                self._answered(id, method)
+            case events.Confirmed(ids=ids):
+                self.in_flight.confirmed(ids)
+                self._check_room()
+            case events.Nacked(ids=ids):
+                self.in_flight.refused(ids, MessageNacked)
+                self._check_room()
+            case events.MessageReturned():
+                self.in_flight.returned(event)
+            case events.MessageGot(id=id):
+                assert self._channel is not None  # it brought it
+                self._gets.pop(id).settle(Message(event, self, self._channel))
+            case events.ConsumerCancelled(consumer_tag=tag, origin=origin):
+                self._cancelled(tag, origin)
+            case events.FlowChanged():
+                self._check_room()
+            case events.ChannelClosed():
+                self._closed(event)
+            case _:
+                pass  # of a class that this client does not use
+
+    def _restored(self) -> None:
+        channel = self._channel
+        assert channel is not None
+        self.opened.settle(None)
+        if self._mode == "confirm":
+            channel.select_confirm(no_wait=True)
+        elif self._mode == "tx":
+            self._call(tx.Select())
+        for inbox in list(self.inboxes.values()):
+            self._consume(inbox)
+        self._check_room()
+        self.client.wake()
+
+    def _delivered(self, event: events.MessageDelivered) -> None:
+        tag = event.method.consumer_tag
+        inbox = self.inboxes.get(tag)
+        channel = self._channel
+        assert channel is not None  # it brought it
+        if inbox is not None:
+            inbox.arrive(Message(event, self, channel, tag))
+        elif tag == REPLY_TO:
+            self.requests.answered(event.properties.correlation_id or "", Message(event, self, channel, tag))
+        elif channel.closed_cause is None and event.tag in channel._deliveries.tags.ids.outstanding:
+            channel.nack(event.tag)  # it was on its way when its consumer was cancelled
+
+    def _answered(self, id: int, method: Method) -> None:
+        if (got := self._gets.pop(id, None)) is not None:
+            got.settle(None)  # basic.get-empty
+            return
+        asked = self._calls.pop(id, None)
+        if self._mode != "confirm" and self.in_flight and self._channel is not None:
+            self.in_flight.answered(self._channel._published.ids.outstanding, isinstance(method, tx.RollbackOk))
+            self._check_room()
+        if asked is not None:
+            self.client.topology.hear(asked[1], method)
+            asked[0].settle(method)
+
+    def _cancelled(self, tag: str, origin: Origin) -> None:
+        inbox = self.inboxes.get(tag)
+        if inbox is None:
+            return
+        if origin is Origin.LOCAL:
+            del self.inboxes[tag]
+            inbox.ended()
+        elif inbox.resubscribe:
+            self._consume(inbox)
+        else:
+            del self.inboxes[tag]
+            inbox.fail(SubscriptionCancelled(tag, inbox.queue))
+
+    def _closed(self, event: events.ChannelClosed) -> None:
+        channel = self._channel
+        cause = (channel and channel.closed_cause) or "it was lost"
+        error = ChannelClosed(event.channel, cause, event.code, event.text, event.method)
+        lost = self.client.losing
+        self._interrupt(error)
+        if lost and self.client.comes_back and not self._closing:
+            self.opened = Ticket()
+            self.transaction.lost()
+            for inbox in self.inboxes.values():
+                inbox.messages.clear()  # they come again
+        else:
+            self._end(None if self._closing else error)
+
+    def _interrupt(self, error: AmqpError) -> None:
+        """The channel on this connection is gone: all that waits for an answer fails."""
+        self._acks.clear()
+        fails = [*[ticket.fail for ticket, _ in self._calls.values()], *[ticket.fail for ticket in self._gets.values()]]
+        self._calls.clear()
+        self._gets.clear()
+        for fail in fails:
+            fail(error)
+        self.requests.lost(error)
+        self.in_flight.lost(error)
+
+    def _end(self, error: AmqpError | None) -> None:
+        """It is over for good."""
+        if self.ended.done:
+            return
+        self.error = error
+        gone = error or ChannelClosed(self.number or 0, "it was closed here")
+        self._interrupt(gone)
+        for inbox in list(self.inboxes.values()):
+            if error is None:
+                inbox.ended()
+            else:
+                inbox.fail(error)
+        self.inboxes.clear()
+        if self.opened.done:
+            self.opened = Ticket()
+        self.opened.fail(gone)
+        if self._room is not None:
+            self._room.fail(gone)
+        self.client.gone(self)
+        if error is None:
+            self.ended.settle(None)
+        else:
+            self.ended.fail(error)
+
+    def _check_room(self) -> None:
+        if self._room is not None and self.has_room:
+            self._room.settle(None)
+
+    def __repr__(self) -> str:
+        return f"<ChannelCore {self.number}, {len(self.in_flight)} in flight>"

@@ -1,0 +1,127 @@
+"""The messages of one consumer that came and were not taken yet."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.conversation.channels.message import Message
+from amqp_sansio.conversation.ticket import Ticket, seen
+from amqp_sansio.errors import SubscriptionClosed
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.methods import basic
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.channels.core import ChannelCore
+
+
+class Inbox:
+    """A consumer with back-pressure: the server delivers at most `prefetch` messages that are not settled.
+
+    Where nothing is to be accepted by the user (`explicit` False), a message is accepted as it is taken, so that the same bound
+    holds; brokers do not hold a consumer with no-ack to it.
+    """
+
+    def __init__(
+        self, core: ChannelCore, queue: str, tag: str, prefetch: int, explicit: bool, exclusive: bool, resubscribe: bool
+    ) -> None:
+        self.core: Final = core
+        self.queue = queue
+        """Another one behind a loss where the server names the queue."""
+        self.tag: Final = tag
+        self.prefetch: Final = prefetch
+        self.explicit: Final = explicit
+        self.exclusive: Final = exclusive
+        self.resubscribe: Final = resubscribe
+        """Whether it starts again when the server cancels it."""
+        self.messages: Final[deque[Message]] = deque()
+        self.error: Exception | None = None
+        self._closed = False
+        self._more: Ticket[None] | None = None
+        self._cancelling: Ticket[None] | None = None
+        self._keeps = False  # what is here may still be taken behind the end
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more comes."""
+        return self._closed
+
+    def arrive(self, message: Message) -> None:
+        """A message came."""
+        self.messages.append(message)
+        self._wake()
+
+    def take(self) -> Message | None:
+        """The next message, None when there is none for now.  When it is closed and empty: raises why, if that went wrong."""
+        if not self.messages:
+            if self._closed and self.error is not None:
+                raise seen(self.error)
+            return None
+        message = self.messages.popleft()
+        if not self.explicit:
+            message.accept()
+        return message
+
+    def must_be_open(self) -> None:
+        """SubscriptionClosed when it is closed, and nothing went wrong."""
+        if self._closed:
+            raise SubscriptionClosed(self.tag, self.queue)
+
+    @property
+    def more(self) -> Ticket[None]:
+        """Settled when there is something to take, or nothing will come any more."""
+        if self._more is None or self._more.done:
+            self._more = Ticket()
+            if self.messages or self._closed:
+                self._more.settle(None)
+        return self._more
+
+    def cancel(self, keep: bool = False) -> Ticket[None]:
+        """Ends the consumer; settled when nothing comes any more.  What is here goes back, unless it is kept to be taken."""
+        if self._cancelling is None:
+            self._cancelling = Ticket()
+            self._keeps = keep
+            if self.core.is_open:
+                said = self.core.execute(basic.Cancel(self.tag, False))
+                cancelling = self._cancelling
+                said.on_done(lambda: cancelling.fail(said.error) if said.error is not None else None)
+            else:
+                self.core.inboxes.pop(self.tag, None)
+                self.ended()
+        return self._cancelling
+
+    def ended(self) -> None:
+        """Nothing more comes, as was wanted."""
+        if not self._keeps:
+            self.release()
+        self._close(None)
+        if self._cancelling is not None:
+            self._cancelling.settle(None)
+
+    def release(self) -> None:
+        """What came and was not taken goes back to the queue."""
+        tags = RangeSet([(message.tag, message.tag) for message in self.messages])
+        self.messages.clear()
+        if self.core.is_open and tags:
+            self.core.give_back(self.core.channel, tags, True)
+
+    def fail(self, error: Exception) -> None:
+        """Nothing more comes, and why; what is here and cannot be settled any more is dropped."""
+        if self._closed:
+            return
+        self.messages.clear()
+        self._close(error)
+        if self._cancelling is not None:
+            self._cancelling.fail(error)
+
+    def _close(self, error: Exception | None) -> None:
+        self._closed = True
+        self.error = error
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._more is not None:
+            self._more.settle(None)
+
+    def __repr__(self) -> str:
+        return f"<Inbox {self.tag!r} of {self.queue!r}, {len(self.messages)} waiting>"

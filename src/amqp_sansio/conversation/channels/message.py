@@ -1,0 +1,150 @@
+"""A message of a channel in the hands of its receiver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.conversation.json_values import Plain, plain
+from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.events.channel import MessageDelivered, MessageGot
+from amqp_sansio.spec.values import Map
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.channels.core import ChannelCore
+
+_NONE: Final = Map()
+_PERSISTENT: Final = 2
+
+
+class Message:
+    """A message that was delivered, or that `get` fetched: its body, its properties, and what may be done with it.
+
+    Properties raise `HeaderError` where the sender encoded a field wrongly.  Settle it once: `accept`, `release` or `reject`; a
+    second time is LocalProtocolError, and StaleDelivery when the channel that brought it is over: the server delivers it again.
+    """
+
+    __slots__ = ("_channel", "_core", "received", "subscription")
+
+    def __init__(
+        self, received: MessageDelivered | MessageGot, core: ChannelCore, channel: Channel, subscription: str = ""
+    ) -> None:
+        self.received: Final = received
+        self.subscription: Final = subscription
+        """The consumer tag that it came for; "" when `get` fetched it."""
+        self._core: Final = core
+        self._channel: Final = channel
+
+    @property
+    def tag(self) -> int:
+        """Its delivery tag, by which it is settled: the lower 32 bits."""
+        return self.received.tag
+
+    @property
+    def body(self) -> bytes:
+        """The content."""
+        return self.received.body
+
+    @property
+    def exchange(self) -> str:
+        """The exchange that it was published to, "" for the default exchange."""
+        return self.received.method.exchange
+
+    @property
+    def routing_key(self) -> str:
+        """The key that it was published with."""
+        return self.received.method.routing_key
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether a consumer may have had it before."""
+        return self.received.method.redelivered
+
+    @property
+    def persistent(self) -> bool:
+        """Whether it survives a restart of the broker on a durable queue."""
+        return self.received.properties.delivery_mode == _PERSISTENT
+
+    @property
+    def priority(self) -> int | None:
+        """0 to 255; None is as 0."""
+        return self.received.properties.priority
+
+    @property
+    def expiration(self) -> str | None:
+        """Milliseconds that it might wait on its queue, in digits."""
+        return self.received.properties.expiration
+
+    @property
+    def timestamp(self) -> int | None:
+        """When it was made: seconds since 1970, UTC."""
+        return self.received.properties.timestamp
+
+    @property
+    def content_type(self) -> str | None:
+        """The MIME type of the body."""
+        return self.received.properties.content_type
+
+    @property
+    def content_encoding(self) -> str | None:
+        """How the body is compressed."""
+        return self.received.properties.content_encoding
+
+    @property
+    def correlation_id(self) -> str | None:
+        """Which message it answers."""
+        return self.received.properties.correlation_id
+
+    @property
+    def reply_to(self) -> str | None:
+        """The queue on which an answer is awaited."""
+        return self.received.properties.reply_to
+
+    @property
+    def message_id(self) -> str | None:
+        """What the sender calls it."""
+        return self.received.properties.message_id
+
+    @property
+    def type(self) -> str | None:
+        """What kind of message it is, by a name of the application."""
+        return self.received.properties.type_
+
+    @property
+    def user_id(self) -> str | None:
+        """Who sent it: RabbitMQ checks that."""
+        return self.received.properties.user_id
+
+    @property
+    def app_id(self) -> str | None:
+        """Which application sent it."""
+        return self.received.properties.app_id
+
+    @property
+    def cluster_id(self) -> str | None:
+        """For clusters of servers."""
+        return self.received.properties.cluster_id
+
+    @property
+    def raw_headers(self) -> Map:
+        """The application's headers as they came, with their types (see `amqp_sansio.spec.values`); empty without any."""
+        return self.received.properties.headers or _NONE
+
+    @property
+    def headers(self) -> dict[str, Plain]:
+        """The application's headers as plain values, which `json.dumps` takes; a dict of your own.  See `raw_headers`."""
+        return {key: plain(value) for key, value in self.raw_headers.items()}
+
+    def accept(self) -> None:
+        """It is done: the broker may forget it (basic.ack).  On a transacted channel, once that is committed."""
+        self._core.accept(self._channel, self.tag)
+
+    def release(self) -> None:
+        """Gives it back to the queue, to be delivered again (basic.nack or basic.reject with requeue)."""
+        self._core.give_back(self._channel, self.tag, True)
+
+    def reject(self) -> None:
+        """It cannot be processed: the queue's dead letter exchange gets it, or it is dropped (basic.nack or basic.reject)."""
+        self._core.give_back(self._channel, self.tag, False)
+
+    def __repr__(self) -> str:
+        return f"<Message {self.tag} for {self.subscription!r}, {len(self.body)} octets>"

@@ -1,0 +1,89 @@
+"""The properties with which a message is published on a channel, by name."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from amqp_sansio.conversation.properties import Arguments, CommonProperties, refuse_unknown
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.spec.methods.basic import Properties
+
+PERSISTENT: Final = 2
+_PRIORITIES: Final = range(256)
+
+
+class ChannelProperties(CommonProperties, total=False):
+    """Properties of messages in AMQP 0-8, 0-9 and 0-9-1: those of basic.properties."""
+
+    message_id: str | None
+    """What the sender calls it."""
+    reply_to: str | None
+    """The queue for answers."""
+    type: str | None
+    """What kind of message it is, by a name of the application."""
+    cluster_id: str | None
+    """For clusters of servers; clients leave it alone."""
+
+
+class Published(NamedTuple):
+    """What publishing takes besides exchange, routing key and body."""
+
+    properties: Properties | None
+    mandatory: bool
+    immediate: bool
+
+
+_PLAIN: Final = Published(None, False, False)
+NAMES: Final = frozenset(ChannelProperties.__annotations__)
+
+
+def published(properties: ChannelProperties) -> Published:
+    """The flags, and the properties as they are encoded.  EncodeError names the property that is unknown or wrong."""
+    if not properties:
+        return _PLAIN
+    try:
+        return _published(**properties)
+    except TypeError:
+        refuse_unknown(properties, NAMES)
+        raise
+
+
+def _published(
+    mandatory: bool = False,
+    immediate: bool = False,
+    persistent: bool = False,
+    priority: int | None = None,
+    ttl: int | None = None,
+    timestamp: int | None = None,
+    content_type: str | None = None,
+    content_encoding: str | None = None,
+    headers: Arguments | None = None,
+    correlation_id: bytes | str | None = None,
+    user_id: bytes | str | None = None,
+    app_id: bytes | str | None = None,
+    message_id: str | None = None,
+    reply_to: str | None = None,
+    type: str | None = None,
+    cluster_id: str | None = None,
+) -> Published:
+    for flag in (mandatory, immediate, persistent):
+        if flag not in (False, True):
+            raise EncodeError("publish", f"mandatory, immediate and persistent are True or False, not {flag!r}")
+    if priority is not None and priority not in _PRIORITIES:
+        raise EncodeError("publish: priority", f"0 to 255, not {priority!r}")
+    if ttl is not None and ttl < 0:
+        raise EncodeError("publish: ttl", f"milliseconds, 0 or more, not {ttl!r}")
+    said = Properties(
+        content_type, content_encoding, headers, PERSISTENT if persistent else None, priority,
+        _text("correlation_id", correlation_id), reply_to, None if ttl is None else str(ttl), message_id, timestamp, type,
+        _text("user_id", user_id), _text("app_id", app_id), cluster_id,
+    )  # fmt: skip
+    return Published(said, mandatory, immediate)
+
+
+def _text(name: str, value: bytes | str | None) -> str | None:
+    """A short string; octets as the UTF-8 that they are."""
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        raise EncodeError(f"publish: {name}", "octets that are UTF-8, or text: the field is a string") from None

@@ -1,0 +1,77 @@
+"""Declaring again what was declared, on a channel of its own, before the channels of the user are open again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from amqp_sansio.conversation.channels.topology import Declared, Topology
+from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.events.channel import ChannelClosed, ChannelOpened, MethodAnswered
+from amqp_sansio.spec.methods import queue
+
+WINDOW: Final = 64
+"""Methods that are sent before the first of them is answered."""
+
+
+class Restoring:
+    """One declaration of a topology: `hear` takes the events of its channel; `done` is called at the end.
+
+    What the server refuses closes the channel; that is dropped from the topology, and the rest goes on, on another channel.
+    """
+
+    def __init__(self, topology: Topology, open_channel: Callable[[], Channel], done: Callable[[dict[str, str]], None]) -> None:
+        self._topology: Final = topology
+        self._open: Final = open_channel
+        self._done: Final = done
+        self._queued: deque[tuple[str, Declared]] = deque(
+            [*[("", each) for each in topology.exchanges], *list(topology.queues.items())]
+        )
+        self._said: deque[tuple[str, Declared]] = deque()
+        self._bound = False
+        self._names: Final[dict[str, str]] = {}
+        self.channel: Channel = open_channel()
+
+    def hear(self, event: object) -> None:
+        """An event of the channel."""
+        match event:
+            case ChannelOpened():
+                self._send()
+            case MethodAnswered(method=method):
+                old, _ = self._said.popleft()
+                if isinstance(method, queue.DeclareOk) and method.queue != old:
+                    self._names[old] = method.queue
+                self._send()
+            case ChannelClosed(code=code) if code is not None and self._said:
+                _, refused = self._said.popleft()
+                self._topology.drop(refused)
+                self._queued.extendleft(reversed(self._said))
+                self._said.clear()
+                self.channel = self._open()
+            case _:
+                pass  # its connection is gone, or our close is answered
+
+    def _send(self) -> None:
+        while self._queued and len(self._said) < WINDOW:
+            name, method = self._queued.popleft()
+            self._said.append((name, method))
+            self.channel.send(_waiting(method))
+        if self._queued or self._said:
+            return
+        if not self._bound:
+            self._bound = True
+            self._topology.rename(self._names)
+            self._queued = deque([("", each) for each in self._topology.bindings])
+            self._send()
+            return
+        self.channel.close()
+        self._done(self._names)
+
+
+def _waiting(method: Declared) -> Declared:
+    """The same, with an answer: nobody could tell else what the server refuses."""
+    if not method.no_wait:
+        return method
+    said = {name: getattr(method, name) for name in method.FIELDS} | {"no_wait": False}
+    return type(method)(**said)

@@ -1,0 +1,109 @@
+"""What was declared through one connection, to be declared again when it was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods import exchange, queue
+
+Declared: TypeAlias = exchange.Declare | queue.Declare | queue.Bind | exchange.Bind
+"""What can be declared again."""
+Chosen: TypeAlias = Callable[[Declared], bool]
+"""Whether something is to be declared again."""
+
+
+def everything(_: Declared) -> bool:
+    """All of it."""
+    return True
+
+
+def nothing(_: Declared) -> bool:
+    """None of it: the broker keeps what is durable, and the application sees to the rest."""
+    return False
+
+
+class Topology:
+    """Exchanges, queues and bindings by what names them.  A queue that the server named gets another name each time."""
+
+    def __init__(self, chosen: Chosen = everything) -> None:
+        self._chosen: Final = chosen
+        self._exchanges: Final[dict[str, exchange.Declare]] = {}
+        self._queues: Final[dict[str, queue.Declare]] = {}
+        self._bindings: Final[dict[tuple[str, str, str, str, str], queue.Bind | exchange.Bind]] = {}
+
+    def hear(self, method: Method, answer: Method | None) -> None:
+        """A method was executed; `answer` is None for one that wanted none."""
+        match method:
+            case exchange.Declare(passive=False) if method.exchange and self._chosen(method):
+                self._exchanges[method.exchange] = method
+            case queue.Declare(passive=False) if self._chosen(method):
+                name = answer.queue if isinstance(answer, queue.DeclareOk) else method.queue
+                if name:
+                    self._queues[name] = method
+            case queue.Bind() if self._chosen(method):
+                self._bindings["queue", method.queue, method.exchange, method.routing_key, repr(method.arguments)] = method
+            case exchange.Bind() if self._chosen(method):
+                key = "exchange", method.destination, method.source, method.routing_key, repr(method.arguments)
+                self._bindings[key] = method
+            case queue.Unbind():
+                key = "queue", method.queue, method.exchange, method.routing_key, repr(method.arguments)
+                self._bindings.pop(key, None)
+            case exchange.Unbind():
+                key = "exchange", method.destination, method.source, method.routing_key, repr(method.arguments)
+                self._bindings.pop(key, None)
+            case exchange.Delete():
+                self._exchanges.pop(method.exchange, None)
+                self._forget("exchange", method.exchange)
+            case queue.Delete():
+                self._queues.pop(method.queue, None)
+                self._forget("queue", method.queue)
+            case _:
+                pass  # declares nothing
+
+    def _forget(self, kind: str, name: str) -> None:
+        """Bindings of what is deleted go with it."""
+        for key in list(self._bindings):
+            if key[:2] == (kind, name) or (kind == "exchange" and key[2] == name):
+                del self._bindings[key]
+
+    def drop(self, refused: Declared) -> None:
+        """The server refuses it: it is not declared again."""
+        for name, exchange_ in self._exchanges.items():
+            if exchange_ is refused:
+                del self._exchanges[name]
+                return
+        for name, queue_ in self._queues.items():
+            if queue_ is refused:
+                del self._queues[name]
+                return
+        for key, binding in self._bindings.items():
+            if binding is refused:
+                del self._bindings[key]
+                return
+
+    @property
+    def exchanges(self) -> tuple[exchange.Declare, ...]:
+        """In the order of their declarations."""
+        return tuple(self._exchanges.values())
+
+    @property
+    def queues(self) -> dict[str, queue.Declare]:
+        """By name; one that the server named is declared with "" again."""
+        return dict(self._queues)
+
+    @property
+    def bindings(self) -> tuple[queue.Bind | exchange.Bind, ...]:
+        """In the order of their declarations."""
+        return tuple(self._bindings.values())
+
+    def rename(self, names: dict[str, str]) -> None:
+        """Queues that the server named have other names now: so have their bindings."""
+        for old, new in names.items():
+            self._queues[new] = self._queues.pop(old)
+            for key, bound in [(key, bound) for key, bound in self._bindings.items() if key[0] == "queue" and key[1] == old]:
+                assert isinstance(bound, queue.Bind)
+                del self._bindings[key]
+                moved = queue.Bind(new, bound.exchange, bound.routing_key, bound.no_wait, bound.arguments, bound.ticket)
+                self._bindings["queue", new, *key[2:]] = moved

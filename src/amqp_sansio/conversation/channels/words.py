@@ -1,0 +1,59 @@
+"""The methods that clients use by name, made and answered: once for code that awaits and for blocking code."""
+
+from __future__ import annotations
+
+from amqp_sansio.conversation.properties import Arguments
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods import exchange as exchanges
+from amqp_sansio.spec.methods import queue as queues
+
+
+def declare_queue(
+    queue: str, passive: bool, durable: bool, exclusive: bool, auto_delete: bool, arguments: Arguments | None
+) -> queues.Declare:
+    """queue.declare, to be answered."""
+    return queues.Declare(queue, passive, durable, exclusive, auto_delete, False, arguments or {}, 0)
+
+
+def declared(answer: Method) -> queues.DeclareOk:
+    """What answers it."""
+    assert isinstance(answer, queues.DeclareOk)  # the engine takes no other answer
+    return answer
+
+
+def delete_queue(queue: str, if_unused: bool, if_empty: bool) -> queues.Delete:
+    """queue.delete, to be answered."""
+    return queues.Delete(queue, if_unused, if_empty, False, 0)
+
+
+def purge(queue: str) -> queues.Purge:
+    """queue.purge, to be answered."""
+    return queues.Purge(queue, False, 0)
+
+
+def count(answer: Method) -> int:
+    """How many messages were removed."""
+    assert isinstance(answer, queues.DeleteOk | queues.PurgeOk)  # the engine takes no other answer
+    return answer.message_count
+
+
+def bind(queue: str, exchange: str, key: str, arguments: Arguments | None) -> queues.Bind:
+    """queue.bind, to be answered."""
+    return queues.Bind(queue, exchange, key, False, arguments or {}, 0)
+
+
+def unbind(queue: str, exchange: str, key: str, arguments: Arguments | None) -> queues.Unbind:
+    """queue.unbind, which is always answered."""
+    return queues.Unbind(queue, exchange, key, arguments or {}, 0, False)
+
+
+def declare_exchange(
+    exchange: str, type: str, passive: bool, durable: bool, auto_delete: bool, internal: bool, arguments: Arguments | None
+) -> exchanges.Declare:
+    """exchange.declare, to be answered."""
+    return exchanges.Declare(exchange, type, passive, durable, False, arguments or {}, 0, auto_delete, internal)
+
+
+def delete_exchange(exchange: str, if_unused: bool) -> exchanges.Delete:
+    """exchange.delete, to be answered."""
+    return exchanges.Delete(exchange, if_unused, False, 0)

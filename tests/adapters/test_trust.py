@@ -1,0 +1,41 @@
+"""How a client that a URL configures checks certificates."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+
+from amqp_sansio.adapters.trust import trust
+from amqp_sansio.conversation.channels.address import ChannelAddress
+
+
+def test_a_url_without_files_leaves_it_to_the_adapter() -> None:
+    assert trust(ChannelAddress.parse("amqps://broker")) is None
+    assert trust(ChannelAddress.parse("amqps://broker?verify=verify_peer")) is None
+
+
+def test_a_url_may_take_every_certificate() -> None:
+    context = trust(ChannelAddress.parse("amqps://broker?verify=verify_none"))
+    assert context is not None
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
+
+
+def test_a_url_names_authorities_and_the_own_certificate(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    mine = authority.issue_cert("me")
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    mine.private_key_pem.write_to_path(tmp_path / "key.pem")
+    mine.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+    url = f"amqps://broker?cacertfile={tmp_path}/ca.pem&certfile={tmp_path}/cert.pem&keyfile={tmp_path}/key.pem"
+    context = trust(ChannelAddress.parse(url))
+    assert context is not None
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+    assert len(context.get_ca_certs()) == 1
+
+
+def test_a_file_that_is_not_there_is_an_error_at_once() -> None:
+    with pytest.raises(FileNotFoundError):
+        trust(ChannelAddress.parse("amqps://broker?cacertfile=/none.pem"))

@@ -1,0 +1,85 @@
+"""URLs of brokers with channels."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.channels.address import GUEST, ChannelAddress
+from amqp_sansio.dialects import AMQP_0_9_1, CHANNEL_PROTOCOLS
+from amqp_sansio.engine.sasl import AmqPlain, External, Plain
+from amqp_sansio.errors import AddressError
+
+
+@pytest.mark.parametrize(
+    ("path", "host"), [("", "/"), ("/", "/"), ("/%2F", "/"), ("/%2f", "/"), ("/orders", "orders"), ("/a%20b", "a b")]
+)
+def test_the_path_names_the_virtual_host(path: str, host: str) -> None:
+    config = ChannelAddress.parse(f"amqp://broker{path}").config()
+    assert (config.virtual_host or config.dialect.virtual_host) == host
+
+
+def test_without_a_user_the_client_logs_in_as_guest() -> None:
+    config = ChannelAddress.parse("amqp://broker").config()
+    assert (config.username, config.password) == (GUEST, GUEST)
+    assert config.dialect is AMQP_0_9_1
+    named = ChannelAddress.parse("amqp://ann:h%40sh@broker").config()
+    assert (named.username, named.password) == ("ann", "h@sh")
+
+
+def test_a_configuration_with_mechanisms_of_its_own_keeps_them() -> None:
+    own = ClientConfig(dialect=AMQP_0_9_1, mechanisms=(External(),))
+    assert ChannelAddress.parse("amqp://broker").config(own).mechanisms == own.mechanisms
+
+
+def test_every_option_of_rabbitmq_is_taken() -> None:
+    url = (
+        "amqps://ann:hush@broker:5671/orders?cacertfile=/ca.pem&certfile=/c.pem&keyfile=/k.pem&verify=verify_none"
+        "&server_name_indication=other&auth_mechanism=external&auth_mechanism=PLAIN&auth_mechanism=amqplain"
+        "&heartbeat=7&connection_timeout=2500&channel_max=12&connection_name=worker-3"
+    )
+    address = ChannelAddress.parse(url)
+    assert (address.cacertfile, address.certfile, address.keyfile) == ("/ca.pem", "/c.pem", "/k.pem")
+    assert address.verify is False
+    assert address.server_name == "other"
+    assert address.connect_timeout == 2.5
+    config = address.config()
+    assert config.channel_max == 12
+    assert config.heartbeat == 7
+    assert config.properties["connection_name"] == "worker-3"
+    assert "product" in config.properties
+    assert [type(each) for each in config.mechanisms] == [External, Plain, AmqPlain]
+
+
+@pytest.mark.parametrize("name", CHANNEL_PROTOCOLS)
+def test_the_protocol_is_chosen_by_name(name: str) -> None:
+    assert ChannelAddress.parse(f"amqp://broker?protocol={name}").config().dialect is CHANNEL_PROTOCOLS[name]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("protocol=1.0", "protocol is 0-9-1"),
+        ("verify=maybe", "verify is verify_peer or verify_none, not 'maybe'"),
+        ("auth_mechanism=kerberos", "auth_mechanism is plain, amqplain, external, not 'kerberos'"),
+        ("channel_max=65536", "channel_max is 0 to 65535, not '65536'"),
+        ("channel_max=-1", "channel_max is 0 to 65535, not '-1'"),
+        ("connection_timeout=soon", "connection_timeout is 0 to"),
+        ("colour=blue", "colour"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named_and_no_password_with_it(query: str, said: str) -> None:
+    with pytest.raises(AddressError) as caught:
+        ChannelAddress.parse(f"amqp://ann:hush@broker?{query}")
+    assert said in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [0, 65535])
+def test_channel_max_takes_both_ends(value: int) -> None:
+    assert ChannelAddress.parse(f"amqp://broker?channel_max={value}").channel_max == value
+
+
+def test_several_hosts_are_kept_in_order() -> None:
+    address = ChannelAddress.parse("amqp://one:1,two:2,three/")
+    assert [(each.host, each.port) for each in address.endpoints] == [("one", 1), ("two", 2), ("three", 5672)]

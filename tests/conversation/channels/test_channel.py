@@ -1,0 +1,200 @@
+"""The faces of a channel for code that awaits, driven without any loop: to wait is to let the octets flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import pytest
+from tests.conversation.channels.stage import Stage, staged
+
+from amqp_sansio.conversation.channels.channel import Channel
+from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import ChannelClosed, MessageNacked, SubscriptionClosed, TransactionFailed
+from amqp_sansio.spec.methods import queue
+
+Value = TypeVar("Value")
+
+
+class World:
+    """A stage, and a way of waiting on it."""
+
+    def __init__(self) -> None:
+        self.stage: Stage = staged()
+        self.deaf = False
+        self.ending = Ending(self.stage.client, 1.0)
+        self.timeouts: list[float] = []
+
+    async def wait(self, ticket: Ticket[Value], timeout: float | None = None) -> Value:
+        if timeout is not None:
+            self.timeouts.append(timeout)
+        if not self.deaf:
+            self.stage.run()
+        if not ticket.done and timeout is not None:
+            raise TimeoutError
+        assert ticket.done, "it would wait for ever"
+        return ticket.result()
+
+    def free(self) -> bool:
+        return False
+
+    async def writable(self) -> None:
+        pass
+
+    async def asked(self, say: Callable[[], Ticket[Value]]) -> Value:
+        return await self.wait(say())
+
+    async def within(self, seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
+        self.timeouts.append(seconds)
+        return await work
+
+    def channel(self) -> Channel:
+        return Channel(self.stage.client.open_channel(), self, self.ending)
+
+
+def run(coroutine: Coroutine[Any, Any, Value]) -> Value:
+    """The result of a coroutine that never suspends."""
+    with pytest.raises(StopIteration) as stopped:
+        coroutine.send(None)
+    result: Value = stopped.value.value
+    return result
+
+
+def test_there_and_back() -> None:
+    world = World()
+
+    async def main() -> list[bytes]:
+        async with world.channel() as channel:
+            await channel.declare_queue("q")
+            await channel.publish("", "q", b"one")
+            pending = await channel.send("", "q", b"two")
+            assert not pending.done
+            await pending
+            found: list[bytes] = []
+            async with channel.subscribe("q") as subscription:
+                async for message in subscription:
+                    found.append(message.body)
+                    message.accept()
+                    if len(found) == 2:
+                        await subscription.cancel()
+            return found
+
+    assert run(main()) == [b"one", b"two"]
+    assert world.stage.bodies("q") == []
+
+
+def test_every_call_hands_its_timeout_on() -> None:
+    world = World()
+
+    async def main() -> None:
+        async with world.channel() as channel:
+            await channel.declare_queue("q", timeout=1)
+            await channel.declare_exchange("e", timeout=2)
+            await channel.bind("q", "e", timeout=3)
+            await channel.publish("", "q", timeout=4)
+            await channel.send("", "q", timeout=5)
+            await channel.sync(timeout=6)
+            await channel.get("q", timeout=7)
+            await channel.unbind("q", "e", timeout=8)
+            await channel.purge("q", timeout=9)
+            await channel.delete_queue("q", timeout=10)
+            await channel.delete_exchange("e", timeout=11)
+            await channel.execute(queue.Declare("r", False, False, False, False, False, {}, 0), timeout=12)
+
+    run(main())
+    assert [each for each in world.timeouts if each != 1.0 or isinstance(each, int)] == list(range(1, 13))
+
+
+def test_an_end_that_is_not_answered_is_waited_for_once() -> None:
+    world = World()
+
+    async def main() -> None:
+        async with world.channel() as channel:
+            await channel.declare_queue("q")
+            world.stage.broker.mute = True
+            world.deaf = True
+
+    with pytest.raises(TimeoutError):
+        run(main())
+    assert world.ending.timeout == 0.0
+
+
+def test_an_error_of_the_block_is_not_hidden_by_that_of_its_end() -> None:
+    world = World()
+
+    async def main() -> None:
+        async with world.channel() as channel:
+            await channel.declare_queue("q")
+            world.deaf = True
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        run(main())
+
+
+def test_an_error_that_was_seen_is_not_raised_again_by_the_end_of_the_block() -> None:
+    world = World()
+
+    async def main() -> None:
+        async with world.channel() as channel:
+            with pytest.raises(ChannelClosed):
+                await channel.purge("none")
+
+    run(main())
+
+
+def test_what_became_of_a_message_is_raised_at_the_end_unless_somebody_asked() -> None:
+    world = World()
+    world.stage.queue("full")
+    world.stage.broker.full.add("full")
+
+    async def main(asks: bool) -> None:
+        async with world.channel() as channel:
+            pending = await channel.send("", "full")
+            if asks:
+                with pytest.raises(MessageNacked):
+                    await pending
+
+    run(main(True))
+    with pytest.raises(MessageNacked):
+        run(main(False))
+
+
+def test_a_stop_lets_what_came_be_received() -> None:
+    world = World()
+    world.stage.queue("q", b"1", b"2")
+
+    async def main() -> None:
+        async with world.channel() as channel, channel.subscribe("q") as subscription:
+            assert (await subscription.receive()).body == b"1"
+            await subscription.stop()
+            assert (await subscription.receive(3)).body == b"2"
+            with pytest.raises(SubscriptionClosed):
+                await subscription.receive()
+
+    run(main())
+
+
+async def abandoned(channel: Channel) -> None:
+    async with channel.transaction():
+        await channel.publish("", "q", b"2")
+        raise ValueError("back")
+
+
+def test_a_transaction_ends_with_its_block() -> None:
+    world = World()
+    world.stage.queue("q")
+
+    async def main() -> None:
+        async with world.channel() as channel:
+            async with channel.transaction():
+                await channel.publish("", "q", b"1")
+            with pytest.raises(ValueError, match="back"):
+                await abandoned(channel)
+            with pytest.raises(TransactionFailed):
+                async with channel.transaction():
+                    await channel.publish("none", "q", b"3")
+
+    run(main())
+    assert world.stage.bodies("q") == [b"1"]

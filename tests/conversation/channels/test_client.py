@@ -1,0 +1,100 @@
+"""A client of a broker with channels, over several connections."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conversation.channels.stage import staged
+
+from amqp_sansio.errors import ConnectionClosedError, ConnectionLost
+from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked
+from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
+
+
+def test_a_channel_that_is_asked_for_early_opens_with_the_connection() -> None:
+    stage = staged()
+    stage.cut()
+    core = stage.client.open_channel()
+    was = core.is_open
+    stage.connect()
+    assert [was, core.is_open] == [False, True]
+
+
+def test_the_broker_blocks_and_unblocks() -> None:
+    stage = staged()
+    server = stage.server
+    assert server is not None
+    server.block("memory")
+    stage.run()
+    blocked = [stage.client.blocked]
+    server.unblock()
+    stage.run()
+    assert [*blocked, stage.client.blocked] == [True, False]
+    assert stage.told == [ConnectionBlocked("memory"), ConnectionUnblocked()]
+
+
+def test_the_listener_hears_what_no_call_waits_for() -> None:
+    stage = staged()
+    stage.queue("q")
+    core, other = stage.open(), stage.open()
+    core.subscribe("q")
+    stage.run()
+    returned = core.publish("", "nowhere", b"", {"mandatory": True})
+    stage.run()
+    stage.broker._delete("q")
+    stage.run()
+    stage.get(other.close())
+    assert [type(each) for each in stage.told] == [MessageReturned, ConsumerCancelled, ChannelClosed]
+    assert returned.done
+
+
+def test_a_new_secret_is_for_the_next_connections_too() -> None:
+    stage = staged()
+    updated = stage.client.update_secret("guest", "expired")
+    stage.run()
+    assert updated.done
+    assert stage.broker.secrets == [b"guest"]
+    assert stage.client.config.password == "guest"
+    assert "expired" not in repr(stage.client.config)
+
+
+def test_a_secret_whose_answer_is_lost_is_an_error() -> None:
+    stage = staged()
+    stage.broker.mute = True
+    updated = stage.client.update_secret("guest")
+    stage.cut()
+    with pytest.raises(ConnectionLost):
+        updated.result()
+
+
+def test_nothing_is_asked_of_a_closed_client() -> None:
+    stage = staged()
+    core = stage.open()
+    closed = stage.client.close()
+    stage.run()
+    stage.client.give_up(ConnectionLost("it was closed here"))
+    assert closed.done
+    assert core.ended.done
+    with pytest.raises(ConnectionClosedError):
+        stage.client.open_channel()
+
+
+def test_a_channel_closed_during_a_loss_is_not_opened_again() -> None:
+    stage = staged()
+    kept, closed = stage.open(), stage.open()
+    stage.cut()
+    closed.close()
+    stage.connect()
+    assert kept.is_open
+    assert not closed.is_open
+    assert list(stage.client.cores) == [kept]
+    assert len(stage.client.machine.channels) == 1
+
+
+def test_channels_beyond_what_a_new_connection_carries_end_with_an_error() -> None:
+    stage = staged()
+    cores = [stage.open() for _ in range(3)]
+    stage.cut()
+    stage.broker.channel_max = 3
+    stage.connect()
+    assert [core.is_open for core in cores] == [True, True, False]
+    assert cores[2].error is not None

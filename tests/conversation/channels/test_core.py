@@ -1,0 +1,434 @@
+"""A channel for its user: calls, messages, consumers, and what becomes of them when the channel or the connection ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.conversation.channels.stage import Stage, staged
+
+from amqp_sansio.conversation.retry import NEVER
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
+from amqp_sansio.errors import (
+    CapabilityMissing,
+    ChannelClosed,
+    InDoubt,
+    LimitError,
+    LocalProtocolError,
+    MessageNacked,
+    MessageReturned,
+    StaleDelivery,
+    SubscriptionCancelled,
+    TransactionFailed,
+)
+from amqp_sansio.spec.methods import basic, confirm, exchange, queue, tx
+
+DIALECTS = (AMQP_0_9_1, AMQP_0_9, AMQP_0_9_RABBITMQ, AMQP_0_8)
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+
+
+def declare(name: str) -> queue.Declare:
+    return queue.Declare(name, False, False, False, False, False, {}, 0)
+
+
+# --- calls -------------------------------------------------------------------------------------------------------------------
+
+
+@every_dialect
+def test_a_method_is_answered(dialect: ChannelDialect) -> None:
+    stage = staged(dialect)
+    core = stage.open()
+    answer = stage.get(core.execute(declare("q")))
+    assert isinstance(answer, queue.DeclareOk)
+    assert answer.queue == "q"
+
+
+def test_a_method_that_wants_no_answer_is_its_own() -> None:
+    stage = staged()
+    method = queue.Declare("q", False, False, False, False, True, {}, 0)
+    assert stage.get(stage.open().execute(method)) is method
+    assert stage.bodies("q") == []
+
+
+def test_what_carries_a_content_or_brings_one_has_calls_of_its_own() -> None:
+    core = staged().open()
+    with pytest.raises(LocalProtocolError, match="publish"):
+        core.execute(basic.Publish("", "q", False, False, 0))
+    with pytest.raises(LocalProtocolError, match="get"):
+        core.execute(basic.Get("q", False, 0))
+
+
+def test_a_refused_method_ends_its_channel_and_no_other() -> None:
+    stage = staged()
+    first, second = stage.open(), stage.open()
+    refused = first.execute(queue.Declare("none", True, False, False, False, False, {}, 0))
+    stage.run()
+    with pytest.raises(ChannelClosed, match="404") as caught:
+        refused.result()
+    assert (caught.value.code, caught.value.method) == (404, "queue.declare")
+    assert "no queue 'none'" in caught.value.text
+    assert first.ended.done
+    assert not second.ended.done
+    stage.get(second.execute(declare("q")))
+    with pytest.raises(ChannelClosed):
+        first.execute(declare("q"))
+
+
+def test_all_calls_behind_a_refused_one_fail_with_it() -> None:
+    stage = staged()
+    core = stage.open()
+    said: list[Ticket[Any]] = [core.execute(queue.Purge("none", False, 0)), core.execute(declare("q")), core.get("q")]
+    stage.run()
+    assert all(isinstance(each.error, ChannelClosed) for each in said)
+
+
+def test_a_get_of_an_empty_queue_is_none() -> None:
+    stage = staged()
+    stage.queue("q", b"one")
+    core = stage.open()
+    assert stage.fetch(core, "q").body == b"one"
+    assert stage.get(core.get("q")) is None
+
+
+# --- publishing --------------------------------------------------------------------------------------------------------------
+
+
+@every_dialect
+def test_a_message_is_settled_when_the_server_has_it(dialect: ChannelDialect) -> None:
+    stage = staged(dialect)
+    stage.queue("q")
+    core = stage.open()
+    taken = core.publish("", "q", b"hello", {"message_id": "m"}, alone=True)
+    assert not taken.done
+    stage.get(taken)
+    assert stage.bodies("q") == [b"hello"]
+    assert not core.in_flight
+
+
+def test_without_confirms_the_next_answer_settles_what_was_published_before_it() -> None:
+    stage = staged(AMQP_0_9)
+    stage.queue("q")
+    core = stage.open()
+    first = core.publish("", "q", b"1", {})
+    stage.run()
+    done = [first.done]
+    stage.get(core.sync())
+    assert [*done, first.done] == [False, True]
+
+
+def test_a_message_that_nobody_takes_is_returned_and_one_that_is_refused_is_nacked() -> None:
+    stage = staged()
+    stage.queue("full")
+    stage.broker.full.add("full")
+    core = stage.open()
+    returned = core.publish("", "nowhere", b"", {"mandatory": True})
+    dropped = core.publish("", "nowhere", b"", {})
+    nacked = core.publish("", "full", b"", {})
+    stage.run()
+    with pytest.raises(MessageReturned) as caught:
+        returned.result()
+    assert caught.value.code == 312
+    dropped.result()
+    with pytest.raises(MessageNacked):
+        nacked.result()
+    assert not core.in_flight
+
+
+def test_of_equal_messages_each_return_fails_one() -> None:
+    stage = staged()
+    core = stage.open()
+    tickets = [core.publish("", "nowhere", b"%d" % (each % 2), {"mandatory": True}) for each in range(6)]
+    stage.run()
+    assert all(isinstance(each.error, MessageReturned) for each in tickets)
+
+
+def test_a_publish_to_no_exchange_leaves_all_since_in_doubt() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    stage.get(core.publish("", "q", b"1", {}))
+    tickets = [core.publish("none", "", b"2", {}), core.publish("", "q", b"3", {})]
+    stage.run()
+    for ticket in tickets:
+        with pytest.raises(InDoubt, match="404"):
+            ticket.result()
+    assert stage.bodies("q") == [b"1"]
+
+
+def test_at_most_so_many_messages_are_in_flight() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    core.in_flight.most = 2
+    core.publish("", "q", b"", {})
+    room = [core.has_room]
+    core.publish("", "q", b"", {})
+    room.append(core.has_room)
+    with pytest.raises(LimitError, match="most_in_flight"):
+        core.publish("", "q", b"", {})
+    stage.get(core.room)
+    assert [*room, core.has_room] == [True, False, True]
+
+
+def test_sync_waits_for_all_that_was_published() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    tickets = [core.publish("", "q", b"%d" % each, {}) for each in range(50)]
+    stage.get(core.sync())
+    assert all(each.done for each in tickets)
+    assert len(stage.bodies("q")) == 50
+
+
+def test_confirms_and_transactions_exclude_each_other() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    core.publish("", "q", b"", {})
+    with pytest.raises(LocalProtocolError, match="confirm mode"):
+        core.execute(tx.Select())
+    other = stage.open()
+    stage.get(other.execute(tx.Select()))
+    with pytest.raises(LocalProtocolError, match="tx mode"):
+        other.execute(confirm.Select(False))
+
+
+# --- consuming ---------------------------------------------------------------------------------------------------------------
+
+
+@every_dialect
+def test_a_consumer_gets_no_more_than_its_prefetch(dialect: ChannelDialect) -> None:
+    stage = staged(dialect)
+    stage.queue("q", *[b"%d" % each for each in range(5)])
+    core = stage.open()
+    inbox = core.subscribe("q", prefetch=2)
+    stage.run()
+    assert len(inbox.messages) == 2
+    for expected in range(5):
+        message = inbox.take()
+        assert message is not None
+        assert message.body == b"%d" % expected
+        message.accept()
+        stage.run()
+    assert inbox.take() is None
+    assert stage.bodies("q") == []
+
+
+@pytest.mark.parametrize("prefetch", [0, 65536])
+def test_a_prefetch_has_bounds(prefetch: int) -> None:
+    with pytest.raises(LocalProtocolError, match="1 to 65535"):
+        staged().open().subscribe("q", prefetch=prefetch)
+
+
+@pytest.mark.parametrize("prefetch", [1, 65535])
+def test_a_prefetch_at_its_bounds(prefetch: int) -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    inbox = stage.open().subscribe("q", prefetch=prefetch)
+    stage.run()
+    assert inbox.take() is not None
+
+
+def test_accepted_messages_are_acknowledged_together() -> None:
+    stage = staged()
+    stage.queue("q", *[b"%d" % each for each in range(10)])
+    core = stage.open()
+    inbox = core.subscribe("q")
+    stage.run()
+    for _ in range(10):
+        message = inbox.take()
+        assert message is not None
+        message.accept()
+    core.flush()
+    assert stage.client.machine.data_to_send().count(b"\x00\x3c\x00\x50") == 1  # one basic.ack, multiple
+
+
+def test_released_and_rejected_messages_take_their_ways() -> None:
+    stage = staged()
+    stage.queue("q", b"again", b"away")
+    core = stage.open()
+    stage.fetch(core, "q").release()
+    again = stage.fetch(core, "q")
+    assert again.redelivered
+    again.accept()
+    stage.fetch(core, "q").reject()
+    stage.run()
+    assert stage.bodies("q") == []
+
+
+def test_a_message_is_settled_once() -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    message = stage.fetch(stage.open(), "q")
+    message.accept()
+    with pytest.raises(LocalProtocolError):
+        message.accept()
+
+
+def test_a_message_of_an_earlier_channel_cannot_be_settled() -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    message = stage.fetch(stage.open(), "q")
+    stage.cut()
+    stage.connect()
+    for settle in (message.accept, message.release, message.reject):
+        with pytest.raises(StaleDelivery):
+            settle()
+    assert stage.bodies("q") == [b"1"]
+
+
+def test_the_server_cancels_a_consumer() -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    core = stage.open()
+    stays = core.subscribe("q", resubscribe=True)
+    goes = stage.open().subscribe("q")
+    stage.run()
+    server = stage.server
+    assert server is not None
+    for consumer in list(stage.broker.consumers["q"]):
+        stage.broker.consumers["q"].remove(consumer)
+        consumer.channel.cancel_consumer(consumer.tag)
+    stage.run()
+    with pytest.raises(SubscriptionCancelled, match="'q'"):
+        goes.take()
+    assert [each.tag for each in stage.broker.consumers["q"]] == [stays.tag]
+
+
+def test_a_consumer_of_no_queue_fails_with_its_channel() -> None:
+    stage = staged()
+    inbox = stage.open().subscribe("none")
+    stage.run()
+    with pytest.raises(ChannelClosed, match="404"):
+        inbox.take()
+
+
+# --- requests ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_is_answered() -> None:
+    stage = staged()
+    stage.queue("rpc")
+    asking, serving = stage.open(), stage.open()
+    inbox = serving.subscribe("rpc")
+    answer = asking.request("", "rpc", b"abc", {})
+    stage.run()
+    request = inbox.take()
+    assert request is not None
+    assert request.reply_to is not None
+    assert request.correlation_id is not None
+    serving.publish("", request.reply_to, request.body.upper(), {"correlation_id": request.correlation_id})
+    assert stage.get(answer).body == b"ABC"
+
+
+def test_a_request_needs_the_capability_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = staged(AMQP_0_9)
+    core = stage.open()
+    monkeypatch.setattr(type(core.channel._channels.carrier), "capable", lambda self, name: False)
+    with pytest.raises(CapabilityMissing, match="direct_reply_to"):
+        core.request("", "rpc", b"", {})
+
+
+def test_a_request_that_reaches_no_queue_fails() -> None:
+    stage = staged()
+    core = stage.open()
+    answer = core.request("", "nowhere", b"", {"mandatory": True})
+    stage.run()
+    with pytest.raises(MessageReturned):
+        answer.result()
+
+
+# --- the end -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_channel_that_is_closed_here_ends_well() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    inbox = core.subscribe("q")
+    stage.run()
+    stage.get(core.close())
+    assert inbox.closed
+    assert inbox.take() is None
+    with pytest.raises(ChannelClosed, match="closed here"):
+        core.execute(declare("q"))
+    assert core not in stage.client.cores
+
+
+def test_calls_that_wait_fail_with_the_connection_and_publishes_are_in_doubt() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    stage.get(core.publish("", "q", b"1", {}))
+    stage.broker.mute = True
+    call, message, got = core.execute(declare("q")), core.publish("", "q", b"2", {}), core.get("q")
+    stage.run()
+    stage.cut()
+    assert isinstance(call.error, ChannelClosed)
+    assert isinstance(got.error, ChannelClosed)
+    assert isinstance(message.error, InDoubt)
+    assert message.error.number == 2
+
+
+def test_behind_a_loss_the_channel_is_as_it_was() -> None:
+    stage = staged()
+    core = stage.open()
+    stage.get(core.execute(exchange.Declare("e", "direct", False, False, False, {}, 0, False, False)))
+    named = stage.get(core.execute(queue.Declare("", False, False, True, False, False, {}, 0)))
+    assert isinstance(named, queue.DeclareOk)
+    stage.get(core.execute(queue.Bind(named.queue, "e", "k", False, {}, 0)))
+    stage.get(core.publish("e", "k", b"1", {}))
+    inbox = core.subscribe(named.queue, prefetch=7)
+    stage.run()
+    stage.cut()
+    lost = core.is_open, len(inbox.messages)
+    stage.broker.exchanges.clear()
+    stage.broker.exchanges["amq.direct"] = "direct"
+    stage.connect()
+    assert (lost, core.is_open, core.remade) == ((False, 0), True, 1)
+    assert inbox.queue != named.queue
+    assert stage.broker.sides[next(iter(stage.broker.sides))].prefetch == 7
+    taken = core.publish("e", "k", b"2", {})
+    stage.get(taken)
+    message = inbox.take()
+    assert message is not None
+    assert message.body == b"2"
+
+
+def test_a_transaction_that_is_open_at_the_loss_is_not_committed() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    core.transaction.begin()
+    core.publish("", "q", b"1", {})
+    stage.run()
+    stage.cut()
+    stage.connect()
+    with pytest.raises(TransactionFailed, match="rolled back"):
+        core.transaction.commit().result()
+    core.transaction.begin()
+    core.publish("", "q", b"2", {})
+    stage.get(core.transaction.commit())
+    assert stage.bodies("q") == [b"2"]
+
+
+def test_without_a_retry_policy_the_loss_is_the_end() -> None:
+    stage = staged(retry=NEVER)
+    core = stage.open()
+    stage.cut()
+    assert core.ended.done
+    assert isinstance(core.error, ChannelClosed)
+    with pytest.raises(ChannelClosed, match="ended"):
+        core.execute(declare("q"))
+
+
+def test_a_channel_shows_where_it_stands() -> None:
+    stage = staged()
+    waiting = stage.client.open_channel()
+    assert repr(waiting) == "<ChannelCore 1, 0 in flight>"
+    cold = Stage().client.open_channel()
+    assert cold.number is None
+    assert not cold.is_open
+    with pytest.raises(LocalProtocolError, match="not open yet"):
+        cold.execute(declare("q"))

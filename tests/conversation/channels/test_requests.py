@@ -1,0 +1,50 @@
+"""The callers that wait for answers to their requests."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conversation.channels.stage import staged
+
+from amqp_sansio.conversation.channels.requests import Requests
+from amqp_sansio.errors import ChannelClosed, LimitError, LocalProtocolError
+
+
+def test_an_answer_reaches_the_caller_of_its_request() -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    message = stage.fetch(stage.open(), "q")
+    requests = Requests()
+    one, two = requests.ask("1"), requests.ask("2")
+    requests.answered("2", message)
+    requests.answered("2", message)  # a second answer
+    requests.answered("3", message)  # nobody asked that
+    assert two.result() is message
+    assert not one.done
+
+
+def test_an_id_waits_once() -> None:
+    requests = Requests()
+    first = requests.ask("1")
+    with pytest.raises(LocalProtocolError, match="correlation_id '1'"):
+        requests.ask("1")
+    requests.forget(first)
+    requests.ask("1")
+
+
+def test_a_request_fails_with_what_became_of_it() -> None:
+    requests = Requests()
+    one, two = requests.ask("1"), requests.ask("2")
+    requests.failed("1", ValueError())
+    requests.failed("1", ValueError())
+    assert isinstance(one.error, ValueError)
+    requests.lost(ChannelClosed(1, "gone"))
+    assert isinstance(two.error, ChannelClosed)
+
+
+def test_at_most_so_many_wait() -> None:
+    requests = Requests()
+    requests.most = 2
+    for id in ("1", "2"):
+        requests.ask(id)
+    with pytest.raises(LimitError, match="requests is 2"):
+        requests.ask("3")

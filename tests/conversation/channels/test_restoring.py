@@ -1,0 +1,78 @@
+"""Declaring again what was declared, before the user's channels are open again."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conversation.channels.stage import Stage, staged
+
+from amqp_sansio.conversation.channels import restoring
+from amqp_sansio.conversation.channels.topology import nothing
+from amqp_sansio.spec.methods import exchange, queue
+
+
+def declare(stage: Stage, names: list[str]) -> None:
+    core = stage.open()
+    stage.get(core.execute(exchange.Declare("e", "direct", False, False, False, {}, 0, False, False)))
+    for name in names:
+        stage.get(core.execute(queue.Declare(name, False, False, False, False, True, {}, 0)))  # its no-wait is not kept
+        stage.get(core.execute(queue.Bind(name, "e", "k", False, {}, 0)))
+
+
+def forget(stage: Stage) -> None:
+    """The broker is another one."""
+    stage.broker.queues.clear()
+    stage.broker.bindings.clear()
+    del stage.broker.exchanges["e"]
+
+
+@pytest.mark.parametrize("window", [1, 2, 64])
+def test_all_that_was_declared_is_there_again(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restoring, "WINDOW", window)
+    stage = staged()
+    names = [f"q{each}" for each in range(5)]
+    declare(stage, names)
+    stage.cut()
+    forget(stage)
+    stage.connect()
+    assert sorted(stage.broker.queues) == names
+    assert stage.broker.bindings == {("e", "k", name) for name in names}
+    assert all(core.is_open for core in stage.client.cores)
+    assert stage.client.machine.channels == tuple([core.channel for core in stage.client.cores])  # its own one is closed
+
+
+def test_what_the_server_refuses_is_left_out_and_the_rest_goes_on() -> None:
+    stage = staged()
+    declare(stage, ["a", "b"])
+    topology = stage.client.topology
+    topology.hear(queue.Bind("none", "e", "k", False, {}, 0), None)
+    topology.hear(queue.Bind("b", "e", "l", False, {}, 0), None)
+    stage.cut()
+    forget(stage)
+    stage.connect()
+    assert stage.broker.bindings == {("e", "k", "a"), ("e", "k", "b"), ("e", "l", "b")}
+    assert len(topology.bindings) == 3
+    assert all(core.is_open for core in stage.client.cores)
+
+
+def test_nothing_is_declared_when_the_user_says_so() -> None:
+    stage = staged(topology=nothing)
+    declare(stage, ["a"])
+    stage.cut()
+    forget(stage)
+    stage.connect()
+    assert not stage.broker.queues
+    assert all(core.is_open for core in stage.client.cores)
+
+
+def test_a_second_loss_in_the_middle_begins_anew() -> None:
+    stage = staged()
+    declare(stage, ["a", "b"])
+    stage.cut()
+    forget(stage)
+    stage.broker.mute = True
+    stage.connect()
+    stage.cut()
+    stage.broker.mute = False
+    stage.connect()
+    assert sorted(stage.broker.queues) == ["a", "b"]
+    assert all(core.is_open for core in stage.client.cores)

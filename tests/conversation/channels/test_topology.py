@@ -1,0 +1,92 @@
+"""What was declared through a connection."""
+
+from __future__ import annotations
+
+from amqp_sansio.conversation.channels.topology import Declared, Topology, everything, nothing
+from amqp_sansio.spec.methods import exchange, queue
+
+
+def declared_queue(name: str, passive: bool = False) -> queue.Declare:
+    return queue.Declare(name, passive, False, False, False, False, {}, 0)
+
+
+def declared_exchange(name: str, passive: bool = False) -> exchange.Declare:
+    return exchange.Declare(name, "direct", passive, False, False, {}, 0, False, False)
+
+
+def bound(name: str, source: str = "e", key: str = "k", **arguments: str) -> queue.Bind:
+    return queue.Bind(name, source, key, False, arguments, 0)
+
+
+def joined(to: str, source: str = "e", key: str = "k") -> exchange.Bind:
+    return exchange.Bind(to, source, key, False, {})
+
+
+def filled(*methods: Declared) -> Topology:
+    topology = Topology()
+    for method in methods:
+        topology.hear(method, None)
+    return topology
+
+
+def test_what_is_declared_is_kept_once_in_its_order() -> None:
+    methods = declared_exchange("e"), declared_queue("a"), declared_queue("b"), bound("a"), joined("f")
+    topology = filled(*methods, *methods)
+    assert topology.exchanges == methods[:1]
+    assert list(topology.queues.values()) == list(methods[1:3])
+    assert topology.bindings == methods[3:]
+
+
+def test_passive_declarations_and_the_default_exchange_declare_nothing() -> None:
+    topology = filled(declared_queue("a", passive=True), declared_exchange("e", passive=True), declared_exchange(""))
+    assert (topology.exchanges, topology.queues) == ((), {})
+
+
+def test_a_queue_that_the_server_named_is_kept_by_that_name() -> None:
+    topology = Topology()
+    topology.hear(declared_queue(""), queue.DeclareOk("amq.gen-1", 0, 0))
+    topology.hear(declared_queue(""), None)
+    topology.hear(bound("amq.gen-1"), queue.BindOk())
+    assert list(topology.queues) == ["amq.gen-1"]
+    topology.rename({"amq.gen-1": "amq.gen-2"})
+    assert list(topology.queues) == ["amq.gen-2"]
+    assert [each.queue for each in topology.bindings if isinstance(each, queue.Bind)] == ["amq.gen-2"]
+    topology.hear(queue.Unbind("amq.gen-2", "e", "k", {}, 0, False), queue.UnbindOk())
+    assert topology.bindings == ()
+
+
+def test_bindings_are_told_apart_by_key_and_arguments() -> None:
+    assert len(filled(bound("a"), bound("a", key="l"), bound("a", x="1"), bound("a", x="2"), bound("b")).bindings) == 5
+
+
+def test_what_is_removed_is_forgotten_with_its_bindings() -> None:
+    topology = filled(declared_exchange("e"), declared_queue("a"), declared_queue("b"), bound("a"), bound("b"), joined("f"))
+    topology.hear(queue.Unbind("a", "e", "k", {}, 0, False), queue.UnbindOk())
+    assert list(topology.bindings) == [bound("b"), joined("f")]
+    topology.hear(queue.Delete("b", False, False, False, 0), queue.DeleteOk(0))
+    assert list(topology.queues) == ["a"]
+    assert list(topology.bindings) == [joined("f")]
+    topology.hear(exchange.Unbind("f", "e", "k", False, {}), exchange.UnbindOk())
+    assert not topology.bindings
+    topology.hear(joined("f"), None)
+    topology.hear(bound("a"), None)
+    topology.hear(exchange.Delete("e", False, False, 0), exchange.DeleteOk())
+    assert (topology.exchanges, topology.bindings) == ((), ())
+
+
+def test_what_the_server_refuses_is_dropped() -> None:
+    methods = declared_exchange("e"), declared_queue("a"), bound("a")
+    topology = filled(*methods)
+    for method in methods:
+        topology.drop(method)
+    assert (topology.exchanges, topology.queues, topology.bindings) == ((), {}, ())
+    topology.drop(methods[0])
+
+
+def test_the_user_chooses() -> None:
+    assert everything(declared_queue("a"))
+    assert not nothing(declared_queue("a"))
+    topology = Topology(lambda each: isinstance(each, queue.Declare) and each.queue != "b")
+    for method in (declared_queue("a"), declared_queue("b"), declared_exchange("e"), bound("a"), joined("f")):
+        topology.hear(method, None)
+    assert (list(topology.queues), topology.exchanges, topology.bindings) == (["a"], (), ())

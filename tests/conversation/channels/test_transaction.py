@@ -1,0 +1,75 @@
+"""The transactions of a channel."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conversation.channels.stage import staged
+
+from amqp_sansio.errors import LocalProtocolError, TransactionFailed
+
+
+def test_what_is_published_and_accepted_counts_together_with_the_commit() -> None:
+    stage = staged()
+    stage.queue("in", b"1")
+    stage.queue("out")
+    core = stage.open()
+    core.transaction.begin()
+    stage.fetch(core, "in").accept()
+    taken = core.publish("", "out", b"2", {})
+    stage.run()
+    seen = [(stage.bodies("out"), taken.done, core.transaction.open)]
+    stage.get(core.transaction.commit())
+    seen.append((stage.bodies("out"), taken.done, core.transaction.open))
+    assert seen == [([], False, True), ([b"2"], True, False)]
+    assert taken.error is None
+
+
+def test_a_rollback_undoes_both() -> None:
+    stage = staged()
+    stage.queue("in", b"1")
+    stage.queue("out")
+    core = stage.open()
+    core.transaction.begin()
+    message = stage.fetch(core, "in")
+    message.accept()
+    taken = core.publish("", "out", b"2", {})
+    core.transaction.roll_back()
+    stage.run()
+    assert stage.bodies("out") == []
+    assert isinstance(taken.error, TransactionFailed)
+    core.transaction.begin()
+    message.release()  # it is unsettled again
+    stage.get(core.transaction.commit())
+    assert stage.bodies("in") == [b"1"]
+
+
+def test_one_at_a_time() -> None:
+    stage = staged()
+    core = stage.open()
+    core.transaction.begin()
+    with pytest.raises(LocalProtocolError, match="inside of another one"):
+        core.transaction.begin()
+
+
+def test_a_commit_that_the_server_refuses_was_rolled_back() -> None:
+    stage = staged()
+    core = stage.open()
+    core.transaction.begin()
+    core.publish("none", "", b"", {})
+    done = core.transaction.commit()
+    stage.run()
+    with pytest.raises(TransactionFailed, match="rolled back"):
+        done.result()
+
+
+def test_a_commit_whose_answer_is_lost_is_unknown() -> None:
+    stage = staged()
+    core = stage.open()
+    core.transaction.begin()
+    stage.run()
+    stage.broker.mute = True
+    done = core.transaction.commit()
+    stage.run()
+    stage.cut()
+    with pytest.raises(TransactionFailed, match="unknown"):
+        done.result()

@@ -1,0 +1,287 @@
+"""The adapters' channels at RabbitMQ: what a program does with them is true at the broker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.adapters.asyncio.test_connection import AsyncioLoop
+from tests.adapters.conditions import PATIENCE
+from tests.adapters.trio.test_connection import TrioLoop
+from tests.interop.cutting import Cutting
+
+from amqp_sansio.adapters.asyncio import channels as by_asyncio
+from amqp_sansio.adapters.sync import channels as blocking
+from amqp_sansio.adapters.trio import channels as by_trio
+from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.dialects import CHANNEL_PROTOCOLS
+from amqp_sansio.errors import (
+    ChannelClosed,
+    ConnectFailed,
+    InDoubt,
+    MessageNacked,
+    MessageReturned,
+    StaleDelivery,
+    SubscriptionCancelled,
+)
+from tools.interop.rabbitmq import RabbitMq
+
+QUICK = RetryPolicy(attempts=40, first=0.05, factor=1.0, jitter=0.0, give_up=30.0)
+PROTOCOLS = pytest.mark.parametrize("protocol", CHANNEL_PROTOCOLS)
+
+
+def loops() -> list[Any]:
+    of_asyncio, of_trio = AsyncioLoop(), TrioLoop()
+    of_asyncio.connect, of_trio.connect = by_asyncio.connect, by_trio.connect
+    return [of_asyncio, of_trio]
+
+
+LOOPS = pytest.mark.parametrize("loop", loops(), ids=["asyncio", "trio"])
+
+
+def left(node: RabbitMq, queue: str) -> list[bytes]:
+    """What is on a queue, which is gone afterwards."""
+    with blocking.connect(node.url) as connection, connection.channel() as channel:
+        found = []
+        while (message := channel.get(queue)) is not None:
+            found.append(message.body)
+            message.accept()
+        channel.delete_queue(queue)
+    return found
+
+
+@PROTOCOLS
+@LOOPS
+def test_messages_there_and_back(rabbitmq: RabbitMq, loop: Any, protocol: str) -> None:
+    async def main() -> None:
+        url = f"{rabbitmq.url}?protocol={protocol}&connection_name=interop"
+        async with loop.connect(url) as connection, connection.channel() as channel:
+            await channel.declare_queue("there")
+            pending = [await channel.send("", "there", b"%d" % each, persistent=True) for each in range(100)]
+            for each in pending:
+                await each
+            async with channel.subscribe("there", prefetch=7) as subscription:
+                for expected in range(60):
+                    message = await subscription.receive(PATIENCE)
+                    assert message.body == b"%d" % expected
+                    message.accept()
+            await channel.sync()
+
+    loop.run(main)
+    assert left(rabbitmq, "there") == [b"%d" % each for each in range(60, 100)]
+
+
+@PROTOCOLS
+def test_messages_there_and_back_for_blocking_code(rabbitmq: RabbitMq, protocol: str) -> None:
+    with blocking.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as channel:
+        channel.declare_queue("there")
+        for each in range(50):
+            channel.publish("", "there", b"%d" % each)
+        with channel.subscribe("there", prefetch=7) as subscription:
+            for expected in range(30):
+                message = subscription.receive(PATIENCE)
+                assert message.body == b"%d" % expected
+                message.accept()
+        channel.sync()
+    assert left(rabbitmq, "there") == [b"%d" % each for each in range(30, 50)]
+
+
+@LOOPS
+def test_ten_thousand_confirms_in_a_window_of_a_thousand(rabbitmq: RabbitMq, loop: Any) -> None:
+    async def main() -> None:
+        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+            await channel.declare_queue("many")
+            pending = [await channel.send("", "many", b"x") for _ in range(10_000)]
+            await channel.sync()
+            assert all(each.done for each in pending)
+            assert await channel.delete_queue("many") == 10_000
+
+    loop.run(main)
+
+
+@LOOPS
+def test_what_became_of_messages(rabbitmq: RabbitMq, loop: Any) -> None:
+    async def main() -> None:
+        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+            full = {"x-max-length": 1, "x-overflow": "reject-publish"}
+            await channel.declare_queue("full", arguments=full)
+            await channel.publish("", "full", b"in")
+            with pytest.raises(MessageNacked):
+                await channel.publish("", "full", b"out")
+            with pytest.raises(MessageReturned) as caught:
+                await channel.publish("", "nowhere", mandatory=True)
+            assert caught.value.code == 312
+            pending = [await channel.send("", "nowhere", b"%d" % (each % 3), mandatory=True) for each in range(30)]
+            await channel.sync()
+            for each in pending:
+                with pytest.raises(MessageReturned):
+                    await each
+
+    loop.run(main)
+    assert left(rabbitmq, "full") == [b"in"]
+
+
+@LOOPS
+def test_a_rejected_message_goes_to_the_dead_letters(rabbitmq: RabbitMq, loop: Any) -> None:
+    async def main() -> None:
+        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+            await channel.declare_queue("dead")
+            arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+            await channel.declare_queue("living", exclusive=True, arguments=arguments)
+            await channel.publish("", "living", b"1")
+            async with channel.subscribe("living") as subscription:
+                (await subscription.receive(PATIENCE)).release()
+                again = await subscription.receive(PATIENCE)
+                assert again.redelivered
+                again.reject()
+            async with channel.subscribe("dead") as subscription:
+                dead = await subscription.receive(PATIENCE)
+                assert dead.headers["x-death"][0]["queue"] == "living"
+                dead.accept()
+
+    loop.run(main)
+    assert left(rabbitmq, "dead") == []
+
+
+@LOOPS
+def test_a_transaction_counts_whole_or_not_at_all(rabbitmq: RabbitMq, loop: Any) -> None:
+    async def main() -> None:
+        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+            await channel.declare_queue("both")
+            async with channel.transaction():
+                await channel.publish("", "both", b"1")
+            with pytest.raises(ValueError, match="back"):
+                async with channel.transaction():
+                    await channel.publish("", "both", b"2")
+                    raise ValueError("back")
+
+    loop.run(main)
+    assert left(rabbitmq, "both") == [b"1"]
+
+
+@LOOPS
+def test_a_refused_call_ends_its_channel_alone(rabbitmq: RabbitMq, loop: Any) -> None:
+    async def refused(connection: Any, call: Callable[[Any], Awaitable[object]]) -> int | None:
+        async with connection.channel() as channel:
+            with pytest.raises(ChannelClosed) as caught:
+                await call(channel)
+            return caught.value.code
+
+    async def main() -> None:
+        async with loop.connect(rabbitmq.url) as connection, connection.channel() as alive:
+            await alive.declare_queue("owned", exclusive=True)
+            codes = [
+                await refused(connection, lambda each: each.declare_queue("none", passive=True)),
+                await refused(connection, lambda each: each.declare_queue("owned", exclusive=True, auto_delete=True)),
+                await refused(connection, lambda each: each.declare_exchange("amq.mine")),
+            ]
+            async with loop.connect(rabbitmq.url) as other:
+                codes.append(await refused(other, lambda each: each.get("owned")))
+            assert codes == [404, 406, 403, 405]
+            await alive.publish("", "owned", b"still here")
+            assert await alive.purge("owned") == 1
+
+    loop.run(main)
+
+
+@LOOPS
+def test_a_request_is_answered(rabbitmq: RabbitMq, loop: Any) -> None:
+    async def main() -> None:
+        async with loop.connect(rabbitmq.url) as connection, connection.channel() as asking, connection.channel() as serving:
+            await serving.declare_queue("rpc", exclusive=True)
+
+            async def serve() -> None:
+                async with serving.subscribe("rpc") as requests:
+                    request = await requests.receive(PATIENCE)
+                    await serving.publish("", request.reply_to, request.body.upper(), correlation_id=request.correlation_id)
+                    request.accept()
+
+            async def ask() -> None:
+                assert (await asking.request("", "rpc", b"abc", timeout=PATIENCE)).body == b"ABC"
+
+            await loop.both(serve, ask)
+
+    loop.run(main)
+
+
+@LOOPS
+def test_a_deleted_queue_cancels_its_subscription(rabbitmq: RabbitMq, loop: Any) -> None:
+    async def main() -> None:
+        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+            await channel.declare_queue("gone")
+            subscription = channel.subscribe("gone")
+            await channel.sync()
+            await channel.delete_queue("gone")
+            with pytest.raises(SubscriptionCancelled):
+                await subscription.receive(PATIENCE)
+
+    loop.run(main)
+
+
+@LOOPS
+def test_behind_a_loss_everything_is_as_it_was_and_nothing_is_published_again(rabbitmq: RabbitMq, loop: Any) -> None:
+    async def main(line: Cutting) -> None:
+        url = f"amqp://127.0.0.1:{line.port}"
+        async with loop.connect(url, retry=QUICK) as connection, connection.channel() as channel:
+            queue = (await channel.declare_queue("", exclusive=True)).queue
+            await channel.declare_queue("kept")
+            await channel.declare_exchange("topics", "topic", auto_delete=True)
+            await channel.bind(queue, "topics", "a.#")
+            subscription = channel.subscribe(queue, prefetch=3)
+            await channel.publish("topics", "a.b", b"1")
+            first = await subscription.receive(PATIENCE)
+            line.cut()
+            pending = []
+            try:
+                for each in range(500):
+                    pending.append(await channel.send("", "kept", b"%d" % each))
+            except InDoubt:
+                pass
+            doubtful = 0
+            for each in pending:
+                try:
+                    await each
+                except InDoubt:
+                    doubtful += 1
+            with pytest.raises(StaleDelivery):
+                first.accept()
+            await channel.publish("topics", "a.c", b"2")
+            assert (await subscription.receive(PATIENCE)).body == b"2"
+            assert channel.remade == 1
+            there = await channel.delete_queue("kept")
+            assert len(pending) - doubtful <= there <= len(pending)
+
+    with Cutting(rabbitmq.port) as line:
+        loop.run(lambda: main(line))
+
+
+def test_a_worker_thread_acknowledges_while_another_one_publishes(rabbitmq: RabbitMq) -> None:
+    count = 2_000
+    with blocking.connect(rabbitmq.url) as connection, connection.channel() as channel:
+        channel.declare_queue("threads")
+
+        def publish() -> None:
+            for each in range(count):
+                channel.send("", "threads", b"%d" % each)
+
+        worker = threading.Thread(target=publish)
+        worker.start()
+        with channel.subscribe("threads", prefetch=50) as subscription:
+            for expected in range(count):
+                message = subscription.receive(PATIENCE)
+                assert message.body == b"%d" % expected
+                threading.Thread(target=message.accept).start() if expected % 100 == 0 else message.accept()
+        worker.join()
+        channel.sync()
+    assert left(rabbitmq, "threads") == []
+
+
+@pytest.mark.parametrize("where", ["guest:wrong@127.0.0.1:{}", "guest:guest@127.0.0.1:{}/none"])
+def test_who_is_not_let_in_is_told_why(rabbitmq: RabbitMq, where: str) -> None:
+    with (
+        pytest.raises(ConnectFailed, match=r"refused|ACCESS|access|vhost"),
+        blocking.connect("amqp://" + where.format(rabbitmq.port)),
+    ):
+        raise AssertionError
