@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable
 from typing import Final
 
@@ -15,6 +14,8 @@ NAME: Final = "CRAM-MD5"
 
 
 def _digest(password: str, challenge: bytes) -> bytes:
+    import hmac  # with OpenSSL: loaded by the first side that needs it
+
     return hmac.new(password.encode(), challenge, "md5").hexdigest().encode()
 
 
@@ -59,7 +60,9 @@ class _Server(ServerExchange):
             return Rejected("a CRAM-MD5 response is UTF-8")
         password = self._password(username)
         expected = _digest("" if password is None else password, self._challenge)
-        if not hmac.compare_digest(expected, digest) or password is None:
+        from hmac import compare_digest
+
+        if not compare_digest(expected, digest) or password is None:
             return Rejected("wrong name or password")
         return Accepted(username)
 

@@ -6,7 +6,6 @@ server's final message travels as one more challenge and is answered with nothin
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
@@ -60,7 +59,9 @@ def made_up_secret(key: bytes, username: str, mechanism: ScramName, iterations: 
     """
 
     def derived(purpose: bytes) -> bytes:
-        return hmac.digest(key, purpose + b"\0" + username.encode("utf-8", "surrogatepass"), digest)
+        from hmac import digest as keyed  # with OpenSSL: loaded by the first server that needs it
+
+        return keyed(key, purpose + b"\0" + username.encode("utf-8", "surrogatepass"), digest)
 
     digest = "sha1" if mechanism == "SCRAM-SHA-1" else "sha256"
     return derived(b"salt")[:_SALT], derived(b"stored key"), derived(b"server key"), iterations
