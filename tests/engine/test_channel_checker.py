@@ -85,6 +85,10 @@ BROKEN: dict[str, tuple[list[Said], list[str]]] = {
         said("C", PUBLISH, content(properties=b"\x20\0\0\0\0\4\1kZ\0")),
         ["C content.table"],
     ),
+    "name in a table of properties": (
+        said("C", PUBLISH, content(properties=b"\x20\0\0\0\0\2\5k")),
+        ["C content.table"],
+    ),
     "method within a content": (
         said("C", PUBLISH, content(size=3), m("channel.close", reply_code=200)),
         ["C content.interrupted"],

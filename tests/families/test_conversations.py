@@ -14,6 +14,8 @@ from tests.families.conversations import Conversation, conversations
 from amqp_sansio.cli.check import check
 from amqp_sansio.cli.decode import decode
 from amqp_sansio.events import Violation
+from amqp_sansio.limits import Limits
+from amqp_sansio.wire.method_frames import CONTENT_HEADER, METHOD, frame_head
 
 LEGAL, ILLEGAL = conversations()
 MODES = [False, True]
@@ -29,6 +31,28 @@ def test_there_are_twenty_of_each_in_each_dialect() -> None:
 @pytest.mark.parametrize("talk", LEGAL, ids=lambda talk: talk.name)
 def test_what_is_legal_is_no_violation(talk: Conversation, strict: bool) -> None:
     assert broken(observe(talk.said, strict)) == []
+
+
+# The other side may have read what we cannot: it is held to nothing that this may mean.
+@pytest.mark.parametrize("talk", LEGAL, ids=lambda talk: talk.name)
+def test_of_a_method_with_an_octet_too_many_its_speaker_alone_is_accused(talk: Conversation) -> None:
+    for at, (who, octets) in enumerate(talk.said):
+        kind, _, size = frame_head(octets, 0)
+        if kind != METHOD or len(octets) < 12:
+            continue
+        longer = octets[:3] + (size + 1).to_bytes(4, "big") + octets[7:-1] + b"\0\xce"
+        for strict in MODES:
+            found = observe([*talk.said[:at], (who, longer), *talk.said[at + 1 :]], strict)
+            offset = sum([len(each) for speaker, each in talk.said[:at] if speaker == who])
+            wrong = [(event.speaker, event.rule, event.offset) for *_, event in found if isinstance(event, Violation)]
+            assert wrong == [(who, "method.arguments-long", offset)]
+
+
+@pytest.mark.parametrize("strict", MODES)
+@pytest.mark.parametrize("talk", LEGAL, ids=lambda talk: talk.name)
+def test_of_a_content_beyond_our_limits_its_speaker_alone_is_told(talk: Conversation, strict: bool) -> None:
+    found = broken(observe(talk.said, strict, limits=Limits(header_octets=8)))
+    assert found == [f"{who} limits.header_octets" for who, octets in talk.said if octets[0] == CONTENT_HEADER]
 
 
 # Whole, and octet by octet where it is strict.

@@ -15,7 +15,7 @@ from amqp_sansio.engine.channel_witness_opening import OpeningWitness
 from amqp_sansio.engine.channel_witness_questions import Question, Questions
 from amqp_sansio.engine.channel_witness_references import References
 from amqp_sansio.engine.channel_witness_use import ChannelUse
-from amqp_sansio.engine.channels.breaches import rule_of_unreadable
+from amqp_sansio.engine.channels.breaches import rule_of_unreadable, within_table
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.observed import Observed, Speaker
@@ -177,10 +177,11 @@ class ChannelChecker(Checker):
             except DecodeError as caught:
                 error = caught
         self.say(speaker, unit.start, unit.end, ControlSeen(unit.channel, verb, control, unit.payload))
-        if error is not None:
-            self._undecodable(verb, error)
-            return
         witness = self._witness
+        if error is not None:
+            if self._undecodable(verb, error):
+                witness.control(speaker, unit.channel, verb, None)
+            return
         if not witness.opening.agreed and unit.end - unit.start > MIN_MAX_FRAME_SIZE:
             text, legal = f"no frame is larger than {MIN_MAX_FRAME_SIZE} octets before tune", (f"{MIN_MAX_FRAME_SIZE} octets",)
             self.findings.divergence("frame.before-tune", f"{verb} in {unit.end - unit.start} octets", text, legal, 501)
@@ -216,16 +217,18 @@ class ChannelChecker(Checker):
         seen = MethodSeen(unit.channel, verb, method, unit.payload, unit.header, properties, unit.body, unit.complete)
         self.say(speaker, unit.start, unit.end, seen)
         if error is not None:
-            self._undecodable(verb, error)
-        elif not unit.complete:
-            self._witness.broken_off(unit.channel, verb)
+            if self._undecodable(verb, error):
+                self._witness.unreadable(unit.channel, verb)
+        elif method is not None and not unit.complete:
+            self._witness.broken_off(speaker, unit.channel, verb, method)
         elif method is not None:
             self._witness.method(speaker, unit.channel, verb, method, self._codec.extended)
             if verb == CLOSE_CHANNEL:
                 self._tell_close(speaker, f"channel {unit.channel}", method)
         if wrong is not None:
             self.findings.channel = unit.channel
-            rule = rule_of("content", wrong) if wrong.limit else "content.table" if "[" in wrong.what else "content.properties"
+            unread = "content.table" if within_table(wrong) else "content.properties"
+            rule = rule_of("content", wrong) if wrong.limit else unread
             self.findings.breach(rule, verb, str(wrong), legal_of(wrong), wrong.code)
 
     def _read(self, speaker: Speaker, payload: bytes) -> Method | Control:
@@ -265,10 +268,11 @@ class ChannelChecker(Checker):
             return False
         return True
 
-    def _undecodable(self, verb: str, error: DecodeError) -> None:
-        """What cannot be read in a method, told apart."""
+    def _undecodable(self, verb: str, error: DecodeError) -> bool:
+        """What cannot be read in a method, told apart; whether it is a method at all, which the other side may have read."""
         rule = rule_of_unreadable(verb, error)
         self.findings.breach(rule, verb, str(error), legal_of(error), error.code)
+        return rule != "method.unknown"
 
     def _tell_close(self, speaker: Speaker, what: str, method: Method | Control) -> None:
         """Notes which side closes it with which code, and what the code is about."""

@@ -71,6 +71,8 @@ class ConversationWitness(ConnectionWitness):
         if self._legal(speaker, verb, verb):
             if control is not None:
                 self.opening.hear(control)
+            else:
+                self.opening.agreed = True  # on what, we do not know
             if verb == UPDATE_SECRET:
                 self._secrets += 1
             elif verb == UPDATE_SECRET_OK:
@@ -136,11 +138,16 @@ class ConversationWitness(ConnectionWitness):
         witness = self._channels.get(channel)
         return witness is not None and witness.may_break_off(WHO[speaker])
 
-    def broken_off(self, channel: int, verb: str) -> None:
-        """A method whose content never came whole.  Nobody is held to it."""
+    def broken_off(self, speaker: str, channel: int, verb: str, method: Method) -> None:
+        """A method whose content we do not have whole.  The other side may have it, and nobody is held to that."""
         witness = self._channels.get(channel)
-        if witness is not None:
-            witness.broken_off(verb)
+        if witness is not None and may_say(WHO[speaker], verb, True):
+            witness.broken_off(WHO[speaker], verb, method)
+
+    def unreadable(self, channel: int, verb: str) -> None:
+        """A method of which we read the verb alone.  The other side may have read all of it, and nobody is held to that."""
+        if channel:
+            self._channel(channel, verb).lose()
 
     def _channel(self, number: int, verb: str) -> NumberedWitness:
         witness = self._channels.get(number)

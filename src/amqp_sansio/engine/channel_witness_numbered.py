@@ -47,7 +47,7 @@ class NumberedWitness:
             rule, text = order_of(before, word)
             self._findings.breach(rule, verb, text, refusal.legal_for(speaker), _CHANNEL_ERROR)
             if before in ("not-open", "closed"):
-                self._lose()  # the other side may treat it as open
+                self.lose()  # the other side may treat it as open
             elif word == WORK and verb in REPLIES:
                 self._used().ask(speaker, verb, None)
         elif word == WORK:
@@ -61,12 +61,11 @@ class NumberedWitness:
         """Whether `speaker` owes close-ok, for which it may leave its content unfinished."""
         return self._life.can(speaker, CLOSE_OK)
 
-    def broken_off(self, verb: str) -> None:
-        """A method whose content never came whole."""
-        if verb == "basic.deliver":
-            self._used().doubt_deliveries()
+    def broken_off(self, speaker: str, verb: str, method: Method) -> None:
+        """A method whose content we do not have whole."""
+        self._used().break_off(speaker, verb, method)
 
-    def _lose(self) -> None:
+    def lose(self) -> None:
         """We missed some of its words."""
         self._late = True
         self._life.forget()

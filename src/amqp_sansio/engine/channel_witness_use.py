@@ -98,12 +98,21 @@ class ChannelUse:
         elif verb in (FLOW, FLOW_OK):
             self._flow(speaker, verb, _bit(method, "active"))
         elif verb == "basic.publish":
-            if self._published is not None and self._mode.states == ("confirming",):
-                self._published.give()
+            self._publish()
         elif verb.startswith("message."):
             self._refer(speaker, verb, method)
         elif verb.startswith("basic.recover") and not verb.endswith("-ok") and self._deliveries is not None:
             self._deliveries.recover()
+
+    def break_off(self, speaker: str, verb: str, method: Method) -> None:
+        """A method whose content we do not have whole: the other side may have it."""
+        if verb in ANSWERS:
+            self._questions.answer(_OTHER[speaker], verb, None)
+        self.ask(speaker, verb, method)
+        if verb == "basic.publish":
+            self._publish()
+        elif verb in ("basic.deliver", "basic.get-ok", "stream.deliver"):
+            self.doubt_deliveries()
 
     # Answers.
 
@@ -218,6 +227,10 @@ class ChannelUse:
             legal = ("the tag of a delivery that is not settled",)
             self._findings.breach(f"delivery-tag.{wrong}", f"{verb} with delivery-tag {tag}", text, legal, _PRECONDITION)
         self._bound(deliveries.bound(self._findings.limits.ranges))
+
+    def _publish(self) -> None:
+        if self._published is not None and self._mode.states == ("confirming",):
+            self._published.give()
 
     def _confirm(self, verb: str, tag: int, multiple: bool) -> None:
         if self._mode.step(SERVER, CONFIRM) is not None:

@@ -57,6 +57,7 @@ def test_a_word_out_of_turn(state: str, word: str, rule: str) -> None:
         (DecodeError("queue.declare", 0, "limit nesting is 3", 506), "limits.nesting"),
         (DecodeError("method 9.9", 0, "no method", 503), "method.unknown"),
         (DecodeError("queue.declare.arguments[x]", 0, "bad", 502), "method.table"),
+        (DecodeError("queue.declare.arguments", 0, "a name comes twice", 502), "method.table"),
         (DecodeError("queue.declare", 9, "2 octets over", 502), "method.arguments-long"),
         (DecodeError("queue.declare.queue", 9, "1 octet left", 502), "method.arguments-short"),
         (DecodeError("queue.declare.queue", 9, "no text", 502), "method.arguments"),

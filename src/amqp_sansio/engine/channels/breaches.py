@@ -58,13 +58,18 @@ def order_of(state: str, word: str) -> tuple[str, str]:
     return "channel.closed", "nothing may follow a side's own close of the channel"
 
 
+def within_table(error: DecodeError) -> bool:
+    """Whether it is about an entry of a field table, or the name of one."""
+    return "[" in error.what or error.rule.startswith("a name ")
+
+
 def rule_of_unreadable(verb: str, error: DecodeError) -> str:
     """The rule that a method breaks which cannot be read."""
     if error.limit is not None:
         return rule_of("method", error)
     if error.code == ReplyCode.COMMAND_INVALID:
         return "method.unknown"
-    if "[" in error.what:
+    if within_table(error):
         return "method.table"
     if error.what == verb:
         return "method.arguments-long"
