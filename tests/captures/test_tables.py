@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.captures.variants import CAPTURE_COLUMNS
 
 from amqp_sansio.captures.schema import Table, Type, in_ns, is_time
-from amqp_sansio.captures.tables import CAPTURE_COLUMNS, COMMON, DEFAULT_TABLES, PARTITIONS, TABLES
+from amqp_sansio.captures.tables import COMMON, DEFAULT_TABLES, PARTITIONS, TABLES
 
 each_table = pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 

@@ -15,12 +15,12 @@ from random import Random
 import pytest
 from tests.captures import build, variants
 from tests.captures.packets import Row, gathered
-from tests.captures.variants import VARIANTS, Claim
+from tests.captures.variants import CAPTURE_COLUMNS, VARIANTS, Claim
 
 from amqp_sansio.captures.columns.runner import records_of
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.tables import CAPTURE_COLUMNS, TABLES
+from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.witnesses import observers
 

@@ -20,12 +20,21 @@ from tests.captures.test_tunnels import CARRIED
 
 from amqp_sansio.captures.link_layer import LINKS
 from amqp_sansio.captures.reader import read_packets
+from amqp_sansio.captures.schema import Type
+from amqp_sansio.captures.tables import TABLES
 
 Records: TypeAlias = list[Record]
 Clock: TypeAlias = Callable[[int, int], int]
 """From the number of a packet and its time to the time that is recorded."""
 
 SECOND = 1_000_000_000
+
+CAPTURE_COLUMNS = frozenset(
+    {"capture", "file_id", "file_offset", "packets", "repeated_octets", "capture_date"}
+    | {column.name for table in TABLES.values() for column in table.columns if column.type is Type.TIME}
+    | {name for table in TABLES.values() for name in table.names if name.endswith("_ns")}
+)
+"""Columns about the capture, not the conversation: packets, places in files and times."""
 
 
 class Claim(Enum):

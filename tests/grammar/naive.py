@@ -12,6 +12,12 @@ from amqp_sansio.grammar.automaton import Automaton
 LONGEST = 5
 LETTERS = ("a", "b", "c")
 
+
+def equivalent(left: Automaton, right: Automaton) -> bool:
+    """Whether both are the same language."""
+    return algebra.either(left, right).empty
+
+
 Expression = tuple[object, ...]
 Conversations = set[tuple[str, ...]]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tests.grammar.naive import equivalent
+
 from amqp_sansio.grammar import connection
-from amqp_sansio.grammar.algebra import difference, equivalent
+from amqp_sansio.grammar.algebra import difference
 
 OPENING = (
     "client:protocol-header", "server:protocol-header", "server:connection.start", "client:connection.start-ok",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.grammar.naive import equivalent
 
-from amqp_sansio.grammar.algebra import equivalent, one_of, optional, repeated, sequence, words
+from amqp_sansio.grammar.algebra import one_of, optional, repeated, sequence, words
 from amqp_sansio.grammar.notation import Grammar, Question
 
 TEXT = """\

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tests.grammar.naive import equivalent
+
 from amqp_sansio.grammar import file, stream
-from amqp_sansio.grammar.algebra import equivalent, interleaved, renamed
+from amqp_sansio.grammar.algebra import interleaved, renamed
 
 
 def test_it_is_like_class_file_without_staging_and_acknowledgement() -> None:

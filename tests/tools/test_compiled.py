@@ -25,7 +25,7 @@ from tools.compiled.translate import without_trashcan
 from tools.compiled.trial import APART
 
 READERS = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "frame_header", "frame_begin", "get_pair32"]
-READERS += ["control_head", "command_head", "struct_head", "sized16_head"]
+READERS += ["control_head", "command_head", "struct_head"]
 
 
 def test_every_module_that_is_compiled_or_left_out_is_there() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.grammar.naive import equivalent
 
-from amqp_sansio.grammar.algebra import difference, equivalent, renamed
+from amqp_sansio.grammar.algebra import difference, renamed
 from amqp_sansio.grammar.automaton import explore
 from amqp_sansio.grammar.branch import SESSION, branch
 from amqp_sansio.grammar.walks import Difference

@@ -389,10 +389,3 @@ TABLES: Final[dict[str, Table]] = {
 
 DEFAULT_TABLES: Final = tuple([table.name for table in TABLES.values() if table.default])
 """Those that are written when nobody asks for others."""
-
-CAPTURE_COLUMNS: Final = frozenset(
-    {"capture", "file_id", "file_offset", "packets", "repeated_octets", "capture_date"}
-    | {column.name for table in TABLES.values() for column in table.columns if column.type is Type.TIME}
-    | {name for table in TABLES.values() for name in table.names if name.endswith("_ns")}
-)
-"""Columns about the capture, not the conversation: packets, places in files and times."""

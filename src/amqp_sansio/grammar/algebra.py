@@ -134,11 +134,6 @@ def either(left: Automaton, right: Automaton) -> Automaton:
     return _pairs(left, right, lambda one, other: one != other)
 
 
-def equivalent(left: Automaton, right: Automaton) -> bool:
-    """Whether both are the same language."""
-    return either(left, right).empty
-
-
 def renamed(language: Automaton, name: Callable[[Word], Word | None]) -> Automaton:
     """The language with other words; a word that becomes None is skipped."""
 

@@ -6,22 +6,13 @@ assembly, b and e for the first and last frame of the segment.
 
 from __future__ import annotations
 
-from itertools import combinations
-
 from amqp_sansio.grammar.algebra import one_of, repeated, sequence
 from amqp_sansio.grammar.automaton import Automaton, Word
-
-FLAGS = "BEbe"
 
 
 def frame(speaker: str, kind: str, flags: str) -> Word:
     """The word of one frame; a frame without any flag is written with a dash."""
     return f"{speaker}:{kind} {flags or '-'}"
-
-
-def every_frame(speaker: str, kinds: tuple[str, ...]) -> tuple[Word, ...]:
-    """All frames of these types with all combinations of flags."""
-    return tuple([frame(speaker, kind, "".join(set_)) for kind in kinds for n in range(5) for set_ in combinations(FLAGS, n)])
 
 
 def segment(speaker: str, kind: str, place: str) -> Automaton:

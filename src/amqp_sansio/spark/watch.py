@@ -88,7 +88,6 @@ class Watch:
         see_that_spark_knows(spark, checkpoint)
         self._output: Output | None = None
         self._stop: Final = threading.Event()
-        self._batches = 0
 
     def count(self) -> tuple[int, int]:
         """Nothing is known of how much will come: no tasks to count."""

@@ -93,5 +93,3 @@ PIPELINED: Final = Table(
 )
 """connection = C:HDR S:START C:START-OK (S:SECURE C:SECURE-OK)* S:TUNE C:TUNE-OK C:OPEN (S:OPEN-OK use* | S:REDIRECT), where
 what the client says may come before what it answers, secure-ok apart."""
-OPENED: Final = "opening, open"
-"""The state in which both are through."""

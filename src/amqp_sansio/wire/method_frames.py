@@ -14,8 +14,6 @@ from amqp_sansio.wire.resync import three_in_a_row
 METHOD: Final = 1
 CONTENT_HEADER: Final = 2
 CONTENT_BODY: Final = 3
-OUT_OF_BAND: Final = (4, 5, 6)
-"""Method, header and body out of band, which the first two of these dialects name."""
 TRACE: Final = 7
 HEARTBEAT: Final = 8
 

@@ -84,7 +84,6 @@ class MethodReader(Reader):
         self._held = 0  # octets in contents under way (limits.buffered_octets)
         self._dropping: Final[dict[int, bool]] = {}  # channels on which what is left of a content is passed over
         self._passed: dict[int, int] = {}
-        self._overlong = 0  # octets of a frame that is passed over, its end included
 
     # --- see Reader ---------------------------------------------------------------------------------------------------------
 

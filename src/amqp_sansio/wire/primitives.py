@@ -77,14 +77,12 @@ put_command_head: Final = Struct(">HBBH").pack
 struct_head: Final = Struct(">IHH").unpack_from
 """size, class and code as one number, flags."""
 put_struct_head: Final = Struct(">IHH").pack
-sized16_head: Final = Struct(">HH").unpack_from
-"""size, flags: an uncoded struct with a size of two octets."""
 put_sized16_head: Final = Struct(">HH").pack
+"""size, flags: an uncoded struct with a size of two octets."""
 
 put_tag16: Final = Struct(">BH").pack
 """A type code and a length of two octets."""
 put_tag_i64: Final = Struct(">Bq").pack
-put_tag_f64: Final = Struct(">Bd").pack
 put_sizes: Final = Struct(">II").pack
 """The size and the count of a map or list."""
 

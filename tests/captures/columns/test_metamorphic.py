@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from tests.captures.finer import moment
 from tests.captures.packets import Row, by_connection, gathered, packet_rows, replayed
+from tests.captures.variants import CAPTURE_COLUMNS
 
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.tables import CAPTURE_COLUMNS, TABLES
+from amqp_sansio.captures.tables import TABLES
 
 DATA = Path(__file__).parents[2] / "data" / "captures"
 NAMES = ("hello", "tx", "credit", "dtx", "maps", "syncflush", "cpp_hello", "errors")

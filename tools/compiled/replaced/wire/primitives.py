@@ -227,12 +227,10 @@ def put_struct_head(size: int, key: int, flags: int) -> bytes:
     return put_u64(size << 32 | key << 16 | flags)
 
 
-sized16_head: Final = control_head
 put_sized16_head: Final = Struct(">HH").pack
 
 put_tag16: Final = Struct(">BH").pack
 put_tag_i64: Final = Struct(">Bq").pack
-put_tag_f64: Final = Struct(">Bd").pack
 
 
 def put_sizes(size: int, count: int) -> bytes:
