@@ -97,7 +97,7 @@ docs: $(STAMP)
 
 changelog: $(STAMP)
 	@test -n "$(VERSION)" || { echo "make changelog: VERSION=x.y.z is missing" >&2; exit 1; }
-	@$(BIN)/towncrier build --yes --version $(VERSION)
+	@$(BIN)/python tools/chores/changelog.py $(VERSION)
 
 clean:
 	rm -rf $(VENV) site out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
