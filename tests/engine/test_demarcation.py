@@ -308,15 +308,18 @@ def test_the_answer_to_an_earlier_start_does_not_end_a_later_one() -> None:
 
 
 @pytest.mark.parametrize("state", ["none", "tx"])
-@pytest.mark.parametrize(("profile", "code"), [(QPID, 503), (SPEC, 409)])
-def test_a_start_without_select_and_without_a_name(state: str, profile: Profile, code: int) -> None:
+@pytest.mark.parametrize(
+    ("command", "profile", "code"),
+    [(dtx.Start(), QPID, 503), (dtx.Start(), SPEC, 409), (dtx.End(), QPID, 409), (dtx.End(), SPEC, 409)],
+)
+def test_a_start_or_an_end_without_select_and_without_a_name(state: str, command: Command, profile: Profile, code: int) -> None:
     """That nothing was selected comes before what is missing."""
     carrier, _ = server_in(state, profile)
-    carrier.hear(dtx.Start())
+    carrier.hear(command)
     gone = carrier.happened()[-1]
     assert isinstance(gone, SessionDetached)
     assert gone.violation is not None
-    assert (gone.violation.rule, gone.violation.code) == ("dtx.start.illegal-state", code)
+    assert (gone.violation.rule, gone.violation.code) == (f"{command.VERB}.illegal-state", code)
 
 
 def test_a_branch_without_a_name() -> None:

@@ -81,9 +81,12 @@ def hear(session: Standing, id: int, command: Command) -> Objection | None:
     """The client of our server said a command of class tx or dtx: None when it is for the broker to judge further."""
     demarcation = session._demarcation
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
-        cell = demarcation.refusal(rows.START) if isinstance(command, dtx.Start) else None
+        verb = rows.START if isinstance(command, dtx.Start) else rows.END_OTHER if isinstance(command, dtx.End) else None
+        cell = None if verb is None else demarcation.refusal(verb)
         if cell is not None and cell.state in (rows.NO_TRANSACTIONS, rows.TX) and (code := _code(session, cell)) is not None:
-            return Objection(cell.rule, rows.START, demarcation.legal(), code, f"{rows.START} in state {cell.state}")
+            return Objection(
+                cell.rule, command.VERB, demarcation.legal(), code, f"{command.VERB} in state {state_of(demarcation)}"
+            )
         legal = (f"{command.VERB} with an xid",)
         return Objection(f"{command.VERB}.xid", command.VERB, legal, int(ErrorCode.ILLEGAL_ARGUMENT), "it names no branch")
     verb = demarcation.verb(command, isinstance(command, tx.Select) and unaccepting(session))
