@@ -358,3 +358,36 @@ def test_behind_a_frame_that_cannot_be_cut_no_answer_is_found(octets: bytes) -> 
     assert isinstance(unit, Malformed)
     assert unit.fatal
     assert read.next_answer((b"\0\n\0\x33",), 1 << 20) is None
+
+
+def test_what_was_cut_ahead_is_read_again_when_it_is_unlearned_whatever_came_since() -> None:
+    """Also where all that was at hand had been cut, so that nothing was left to join what comes next to."""
+    payload = b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k"
+    octets = b"".join(frame_content(1, payload, 60, b"\0\0", b"abc"))
+    read = MethodReader(Limits(), 4096, False, lambda *_: True)
+    read.learn(1, payload, "deliver", "account")
+    read.receive(3 * octets)
+    assert read.cut_ahead() is not None
+    assert (read.offset, len(read.ahead), read.frames) == (len(octets), 2, 9)
+    read.receive(octets)
+    assert not read.waits
+    read.unlearn()
+    assert (read.offset, read.frames) == (len(octets), 3)
+    assert [(unit.start, unit.end) for unit in units(read) if isinstance(unit, Assembly)] == [
+        (at * len(octets), (at + 1) * len(octets)) for at in (1, 2, 3)
+    ]
+
+
+def test_the_answer_to_a_close_is_found_among_deliveries_that_were_cut_ahead() -> None:
+    payload = b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k"
+    octets = b"".join(frame_content(1, payload, 60, b"\0\0", b"abc"))
+    answer = frame_method(0, b"\0\n\0\x33")
+    read = MethodReader(Limits(), 4096, False, lambda *_: True)
+    read.learn(1, payload, "deliver", "account")
+    read.receive(3 * octets + answer)
+    assert read.cut_ahead() is not None
+    assert len(read.ahead) == 2
+    unit = read.next_answer((b"\0\n\0\x33",), 1 << 20)
+    assert isinstance(unit, Assembly)
+    assert unit.start == 3 * len(octets)
+    assert read.cut_ahead() is None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from amqp_sansio.wire.method_frames import frame_content
-from amqp_sansio.wire.whole_contents import cut_content
+from amqp_sansio.wire.assembly import KnownCommand
+from amqp_sansio.wire.method_frames import frame_content, put_frame
+from amqp_sansio.wire.whole_contents import AHEAD, cut_content, cut_deliveries, wanted
 
 CLASS = b"\0\x3c"
 
@@ -50,3 +53,65 @@ def test_a_body_in_two_frames_is_left_to_them() -> None:
     _, *frames = frame_content(1, CLASS + b"\0\x28", 60, b"\0\0", b"m" * 100, 58, 100)
     assert len(frames) == 3
     assert cut_content(b"".join(frames), 0, 1, CLASS, 4096, 4096) is None
+
+
+def delivery(tag: int, body: bytes = b"abc", channel: int = 1) -> bytes:
+    """basic.deliver for the consumer t, with its content."""
+    return put_frame(1, channel, PAYLOAD[:6] + tag.to_bytes(8, "big") + PAYLOAD[14:]) + content(body, channel)
+
+
+PAYLOAD = b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k"
+
+
+def known(channel: int = 1) -> dict[bytes, KnownCommand[Any]]:
+    key = channel.to_bytes(2, "big") + len(PAYLOAD).to_bytes(4, "big") + PAYLOAD[:6] + PAYLOAD[14:]
+    return {key: KnownCommand[Any](channel, "deliver", False, PAYLOAD)}
+
+
+def test_a_run_of_deliveries_is_cut_up_to_what_is_not_whole() -> None:
+    octets = delivery(1) + delivery(2, b"") + delivery(3, b"x")
+    ends = [len(delivery(1)), len(delivery(1) + delivery(2, b"")), len(octets)]
+    for size in range(len(octets) + 1):
+        cuts, frames = cut_deliveries(octets[:size], 0, 100, known(), (), 4096, 4096, 4096)
+        found = [(cut[2], cut[3], cut[5] - 100) for cut in cuts]
+        assert found == [(1, b"abc", ends[0]), (2, b"", ends[1]), (3, b"x", ends[2])][: sum(end <= size for end in ends)]
+        assert frames == sum([3 if cut[3] else 2 for cut in cuts])
+
+
+def test_a_run_ends_after_so_many() -> None:
+    cuts, _ = cut_deliveries(b"".join([delivery(n) for n in range(AHEAD + 5)]), 0, 0, known(), (), 4096, 4096, 4096)
+    assert [cut[2] for cut in cuts] == list(range(AHEAD))
+
+
+def test_what_is_not_as_plain_is_not_cut() -> None:
+    """Octets of a body and of properties may be any, and the tag; no other may be another."""
+    octets = delivery(7, b"m" * 20)
+    tag, flags, body = range(13, 21), range(46, 48), range(56, 76)
+    for at in range(len(octets)):
+        spoilt = octets[:at] + bytes([octets[at] ^ 1]) + octets[at + 1 :]
+        cuts, _ = cut_deliveries(spoilt, 0, 0, known(), (), 4096, 4096, 4096)
+        assert bool(cuts) is (at in (*tag, *flags, *body)), at
+    for under_way, largest, header_octets, most in (
+        ((1,), 28, 14, 53), ((), 26, 14, 53), ((), 27, 14, 53), ((), 28, 13, 53), ((), 28, 14, 52),
+    ):  # fmt: skip
+        assert cut_deliveries(octets, 0, 0, known(), under_way, largest, header_octets, most) == ([], 0)
+    assert cut_deliveries(octets, 0, 0, known(), (), 28, 14, 53)[0]
+
+
+def test_no_more_is_waited_for_than_is_certain_to_come() -> None:
+    """Where a frame's head is not there, that alone: a smaller frame of somebody else may come."""
+    octets = b"before" + delivery(1, b"m" * 20)
+    method, header = 6 + 8 + len(PAYLOAD), 6 + 16 + len(PAYLOAD) + 14
+    for size in range(6, len(octets)):
+        needed = wanted(octets[:size], 6, known(), 4096)
+        if size < method:
+            assert needed == 0, "a frame that is not whole is waited for by others"
+        else:
+            ends = [end for end in (method + 7, header, header + 7, len(octets)) if end > size]
+            assert needed == ends[0] - 6
+    assert wanted(octets, 6, known(), 4096) == 0
+    assert wanted(octets[:-1], 6, known(), 60) == 0
+    assert wanted(octets[:method] + put_frame(8, 0, b""), 6, known(), 4096) == 0
+    assert wanted(octets[:method] + put_frame(2, 2, bytes(20))[:9], 6, known(), 4096) == 0
+    assert wanted(octets[:header] + put_frame(1, 1, bytes(20))[:9], 6, known(), 4096) == 0
+    assert wanted(delivery(1, b"")[:-1], 0, {}, 4096) == 0

@@ -126,19 +126,25 @@ class Content(Value, Generic[M]):
     letters of field tables that RabbitMQ uses, and the default limits.
     """
 
-    __slots__ = ("_memo", "body", "channel", "header", "method")
+    __slots__ = ("_memo", "_method", "_tag", "body", "channel", "header")
     FIELDS: ClassVar[tuple[str, ...]] = ("channel", "method", "header", "body")
 
     def __init__(self, channel: int, method: M, header: bytes = b"", body: bytes = b"") -> None:
         self.channel: Final = channel
-        self.method: Final = method
+        self._method: Final = method
         self.header: Final = header
         self.body: Final = body
+        self._tag: int | None = None  # the delivery-tag where `_method` is one like the method
         self._memo: Value | tuple[MethodCodec, Reading] | None = None  # the properties, once read; before, how to read them
 
-    def read_as(self, codec: MethodCodec, reading: Reading) -> None:
+    @property
+    def method(self) -> M:
+        """What carries it."""
+        return self._method
+
+    def read_as(self, how: tuple[MethodCodec, Reading]) -> None:
         """For the engine: how the properties are read when somebody asks."""
-        self._memo = codec, reading
+        self._memo = how
 
     @property
     def property_octets(self) -> bytes:
@@ -179,9 +185,22 @@ class MessageDelivered(Content["basic.Deliver"]):
     __match_args__ = ("channel", "method", "header", "body")
 
     @property
+    def method(self) -> basic.Deliver:
+        """For whom it is, from where, and whether again."""
+        like, tag = self._method, self._tag
+        if tag is None:
+            return like
+        return type(like)(like.consumer_tag, tag, like.redelivered, like.exchange, like.routing_key)
+
+    @property
+    def consumer_tag(self) -> str:
+        """That of the consumer for whom it is."""
+        return self._method.consumer_tag
+
+    @property
     def tag(self) -> int:
         """By which it is settled: the delivery-tag, of which sets hold the lower 32 bits."""
-        return self.method.delivery_tag & TOP
+        return (self._method.delivery_tag if self._tag is None else self._tag) & TOP
 
     @property
     def properties(self) -> basic.Properties:

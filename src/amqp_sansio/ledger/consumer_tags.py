@@ -108,7 +108,9 @@ class ConsumerTags:
     def settled(self, key: Key) -> bool | None:
         """Whether what is delivered to a tag need not be settled; None where nobody has it."""
         settled = self._live.get(key)
-        if settled is None and key in self._leaving:
+        if settled is not None:
+            return settled
+        if key in self._leaving:
             settled = self._leaving[key].settled
         if settled is None and self._asked:  # in some brokers the first message comes before the name
             oldest = [(places[0], each) for (name, each), places in self._asked.items() if name == key[0]]

@@ -31,8 +31,11 @@ class Tags:
         self.count = 0
         """How many are outstanding."""
 
-    def give(self, tag: int | None = None) -> bool:
-        """The next one is given; `tag`: this one, and whether it is higher than those before it."""
+    def give(self, tag: int | None = None, kept: bool = True) -> bool:
+        """The next one is given; `tag`: this one, and whether it is higher than those before it.
+
+        `kept`: it is outstanding, else nobody is to name it.
+        """
         if tag is None:
             tag = self.last + 1
         if tag <= self.last or self.doubt:
@@ -41,9 +44,13 @@ class Tags:
             self.doubt = True  # serial numbers have no order beyond it
             return True
         self.last = tag
-        self.ids.next_id = tag & TOP
-        self.ids.take()
-        self.count += 1
+        ids = self.ids
+        if kept:
+            ids.next_id = tag & TOP
+            ids.take()
+            self.count += 1
+        else:
+            ids.next_id = tag + 1 & TOP
         return True
 
     def _span(self, tag: int) -> int:
@@ -113,10 +120,7 @@ class Deliveries:
     def deliver(self, tag: int, settled: bool) -> bool:
         """A message is delivered, which nobody need settle when it is `settled`; False for a tag that is not higher than all
         before it."""
-        sound = self.tags.give(tag)
-        if settled and sound and not self.tags.doubt:
-            self.tags.settle(RangeSet.of(tag & TOP))
-        return sound
+        return self.tags.give(tag, not settled)
 
     def settle(self, tag: int, multiple: bool, transacted: bool) -> str:
         """The client settles; what is wrong with that."""

@@ -186,7 +186,7 @@ class Reader:
         self.received += size
         if self.dead or not octets:
             return
-        if not self._pending and len(self.buffer) == self.position:  # nearly always: there is nothing that it must be joined to
+        if not self._pending and len(self.buffer) == self.position and not self.ahead:  # nearly always: nothing to join it to
             self._base += self.position
             self.buffer = octets
             self.position = 0
@@ -196,6 +196,8 @@ class Reader:
 
     def ready(self) -> bool:
         """Whether as many octets are at hand as were found to be needed.  A buffer that is read to its end is let go."""
+        if self.ahead:  # the buffer stays: they may have to be put back
+            return True
         at = self.position
         have = len(self.buffer) - at
         if have >= self._needed or (self._pending_octets and self._refill()):

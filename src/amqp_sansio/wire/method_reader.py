@@ -39,7 +39,7 @@ from amqp_sansio.wire.method_frames import (
 )
 from amqp_sansio.wire.partial import Partial
 from amqp_sansio.wire.primitives import u16, u64
-from amqp_sansio.wire.whole_contents import cut_content
+from amqp_sansio.wire.whole_contents import cut_content, cut_deliveries, wanted
 
 CONNECTION_CLASS: Final = 10
 UNEXPECTED_FRAME: Final = 505
@@ -47,9 +47,6 @@ UNEXPECTED_FRAME: Final = 505
 _FRAME_ERROR: Final = CONNECTION_SCOPE
 _EVERY: Final = -1
 """In `_dropping`: every channel without a method since octets were lost."""
-_TAG_OF_DELIVER: Final = FRAME_HEAD + 5
-"""Where the delivery-tag of basic.deliver is, behind a consumer-tag without octets."""
-_SHORTEST_DELIVER: Final = _TAG_OF_DELIVER + 8 + 3
 
 
 class MethodReader(Reader):
@@ -133,6 +130,8 @@ class MethodReader(Reader):
     # --- frames -------------------------------------------------------------------------------------------------------------
 
     def next(self) -> Assembly | Malformed | None:
+        if self.ahead:
+            self._return_ahead()
         queue = self._queue
         while not queue:
             if self.dead or (self._searching and not self._search()):
@@ -170,6 +169,8 @@ class MethodReader(Reader):
     def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
         """As `Reader.next_answer`."""
         self._queue.clear()
+        if self.ahead:
+            self._return_ahead()
         while not self.dead and self._base + self.position <= until:
             if len(self.buffer) - self.position < self._needed and not self.ready():
                 break
@@ -310,31 +311,48 @@ class MethodReader(Reader):
 
     def unlearn(self) -> None:
         self.known.clear()
+        self._return_ahead()
+
+    def _return_ahead(self) -> None:
+        """What was cut ahead is to be read again."""
+        ahead, self.ahead = self.ahead, []
+        if ahead:
+            self.position = ahead[-1][4] - self._base
+            self.frames -= sum([3 if cut[3] else 2 for cut in ahead])
+            self._needed = FRAME_HEAD
 
     def cut_ahead(self) -> Cut | None:
         """A delivery like one that was learned, with its content, where that lies whole; its third item is the delivery-tag.
 
         All others are left to `next`, which reads the same octets with every check.
         """
-        buffer, at = self.buffer, self.position
-        if len(buffer) - at < _SHORTEST_DELIVER or self._queue or self._searching or self.dead or self.wary:
-            return None
-        tag_at = at + _TAG_OF_DELIVER + buffer[at + _TAG_OF_DELIVER - 1]
-        kind, channel, size = frame_head(buffer, at)
-        end = at + FRAME_HEAD + size
-        if len(buffer) <= end or kind != METHOD:
-            return None
-        known = self.known.get(buffer[at + 1 : tag_at] + buffer[tag_at + 8 : end])
-        if known is None or buffer[end] != FRAME_END or size + OVERHEAD > self._largest or channel in self._open:
-            return None
-        if self.trace is not None or channel in self._dropping:
-            return None
-        found = self._content(channel, end + 1, buffer[at + FRAME_HEAD : at + FRAME_HEAD + 2], size)
-        if found is None:
-            return None
-        header, body, self.position = found
-        self.frames += 2 if body is None else 3
-        return known, header, u64(buffer, tag_at)[0], body or b"", self._base + at, self._base + self.position
+        ahead = self.ahead
+        if not ahead:
+            ahead = self._run()
+            if not ahead:
+                return None
+            ahead.reverse()
+            self.ahead = ahead
+        return ahead.pop()
+
+    def _run(self) -> list[Cut]:
+        """Such deliveries, one behind the other."""
+        if self._queue or self._searching or self.dead or self.wary or self._dropping or self.trace is not None:
+            return []
+        if len(self.buffer) - self.position < self._needed and not self.ready():
+            return []
+        limits, at = self.limits, self.position
+        most = min(limits.assembly_octets, limits.buffered_octets - self._held)
+        cuts, frames = cut_deliveries(
+            self.buffer, at, self._base, self.known, self._open, self._largest, limits.header_octets, most
+        )
+        if cuts:
+            self.position = cuts[-1][5] - self._base
+            self.frames += frames
+            self._needed = FRAME_HEAD
+        elif not self._ended and (needed := wanted(self.buffer, at, self.known, self._largest)):
+            self._needed = needed
+        return cuts
 
     def _header(self, channel: int, start: int, payload: bytes) -> Assembly | None:
         partial = self._open.get(channel)

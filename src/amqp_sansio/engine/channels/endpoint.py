@@ -16,6 +16,7 @@ from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ChannelRequested, Event, Origin, Violation
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods import channel as words
+from amqp_sansio.spec.methods.basic import Deliver
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import OPEN, OPEN_OK, WORK
 from amqp_sansio.tables.channel_words import REPLIES
@@ -26,6 +27,7 @@ from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.primitives import put_u64
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 _HIGHEST: Final = 65535
 
@@ -38,8 +40,8 @@ class Channels(Endpoints):
     """
 
     __slots__ = (
-        "_answers", "_counted", "_lowest", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes", "used",
-        "verbs",
+        "_answers", "_counted", "_lowest", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes", "properties",
+        "used", "verbs",
     )  # fmt: skip
 
     def __init__(self, carrier: Carrier, codec: MethodCodec, counted: bool, blocked_raises: bool = False) -> None:
@@ -48,6 +50,8 @@ class Channels(Endpoints):
         self.blocked_raises: Final = blocked_raises
         self.verbs: Final = codec.verbs
         """The methods that the dialect has."""
+        self.properties: tuple[MethodCodec, Reading] = codec, DEFAULT_READING
+        """How those of contents are read."""
         self.codes: frozenset[int] | None = None
         """The reply codes of the document, where its letter counts."""
         self.used: Final[dict[int, BaseChannel]] = {}
@@ -136,6 +140,7 @@ class Channels(Endpoints):
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, MethodReader)
         self._reader = reader
+        self.properties = self.codec, self.carrier.reading
         if self.carrier.profile.error_codes == "spec":
             self.codes = frozenset([int(code) for code in REPLY_CODES[self.codec.version]])
 
@@ -184,21 +189,19 @@ class Channels(Endpoints):
 
     def hear_plain(self, cut: Cut) -> Event | None:
         known, header, tag, body, start, end = cut
-        channel: BaseChannel = known.account
-        number = channel.number
-        if self.used.get(number) is channel and channel._cause is None and tag is not None:
-            event = hear_alike(channel, known.command, tag, header, body)
-            if event is not None:
-                return event
-        at = 5 + known.payload[4]  # it is heard as any other
-        payload = known.payload[:at] + put_u64(tag or 0) + known.payload[at + 8 :]
-        self.hear(Assembly(number, 0, COMMAND, payload, header, body or None, start, end))
-        return None
+        channel: BaseChannel
+        channel, key = known.account
+        event = None if tag is None else hear_alike(channel, key, known.command, tag, header, body)
+        if event is None:  # it is heard as any other
+            at = 5 + known.payload[4]
+            payload = known.payload[:at] + put_u64(tag or 0) + known.payload[at + 8 :]
+            self.hear(Assembly(channel.number, 0, COMMAND, payload, header, body or None, start, end))
+        return event
 
-    def learn(self, channel: BaseChannel, payload: bytes, method: Method) -> None:
+    def learn(self, channel: BaseChannel, payload: bytes, method: Deliver) -> None:
         """Remembers a delivery: most others to the same consumer differ in their tag and content alone."""
         if self._reader is not None and not self.carrier.eager_headers:
-            self._reader.learn(channel.number, payload, method, channel)
+            self._reader.learn(channel.number, payload, method, (channel, ("basic", method.consumer_tag)))
 
     def hear_answer(self) -> Answered:
         return UNHEARD

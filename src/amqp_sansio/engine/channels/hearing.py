@@ -28,6 +28,7 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.events.channel import Content
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
+from amqp_sansio.ledger.consumer_tags import Key
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, channel, confirm, tx
@@ -123,7 +124,7 @@ def _tell_content(on: BaseChannel, unit: Assembly, event: Event) -> None:
     """Tells of a content; its properties are read at once where the connection is eager, else when somebody asks."""
     assert isinstance(event, Content)
     carrier = on._channels.carrier
-    event.read_as(on._channels.codec, carrier.reading)
+    event.read_as(on._channels.properties)
     if carrier.eager_headers and unit.header is not None:
         try:
             event.read_properties()
@@ -162,21 +163,22 @@ def _hear_deliver(on: BaseChannel, method: basic.Deliver, unit: Assembly) -> Non
         on._channels.learn(on, unit.payload, method)
 
 
-def hear_alike(on: BaseChannel, method: basic.Deliver, tag: int, header: bytes, body: bytes) -> MessageDelivered | None:
+def hear_alike(
+    on: BaseChannel, key: Key, method: basic.Deliver, tag: int, header: bytes, body: bytes
+) -> MessageDelivered | None:
     """A delivery like `method`, but for its tag and content, on a channel that we have not closed: its event.
 
     None, and nothing has changed, where it is not as plain as that.  It means what `hear` makes of it.
     """
-    settled = on._consumers.settled(("basic", method.consumer_tag))
-    tags = on._deliveries.tags
+    settled = on._consumers.settled(key)
+    tags, channels = on._deliveries.tags, on._channels
     if settled is None or on._life.states[0] != "open" or tag <= tags.last or tags.doubt:
         return None
-    if tags.count >= on._channels.carrier.limits.deliveries:
+    if tags.count >= channels.carrier.limits.deliveries:
         return None
-    on._deliveries.deliver(tag, settled)
-    alike = basic.Deliver(method.consumer_tag, tag, method.redelivered, method.exchange, method.routing_key)
-    event = MessageDelivered(on.number, alike, header, body)
-    event.read_as(on._channels.codec, on._channels.carrier.reading)
+    tags.give(tag, not settled)
+    event = MessageDelivered(on.number, method, header, body)
+    event._tag, event._memo = tag, channels.properties  # for itself nobody can say that: a value is made of its fields
     return event
 
 
