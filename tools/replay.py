@@ -7,19 +7,23 @@ live partner and writes down what the partner said at each wait; `replay` runs i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.events import Event
 
 Machine: TypeAlias = ClientConnection | ServerConnection
-Script: TypeAlias = Callable[[Machine], Iterator[None]]
-Answer: TypeAlias = Callable[[Machine, Event], None]
+Here = TypeVar("Here", bound=ClientHandshake | ServerHandshake)
+There = TypeVar("There", bound=ClientHandshake | ServerHandshake)
+Script: TypeAlias = Callable[[Here], Iterator[None]]
+Answer: TypeAlias = Callable[[There, Event], None]
 """What the partner does about an event."""
 
 
-def pump(here: Machine, there: Machine, answer: Answer | None = None) -> bytes:
+def pump(here: Here, there: There, answer: Answer[There] | None = None) -> bytes:
     """Carries octets both ways until both are silent; returns what `there` said."""
     said: list[bytes] = []
     while True:
@@ -36,7 +40,7 @@ def pump(here: Machine, there: Machine, answer: Answer | None = None) -> bytes:
             pass
 
 
-def record(here: Machine, there: Machine, script: Script, answer: Answer | None = None) -> tuple[bytes, ...]:
+def record(here: Here, there: There, script: Script[Here], answer: Answer[There] | None = None) -> tuple[bytes, ...]:
     """What `there` says at each wait of the script of `here`."""
     said: list[bytes] = []
     for _wait in script(here):
@@ -44,7 +48,7 @@ def record(here: Machine, there: Machine, script: Script, answer: Answer | None 
     return tuple(said)
 
 
-def replay(here: Machine, script: Script, said: tuple[bytes, ...]) -> None:
+def replay(here: Here, script: Script[Here], said: tuple[bytes, ...]) -> None:
     """Brings `here` to where it was when `said` was recorded; what it sends is thrown away."""
     waits = iter(said)
     for _wait in script(here):
