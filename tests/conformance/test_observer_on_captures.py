@@ -32,7 +32,7 @@ def turns(path: Path, port: int) -> list[list[Turn]]:
     """The conversations of a recording: what either side said, in order.  For these recordings only."""
     octets = path.read_bytes()
     link = unpack_from("<I", octets, 20)[0]
-    skip = {0: 4, 1: 14, 113: 16, 276: 20}[link]
+    skip = {0: 4, 1: 14, 101: 0, 113: 16, 276: 20}[link]
     found: list[list[Turn]] = []
     current: dict[int, list[Turn]] = {}
     expected: dict[tuple[int, Speaker], int] = {}

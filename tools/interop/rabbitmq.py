@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -17,8 +18,14 @@ from tools.interop.maven import NotAvailable
 
 SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """The server itself; what lies on the path before it wants to be root, and the machine's own node."""
+CONTROL: Final = SERVER.with_name("rabbitmqctl")
+CONTROL_SECONDS: Final = 120.0
+"""How long a command of an operator may take."""
 START_SECONDS: Final = 90.0
 """How long it may take until it is ready."""
+
+
+_TLS_FILES: Final = {"cacertfile": "ca.pem", "certfile": "server.pem", "keyfile": "server.key"}
 
 
 def program() -> str:
@@ -32,11 +39,14 @@ def program() -> str:
 class RabbitMq:
     """One node with the user guest; nothing of it listens anywhere else, and nothing of it stays.
 
-    NotAvailable where the package is missing, or the node does not start.
+    `tls`: a folder with ca.pem, server.pem and server.key; then it listens on `tls_port`, too.  NotAvailable where the package
+    is missing, or the node does not start.
     """
 
-    def __init__(self) -> None:
-        self.port, self._names_port, self._node_port = free_ports(3)
+    def __init__(self, tls: Path | None = None) -> None:
+        self.port, self.tls_port, self._names_port, self._node_port = free_ports(4)
+        self._tls: Final = tls
+        self._environment: dict[str, str] = {}
         self._folder: Final = tempfile.TemporaryDirectory(prefix="amqp-sansio-rabbitmq-")
         self._names: subprocess.Popen[bytes] | None = None
         self._node: subprocess.Popen[bytes] | None = None
@@ -53,14 +63,19 @@ class RabbitMq:
             self._folder.cleanup()
             raise
         folder = Path(self._folder.name)
-        environment = {
+        if self._tls is not None:
+            lines = [f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}", "ssl_options.verify = verify_peer"]
+            lines += [f"ssl_options.{option} = {self._tls / file}" for option, file in _TLS_FILES.items()]
+            (folder / "node.conf").write_text("\n".join(lines) + "\n")
+        environment = self._environment = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(folder), "LANG": "C.UTF-8",
             "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": str(self._names_port),
             "RABBITMQ_NODENAME": f"interop-{os.getpid()}@localhost", "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODE_PORT": str(self.port), "RABBITMQ_DIST_PORT": str(self._node_port),
             "RABBITMQ_MNESIA_BASE": str(folder / "data"), "RABBITMQ_LOG_BASE": str(folder / "log"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"), "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
-            "RABBITMQ_CONFIG_FILE": str(folder / "none"), "RABBITMQ_PID_FILE": str(folder / "pid"),
+            "RABBITMQ_CONFIG_FILE": str(folder / ("node.conf" if self._tls else "none")),
+            "RABBITMQ_PID_FILE": str(folder / "pid"),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         }  # fmt: skip
         with (folder / "said").open("wb") as said:
@@ -92,6 +107,18 @@ class RabbitMq:
                 return asked.recv(4) == b"AMQP"
         except OSError:
             return False
+
+    def control(self, *words: str) -> str:
+        """What an operator's command says (rabbitmqctl).  CalledProcessError."""
+        done = subprocess.run(
+            [str(CONTROL), "-q", *words], env=self._environment, cwd=self._folder.name, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=True, timeout=CONTROL_SECONDS,
+        )  # fmt: skip
+        return done.stdout
+
+    def kill(self) -> None:
+        """Kills the node itself (SIGKILL), as a machine does that loses its power."""
+        os.kill(int((Path(self._folder.name) / "pid").read_text()), signal.SIGKILL)
 
     def stop(self) -> None:
         """The end of its processes, and of its folder."""

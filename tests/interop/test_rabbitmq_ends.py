@@ -1,0 +1,244 @@
+"""How connections with channels end at RabbitMQ, and what is known then; and how they are held up."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+from tests.interop.rabbitmq_talk import DIALECTS, EXTENDED, Talk
+
+from amqp_sansio.dialects import ChannelDialect
+from amqp_sansio.errors import ConnectionClosedError
+from amqp_sansio.events import (
+    ChannelClosed,
+    Confirmed,
+    ConnectionBlocked,
+    ConnectionClosed,
+    ConnectionUnblocked,
+    MessageDelivered,
+    MessageGot,
+    Origin,
+)
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods import basic, channel, confirm, exchange, queue
+from amqp_sansio.wire.method_frames import frame_content, frame_method, put_frame
+from tools.interop.rabbitmq import RabbitMq
+
+each_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+extended = pytest.mark.parametrize("dialect", EXTENDED, ids=lambda dialect: dialect.name)
+PROPERTIES_WITH_U = b"\x20\x00" + b"\0\0\0\x05" + b"\x01kUab"
+"""Headers with a letter that RabbitMQ does not read."""
+
+
+def framed(dialect: ChannelDialect, method: Method, number: int = 1) -> bytes:
+    """A method as our client would not say it."""
+    return frame_method(number, dialect.codec.methods.encode(method), 131072)
+
+
+def publish(dialect: ChannelDialect, properties: bytes, key: str) -> bytes:
+    """A publish with properties of our own."""
+    method = dialect.codec.methods.encode(basic.Publish("", key, False, False, 0))
+    return b"".join(frame_content(1, method, 60, properties, b"m", 131072, 1))
+
+
+def waiting(rabbitmq: RabbitMq, name: str) -> int:
+    """How many messages wait in a queue, by another connection."""
+    with Talk(rabbitmq.port) as talk:
+        return talk.count(talk.open(), name)
+
+
+BREACHES: dict[str, tuple[int, str, tuple[str, ...]]] = {
+    "an unknown type of exchange": (503, "exchange.declare", ()),
+    "a second channel.open": (504, "channel.open", ("channel.second-open",)),
+    "a channel that is not open": (504, "queue.declare", ("channel.not-open",)),
+    "a body without a header": (505, "basic.publish", ("content.body-unexpected",)),
+    "a tag twice": (530, "basic.consume", ("basic.consume.consumer-tag",)),
+    "immediate": (540, "basic.publish", ()),
+    "a letter that nobody knows": (541, "", ("content.table",)),
+    "a frame without its end": (501, "", ("frame.end",)),
+}
+"""What ends a connection: with which code, because of which method, and which rules the observer names, said on purpose."""
+
+
+def breach(what: str, dialect: ChannelDialect, name: str) -> bytes:
+    declare = framed(dialect, queue.Declare("x", True, False, False, False, False, {}, 0), 9)
+    said: dict[str, bytes] = {
+        "an unknown type of exchange": framed(
+            dialect, exchange.Declare("sansio-x", "no such type", False, False, False, {}, 0, False, False)
+        ),
+        "a second channel.open": framed(dialect, channel.Open("")),
+        "a channel that is not open": declare,
+        "a body without a header": framed(dialect, basic.Publish("", name, False, False, 0)) + put_frame(3, 1, b"m"),
+        "a tag twice": 2 * framed(dialect, basic.Consume(name, "c", False, False, False, False, 0, {}, {})),
+        "immediate": b"".join(
+            frame_content(1, dialect.codec.methods.encode(basic.Publish("", name, False, True, 0)), 60, b"\0\0", b"m", 4096, 1)
+        ),
+        "a letter that nobody knows": publish(dialect, PROPERTIES_WITH_U, name),
+        "a frame without its end": declare[:-1] + b"\0",
+    }
+    return said[what]
+
+
+@each_dialect
+@pytest.mark.parametrize("what", BREACHES)
+def test_a_breach_ends_the_connection(rabbitmq: RabbitMq, dialect: ChannelDialect, what: str) -> None:
+    """What was published before it is in the queue, and nothing else is."""
+    code, method, wrong = BREACHES[what]
+    name = f"sansio-{code}-{len(what)}"
+    with Talk(rabbitmq.port, dialect) as keeper:
+        kept = keeper.open()
+        keeper.declare(kept, name, exclusive=False)
+        with Talk(rabbitmq.port, dialect, wrong=wrong) as talk:
+            on = talk.open()
+            on.publish("", name, b"before")
+            talk.say(breach(what, dialect, name))
+            talk.until(lambda: talk.client.finished)
+            (closed,) = talk.all(ConnectionClosed)
+            (ended,) = talk.all(ChannelClosed)
+        assert (closed.origin, closed.code) == (Origin.PEER, code)
+        assert (closed.method or "") in (method, "")
+        assert ended.in_doubt == RangeSet.of(1)
+        keeper.until(lambda: keeper.count(kept, name) == 1)
+        kept.get(name, no_ack=True)
+        assert keeper.wait(MessageGot)[0].body == b"before"
+        keeper.answer(kept, kept.delete_queue(name), queue.DeleteOk)
+
+
+@each_dialect
+def test_an_operator_ends_the_connection(rabbitmq: RabbitMq, dialect: ChannelDialect) -> None:
+    with Talk(rabbitmq.port, dialect) as keeper:
+        kept = keeper.open()
+        keeper.declare(kept, "sansio-320", exclusive=False)
+        with Talk(rabbitmq.port, dialect) as talk:
+            on = talk.open()
+            on.publish("", "sansio-320", b"m")
+            talk.say()
+            keeper.until(lambda: keeper.count(kept, "sansio-320") == 1)
+            names = rabbitmq.control("list_connections", "pid", "client_properties").splitlines()
+            assert len(names) >= 2
+            rabbitmq.control("close_all_connections", "--vhost", "/", "--limit", "1", "the office closes")
+            while not (talk.all(ConnectionClosed) or keeper.all(ConnectionClosed)):
+                talk.step()
+                keeper.step()
+            (closed,) = talk.all(ConnectionClosed) or keeper.all(ConnectionClosed)
+            assert (closed.origin, closed.code) == (Origin.PEER, 320)
+            assert "the office closes" in closed.text
+            (ended,) = talk.all(ChannelClosed) or keeper.all(ChannelClosed)
+            assert ended.origin is Origin.PEER
+    assert waiting(rabbitmq, "sansio-320") == 1
+    with Talk(rabbitmq.port, dialect) as talk:
+        on = talk.open()
+        talk.answer(on, on.delete_queue("sansio-320"), queue.DeleteOk)
+
+
+@each_dialect
+def test_closes_cross(rabbitmq: RabbitMq, dialect: ChannelDialect) -> None:
+    """RabbitMQ never answers a close that crossed its own: the connection ends all the same."""
+    with Talk(rabbitmq.port, dialect, wrong=("channel.second-open",)) as talk:
+        on = talk.open()
+        talk.say(framed(dialect, channel.Open("")))
+        talk.client.close(200, "bye")
+        talk.until(lambda: talk.client.finished)
+        (closed,) = talk.all(ConnectionClosed)
+    assert (closed.origin, closed.code) in ((Origin.PEER, 504), (Origin.LOCAL, 200))
+    assert [event.channel for event in talk.all(ChannelClosed)] == [on.number]
+
+
+@each_dialect
+def test_a_server_that_is_silent(rabbitmq: RabbitMq, dialect: ChannelDialect) -> None:
+    """We hear nothing for two intervals: it is given up, and what was in doubt is told."""
+    with Talk(rabbitmq.port, dialect, heartbeat=1) as talk:
+        on = talk.open()
+        number = on.publish("", "nowhere", b"m")
+        now = 1e9
+        talk.client.tick(now)
+        talk.client.tick(now + 2.5)
+        events = list(talk.client.events())
+        closed = [event for event in events if isinstance(event, ConnectionClosed)]
+        (ended,) = [event for event in events if isinstance(event, ChannelClosed)]
+    assert [event.origin for event in closed] == [Origin.TIMEOUT]
+    assert ended.in_doubt == RangeSet.of(number)
+
+
+@pytest.fixture
+def own() -> Iterator[RabbitMq]:
+    """A node that comes to harm."""
+    with RabbitMq() as node:
+        yield node
+
+
+def test_a_killed_node_leaves_in_doubt_what_it_did_not_confirm(rabbitmq: RabbitMq, own: RabbitMq) -> None:
+    """1,000 are outstanding when it is killed: each publish was confirmed or is in doubt, none both, none neither."""
+    assert rabbitmq.port != own.port
+    with Talk(own.port) as talk:
+        on = talk.open()
+        name = talk.declare(on, durable=True, exclusive=False).queue
+        talk.answer(on, on.select_confirm(), confirm.SelectOk)
+        for number in range(500):
+            on.publish("", name, b"%d" % number, delivery_mode=2)
+        talk.until(lambda: not on.in_doubt)
+        for number in range(500, 1500):
+            on.publish("", name, b"%d" % number, delivery_mode=2)
+        own.kill()
+        talk.until(lambda: talk.client.finished)
+        (ended,) = talk.all(ChannelClosed)
+        confirmed = RangeSet()
+        for event in talk.all(Confirmed):
+            assert not confirmed & event.ids
+            confirmed = confirmed | event.ids
+    assert ended.origin is Origin.EOF
+    assert confirmed | ended.in_doubt == RangeSet.span(1, 1500)
+    assert not confirmed & ended.in_doubt
+    assert len(ended.in_doubt) >= 500
+    with pytest.raises(ConnectionClosedError):
+        on.publish("", name, b"more")
+
+
+def test_the_node_is_blocked_and_unblocked(own: RabbitMq) -> None:
+    """Its memory alarm: it reads no more of what is published, and all of it comes when it is over."""
+    with Talk(own.port) as talk:
+        on = talk.open()
+        name = talk.declare(on).queue
+        talk.answer(on, on.select_confirm(), confirm.SelectOk)
+        own.control("set_vm_memory_high_watermark", "0.000001")
+        on.publish("", name, b"held up")
+        (blocked,) = talk.wait(ConnectionBlocked)
+        assert blocked.reason == "low on memory"
+        was_blocked = talk.client.blocked
+        on.publish("", name, b"behind it")
+        own.control("set_vm_memory_high_watermark", "0.4")
+        talk.wait(ConnectionUnblocked)
+        assert (was_blocked, talk.client.blocked) == (True, False)
+        talk.until(lambda: not on.in_doubt)
+        assert talk.count(on, name) == 2
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tls")
+    authority = trustme.CA()
+    server = authority.issue_cert("localhost", "127.0.0.1")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    server.private_key_pem.write_to_path(folder / "server.key")
+    for blob in server.cert_chain_pems:
+        blob.write_to_path(folder / "server.pem", append=True)
+    return folder
+
+
+def test_tls(certificates: Path) -> None:
+    context = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
+    with (
+        RabbitMq(certificates) as node,
+        Talk(node.tls_port, wrap=lambda line: context.wrap_socket(line, server_hostname="localhost")) as talk,
+    ):
+        on = talk.open()
+        name = talk.declare(on).queue
+        on.publish("", name, b"m" * 100_000)
+        on.consume(name, "c", no_ack=True)
+        (event,) = talk.wait(MessageDelivered)
+        assert event.body == b"m" * 100_000
+        assert talk.count(on, name) == 0
