@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.captures.columns import weights as module
+from amqp_sansio.captures.columns import partitioning as module
+from amqp_sansio.captures.columns.partitioning import LAST_TASK, PACKET_WEIGHT, shared_out, weights
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.columns.weights import LAST_TASK, PACKET_WEIGHT, shared_out, weights
 from amqp_sansio.captures.splits import Split, splits
 from bench.traffic import make
 
