@@ -15,7 +15,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from amqp_sansio.captures.columns.bundles import opened
-from amqp_sansio.captures.columns.cycles import seldom
+from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.late import Lateness
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from amqp_sansio.captures.columns import end_to_end as alone
 from amqp_sansio.captures.columns import joined
-from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.end_to_end import (
     ROWS_HERE,
     ROWS_OF_A_BUCKET,
@@ -21,6 +20,7 @@ from amqp_sansio.captures.columns.end_to_end import (
     messages_in,
     write_joined,
 )
+from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.joins import END_TO_END_SQL
 from amqp_sansio.spark.session import cores_of

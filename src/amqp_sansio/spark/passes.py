@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from amqp_sansio.captures.columns.bundles import opened
 from amqp_sansio.captures.columns.crowd import heard
-from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.gathered import Gathered, Records
+from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.place import Place, Written
 from amqp_sansio.captures.columns.published import rows_in
 from amqp_sansio.captures.columns.replay import ConnectionReplay

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.captures import remote
 from amqp_sansio.captures.columns.bundles import BUNDLES
-from amqp_sansio.captures.columns.cycles import seldom
+from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.partitioning import shared_out, weights
 from amqp_sansio.captures.files import closed_in, is_remote, names_in, resolved, size_of
 from amqp_sansio.captures.splits import Split, splits

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from amqp_sansio.captures.columns.compact import FILE_OCTETS, groups_of, merged, without
-from amqp_sansio.captures.columns.cycles import rarely
 from amqp_sansio.captures.columns.end_to_end import write_end_to_end
 from amqp_sansio.captures.columns.failures import told
+from amqp_sansio.captures.columns.gc_tuning import rarely
 from amqp_sansio.captures.columns.outcome import Outcome, outcome
 from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.runner import records_of

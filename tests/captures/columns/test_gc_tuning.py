@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from amqp_sansio.captures.columns.cycles import THRESHOLD, rarely, seldom
+from amqp_sansio.captures.columns.gc_tuning import THRESHOLD, rarely, seldom
 
 pytestmark = pytest.mark.usefixtures("thawed")
 
