@@ -77,7 +77,7 @@ REASONS: dict[str, str] = {
     "captures/replay/sessions.py Sessions._heard": "= channels",
     "captures/replay/session.py Session._about": "whose row an answer belongs to",
     "captures/replay/transactions.py Transactions._ending": ROW,
-    "captures/stretches.py Stretch.positions": "= offsets",
+    "captures/file_chunks.py Stretch.positions": "= offsets",
     "captures/walk.py Run.positions": "= offsets",
     "captures/walk.py Chains._ends": "= offsets",
     "testing/speech/blame.py Blame.codes": "= error codes",

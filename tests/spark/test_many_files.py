@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
 
-from amqp_sansio.captures import stretches
+from amqp_sansio.captures import file_chunks
 from amqp_sansio.captures.columns.place import MANIFEST
 from amqp_sansio.captures.columns.store import NAMED_CAPTURES, manifest_of
 from amqp_sansio.captures.inputs import files_of
@@ -28,7 +28,7 @@ from amqp_sansio.spark.sources import cut_in_tasks, read_bundles
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COUNTED = ((builtins, "open"), (stretches, "mapped"), (os, "scandir"), (os, "listdir"), (os, "stat"))
+COUNTED = ((builtins, "open"), (file_chunks, "mapped"), (os, "scandir"), (os, "listdir"), (os, "stat"))
 
 
 @contextmanager

@@ -21,9 +21,9 @@ from tests.captures.columns.plainly import Row, plain_rows, rows_of
 
 from amqp_sansio.captures.columns.filters import Filter
 from amqp_sansio.captures.columns.read import read_file, read_split
+from amqp_sansio.captures.file_chunks import over_stream
 from amqp_sansio.captures.packets_schema import NAMES, picked
 from amqp_sansio.captures.splits import Split, SplitError, splits
-from amqp_sansio.captures.stretches import over_stream
 from amqp_sansio.captures.tunnels import IN_TWO
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.witnesses import observers

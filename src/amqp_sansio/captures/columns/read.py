@@ -10,9 +10,9 @@ import pyarrow as pa
 from amqp_sansio.captures.columns.batch import Parsed, note_batch
 from amqp_sansio.captures.columns.filters import Filter, chosen
 from amqp_sansio.captures.columns.heads import records
+from amqp_sansio.captures.file_chunks import Stretch
 from amqp_sansio.captures.packets_schema import PACKETS, Column
 from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
-from amqp_sansio.captures.stretches import Stretch
 from amqp_sansio.captures.tunnels import LeftOut
 
 BATCH_ROWS: Final = 20_000

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.captures import build
 
-from amqp_sansio.captures import stretches
+from amqp_sansio.captures import file_chunks
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.file_chunks import Stretch, beginning, mapped, over_file, over_map, over_stream
 from amqp_sansio.captures.pcap import MOST_ZEROS, ONLY_ZEROS
-from amqp_sansio.captures.stretches import Stretch, beginning, mapped, over_file, over_map, over_stream
 
 MADE = build.records(build.conversation([b"x" * 300] * 150).segments)
 Told = tuple[list[int], list[tuple[int, str]]]
@@ -28,9 +28,9 @@ def told(found: list[Stretch]) -> Told:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stretches so small that a small file has many."""
-    monkeypatch.setattr(stretches, "STRETCH_OCTETS", 3000)
-    monkeypatch.setattr(stretches, "WINDOW_OCTETS", 12_000)
-    monkeypatch.setattr(stretches, "SEARCH_OCTETS", 103_000)
+    monkeypatch.setattr(file_chunks, "STRETCH_OCTETS", 3000)
+    monkeypatch.setattr(file_chunks, "WINDOW_OCTETS", 12_000)
+    monkeypatch.setattr(file_chunks, "SEARCH_OCTETS", 103_000)
 
 
 @pytest.mark.parametrize("damage", [False, True])
@@ -88,7 +88,7 @@ def test_a_pipe_is_read_as_a_stream(tmp_path: Path) -> None:
 def test_a_pipe_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    monkeypatch.setattr(stretches, "open", pytest.fail, raising=False)
+    monkeypatch.setattr(file_chunks, "open", pytest.fail, raising=False)
     assert mapped(str(path)) is None
 
 
