@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from amqp_sansio.captures.marks import MARKS, MOST_MARKS, Marks
+from amqp_sansio.captures.packet_index import MARKS, MOST_MARKS, Marks
 
 
 def test_places_are_kept_as_long_as_something_that_began_there_is_under_way() -> None:
