@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from amqp_sansio.testing.simulation.doings import DOINGS
+from amqp_sansio.testing.simulation.actions import DOINGS
 from amqp_sansio.testing.simulation.plan import KINDS, WEIGHTS, Plan, make
 from amqp_sansio.testing.simulation.world import OWN
 

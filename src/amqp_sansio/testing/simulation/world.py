@@ -11,7 +11,7 @@ from amqp_sansio.config import ClientConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import ConnectionClosedError, NoCredit, SessionDetachedError
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.testing.simulation.doings import ABLE, DOINGS
+from amqp_sansio.testing.simulation.actions import ABLE, DOINGS
 from amqp_sansio.testing.simulation.ending import Ending
 from amqp_sansio.testing.simulation.fault import RAISED, Fault
 from amqp_sansio.testing.simulation.ledger import Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.testing.simulation.test_simulated_client import settle
 
-from amqp_sansio.testing.simulation.doings import ABLE, DOINGS
+from amqp_sansio.testing.simulation.actions import ABLE, DOINGS
 from amqp_sansio.testing.simulation.ending import Ending
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.world import World
