@@ -8,7 +8,7 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.testing.simulation.fault import Fault
 from amqp_sansio.testing.simulation.item import Group, Item
 from amqp_sansio.testing.simulation.ledger import Ledger
-from amqp_sansio.testing.simulation.tenure import Tenure
+from amqp_sansio.testing.simulation.session_model import Tenure
 
 
 def tenure(name: str) -> Tenure:

@@ -10,8 +10,8 @@ from amqp_sansio.testing.simulation import replay
 from amqp_sansio.testing.simulation.fault import Fault
 from amqp_sansio.testing.simulation.item import Item
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
+from amqp_sansio.testing.simulation.session_model import Branch, Tenure
 from amqp_sansio.testing.simulation.simulated_client import Line
-from amqp_sansio.testing.simulation.tenure import Branch, Tenure
 from amqp_sansio.testing.simulation.world import World
 
 

@@ -11,8 +11,8 @@ from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.allowance import ENDLESS, Allowance
 from amqp_sansio.testing.simulation.item import Group, Item
 from amqp_sansio.testing.simulation.plan import Step
+from amqp_sansio.testing.simulation.session_model import Branch, Tenure
 from amqp_sansio.testing.simulation.simulated_client import BRITTLE, Line
-from amqp_sansio.testing.simulation.tenure import Branch, Tenure
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World

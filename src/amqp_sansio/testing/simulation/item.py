@@ -9,7 +9,7 @@ import attrs
 from amqp_sansio.testing.simulation.fault import ATOMICITY, demand
 
 if TYPE_CHECKING:
-    from amqp_sansio.testing.simulation.tenure import Tenure
+    from amqp_sansio.testing.simulation.session_model import Tenure
 
 Belief = Literal["no", "maybe", "yes"]
 

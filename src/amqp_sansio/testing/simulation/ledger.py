@@ -7,7 +7,7 @@ from typing import Final
 
 from amqp_sansio.testing.simulation.fault import ATOMICITY, DOUBLED, LOST, ORDER, Fault, demand
 from amqp_sansio.testing.simulation.item import Group, Item
-from amqp_sansio.testing.simulation.tenure import Tenure
+from amqp_sansio.testing.simulation.session_model import Tenure
 
 
 class Ledger:

@@ -26,8 +26,8 @@ from amqp_sansio.spec.message import Acquired
 from amqp_sansio.testing.simulation.fault import ATOMICITY, DEADLOCK, LEGALITY, demand
 from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.plan import Persona
+from amqp_sansio.testing.simulation.session_model import DRIFT, Branch, Tenure
 from amqp_sansio.testing.simulation.site import PATIENCE, Site
-from amqp_sansio.testing.simulation.tenure import DRIFT, Branch, Tenure
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amqp_sansio.engine.session import Session
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.item import Group
-from amqp_sansio.testing.simulation.tenure import Branch, Tenure
+from amqp_sansio.testing.simulation.session_model import Branch, Tenure
 
 
 def tenure() -> Tenure:
