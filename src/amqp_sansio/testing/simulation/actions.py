@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.testing.simulation.allowance import ENDLESS, Allowance
+from amqp_sansio.testing.simulation.credit_oracle import ENDLESS, Allowance
 from amqp_sansio.testing.simulation.item import Group, Item
 from amqp_sansio.testing.simulation.plan import Step
 from amqp_sansio.testing.simulation.session_model import Branch, Tenure

@@ -10,7 +10,7 @@ from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import DURABLE, QUEUES
-from amqp_sansio.testing.simulation.allowance import ENDLESS, Allowance
+from amqp_sansio.testing.simulation.credit_oracle import ENDLESS, Allowance
 from amqp_sansio.testing.simulation.fault import DEADLOCK, DOUBT, LOST, demand
 from amqp_sansio.testing.simulation.manager import FORMAT
 from amqp_sansio.testing.simulation.plan import Persona

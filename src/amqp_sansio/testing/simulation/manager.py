@@ -12,7 +12,7 @@ from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, Transac
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import begin, take
-from amqp_sansio.testing.simulation.allowance import Allowance
+from amqp_sansio.testing.simulation.credit_oracle import Allowance
 from amqp_sansio.testing.simulation.fault import ATOMICITY, demand
 from amqp_sansio.testing.simulation.item import Group
 from amqp_sansio.testing.simulation.simulated_client import Line

@@ -8,7 +8,7 @@ import attrs
 
 from amqp_sansio.engine.session import Session
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.testing.simulation.allowance import Allowance
+from amqp_sansio.testing.simulation.credit_oracle import Allowance
 from amqp_sansio.testing.simulation.item import Group, Item
 
 DRIFT: Final = 0.85

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.testing.simulation.allowance import Allowance
+from amqp_sansio.testing.simulation.credit_oracle import Allowance
 from amqp_sansio.testing.simulation.fault import Fault
 
 
