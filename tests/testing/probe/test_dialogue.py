@@ -10,7 +10,7 @@ from amqp_sansio.spec.connection import Close, CloseOk, Start
 from amqp_sansio.spec.session import Detached
 from amqp_sansio.testing.probe.dialogue import ProbeError, Talk, objection
 from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.voice import ConnectionVoice, Setting
+from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting
 
 
 def test_it_opens_asks_and_leaves() -> None:

@@ -9,7 +9,7 @@ from amqp_sansio.testing.probe.dialogue import Talk
 from amqp_sansio.testing.probe.plans import Plan
 from amqp_sansio.testing.probe.rounds import Round, taken
 from amqp_sansio.testing.speech.trespass import trespasses
-from amqp_sansio.testing.speech.voice import Setting
+from amqp_sansio.testing.speech.word_encoder import Setting
 
 
 def done(plan: Plan) -> Round:

@@ -6,7 +6,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.session import Completed
 from amqp_sansio.testing.speech.blame import spoken
 from amqp_sansio.testing.speech.parts import PARTS
-from amqp_sansio.testing.speech.voice import Setting
+from amqp_sansio.testing.speech.word_encoder import Setting
 
 
 def test_content_has_its_header() -> None:

@@ -9,7 +9,7 @@ import pytest
 from amqp_sansio.grammar.walks import Sampler, transition_words
 from amqp_sansio.testing.speech.blame import blamed, spoken
 from amqp_sansio.testing.speech.parts import PARTS, Part, opening, without
-from amqp_sansio.testing.speech.voice import Setting, speaker_of
+from amqp_sansio.testing.speech.word_encoder import Setting, speaker_of
 
 EVERY = pytest.mark.parametrize("part", PARTS.values(), ids=lambda part: part.name)
 

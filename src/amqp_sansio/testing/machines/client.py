@@ -14,7 +14,7 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.testing.speech.blame import Watch, blamed
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Conversation, Step
-from amqp_sansio.testing.speech.voice import AttachmentVoice, ConnectionVoice, Setting, speaker_of
+from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, speaker_of
 from amqp_sansio.wire.segments import CONTROL, Malformed, SegmentReader
 
 _CONNECTION = PARTS["connection"].language

@@ -14,7 +14,7 @@ from amqp_sansio.testing.probe.plans import Plan, sections
 from amqp_sansio.testing.probe.rounds import Round
 from amqp_sansio.testing.speech.blame import illegal
 from amqp_sansio.testing.speech.parts import Part
-from amqp_sansio.testing.speech.voice import Setting
+from amqp_sansio.testing.speech.word_encoder import Setting
 
 
 class _Exchange:

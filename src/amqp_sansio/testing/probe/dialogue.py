@@ -18,7 +18,7 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_, Sync
 from amqp_sansio.testing.speech.blame import Watch
 from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.voice import ConnectionVoice, Setting
+from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.primitives import frame_header
 from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed, SegmentReader

@@ -12,7 +12,7 @@ from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_word
 from amqp_sansio.testing.speech.blame import illegal
 from amqp_sansio.testing.speech.parts import PARTS, SECTIONS, Part
 from amqp_sansio.testing.speech.trespass import trespasses
-from amqp_sansio.testing.speech.voice import Setting
+from amqp_sansio.testing.speech.word_encoder import Setting
 
 LONGEST: Final = 12
 _ILLEGAL_SHARE: Final = 0.4

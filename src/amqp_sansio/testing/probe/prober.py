@@ -15,7 +15,7 @@ from amqp_sansio.testing.probe.plans import Plan, plans, sections
 from amqp_sansio.testing.probe.report import Report
 from amqp_sansio.testing.probe.rounds import Round
 from amqp_sansio.testing.speech.trespass import Trespass, trespasses
-from amqp_sansio.testing.speech.voice import Setting, Voice
+from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 
 ALIVE: Final = "server: it goes on"
 """The rule that a server survives whatever it receives."""

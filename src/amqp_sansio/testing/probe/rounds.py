@@ -16,7 +16,7 @@ from amqp_sansio.testing.speech.blame import Blame, blamed
 from amqp_sansio.testing.speech.parts import PARTS, Part
 from amqp_sansio.testing.speech.step import Conversation, Step
 from amqp_sansio.testing.speech.trespass import Trespass
-from amqp_sansio.testing.speech.voice import Voice, speaker_of
+from amqp_sansio.testing.speech.word_encoder import Voice, speaker_of
 
 READ_ONLY: Final = 7
 _ANSWERED: Final = {

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from amqp_sansio.grammar.automaton import START, Word
 from amqp_sansio.grammar.walks import shortest_to_each, transition_words
 from amqp_sansio.testing.speech.parts import Part
-from amqp_sansio.testing.speech.voice import speaker_of
+from amqp_sansio.testing.speech.word_encoder import speaker_of
 
 REASONS: Final[dict[tuple[str, Word], str]] = {
     ("connection", "server:connection.close-ok"): (

@@ -10,7 +10,7 @@ from amqp_sansio.events import Violation
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.testing.speech.parts import Part, opening
 from amqp_sansio.testing.speech.step import Conversation, Step
-from amqp_sansio.testing.speech.voice import Setting, speaker_of
+from amqp_sansio.testing.speech.word_encoder import Setting, speaker_of
 
 
 class Blame(NamedTuple):

@@ -18,7 +18,7 @@ from amqp_sansio.spec.dtx import XaResult, Xid
 from amqp_sansio.spec.execution import Exception_, Result, Sync
 from amqp_sansio.spec.message import Acquired, DeliveryProperties
 from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.voice import NONE, Setting, Voice
+from amqp_sansio.testing.speech.word_encoder import NONE, Setting, Voice
 
 BODY: Final = b"a message"
 RIVAL: Final = "rival"

@@ -12,7 +12,7 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.testing.speech.commands import BODY, Client
 from amqp_sansio.testing.speech.step import Said, Step
-from amqp_sansio.testing.speech.voice import NONE, OTHER, Setting, speaker_of
+from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, speaker_of
 
 
 class ContentVoice(Client):

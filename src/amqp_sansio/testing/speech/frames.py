@@ -12,7 +12,7 @@ from amqp_sansio.spec.message import DeliveryProperties
 from amqp_sansio.spec.session import Flush
 from amqp_sansio.testing.speech.commands import BODY, Client
 from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.voice import Setting, speaker_of
+from amqp_sansio.testing.speech.word_encoder import Setting, speaker_of
 from amqp_sansio.wire.headers import encode_headers
 
 HEAD: Final = Struct(">BBHBBHI")

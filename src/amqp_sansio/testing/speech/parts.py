@@ -38,7 +38,7 @@ from amqp_sansio.testing.speech.commands import (
 from amqp_sansio.testing.speech.contents import ContentVoice, DeliveryVoice, StagingVoice, StreamClassVoice
 from amqp_sansio.testing.speech.frames import AssemblyVoice
 from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.voice import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice
+from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice
 
 Opening: TypeAlias = Literal["nothing", "connection", "session", "work"]
 """What comes before the first word: nothing; an open connection; an attached session; also both command-points."""

@@ -12,7 +12,7 @@ from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.base import Command
 from amqp_sansio.testing.speech.parts import opening
 from amqp_sansio.testing.speech.step import Conversation
-from amqp_sansio.testing.speech.voice import Setting, Voice
+from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 
 
 class Trespass(NamedTuple):

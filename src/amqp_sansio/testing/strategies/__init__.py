@@ -5,7 +5,7 @@ may arrive, legal conversations and nearly legal ones, and whole scenarios with 
 """
 
 from amqp_sansio.testing.speech.step import Conversation, Step
-from amqp_sansio.testing.speech.voice import Setting
+from amqp_sansio.testing.speech.word_encoder import Setting
 from amqp_sansio.testing.strategies.chunks import chunkings
 from amqp_sansio.testing.strategies.conversations import breaking, conversations, nearly_legal, words
 from amqp_sansio.testing.strategies.scenarios import delivered, payloads, scenarios

@@ -16,7 +16,7 @@ from amqp_sansio.testing.speech.blame import blamed, illegal, nearly
 from amqp_sansio.testing.speech.parts import PARTS, SECTIONS, Part, opening
 from amqp_sansio.testing.speech.step import Conversation, Speaker, Step
 from amqp_sansio.testing.speech.trespass import trespassed, trespasses
-from amqp_sansio.testing.speech.voice import Setting, Voice
+from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 
 Role: TypeAlias = Literal["client", "server"]
 LONGEST: Final = 12

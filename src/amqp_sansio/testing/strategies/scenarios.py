@@ -16,7 +16,7 @@ from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.testing.speech.parts import opening
 from amqp_sansio.testing.speech.step import Conversation, Step
-from amqp_sansio.testing.speech.voice import ConnectionVoice, Setting, Voice
+from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting, Voice
 from amqp_sansio.testing.strategies.values import TEXT, maps, signed
 
 ACTIONS: Final = ("publish", "subscribe", "accept", "declare", "query", "commit", "bind", "sync", "cancel")

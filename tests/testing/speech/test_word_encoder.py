@@ -10,7 +10,7 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Result, Sync
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.voice import ConnectionVoice, Setting, StreamVoice, Voice, speaker_of
+from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting, StreamVoice, Voice, speaker_of
 
 
 def test_results_and_completions_are_owed() -> None:
