@@ -8,7 +8,7 @@ from amqp_sansio.broker import Broker
 from amqp_sansio.testing.probe.dialogue import Talk
 from amqp_sansio.testing.probe.plans import Plan
 from amqp_sansio.testing.probe.rounds import Round, taken
-from amqp_sansio.testing.speech.trespass import trespasses
+from amqp_sansio.testing.speech.refused_cases import trespasses
 from amqp_sansio.testing.speech.word_encoder import Setting
 
 

@@ -11,7 +11,7 @@ from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_words
 from amqp_sansio.testing.speech.blame import illegal
 from amqp_sansio.testing.speech.parts import PARTS, SECTIONS, Part
-from amqp_sansio.testing.speech.trespass import trespasses
+from amqp_sansio.testing.speech.refused_cases import trespasses
 from amqp_sansio.testing.speech.word_encoder import Setting
 
 LONGEST: Final = 12

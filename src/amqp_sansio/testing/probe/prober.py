@@ -14,7 +14,7 @@ from amqp_sansio.testing.probe.judging import Finding
 from amqp_sansio.testing.probe.plans import Plan, plans, sections
 from amqp_sansio.testing.probe.report import Report
 from amqp_sansio.testing.probe.rounds import Round
-from amqp_sansio.testing.speech.trespass import Trespass, trespasses
+from amqp_sansio.testing.speech.refused_cases import Trespass, trespasses
 from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 
 ALIVE: Final = "server: it goes on"

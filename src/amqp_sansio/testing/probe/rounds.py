@@ -14,8 +14,8 @@ from amqp_sansio.testing.probe.judging import MAY, NOT_IMPLEMENTED, Answer, Find
 from amqp_sansio.testing.probe.plans import Plan
 from amqp_sansio.testing.speech.blame import Blame, blamed
 from amqp_sansio.testing.speech.parts import PARTS, Part
+from amqp_sansio.testing.speech.refused_cases import Trespass
 from amqp_sansio.testing.speech.step import Conversation, Step
-from amqp_sansio.testing.speech.trespass import Trespass
 from amqp_sansio.testing.speech.word_encoder import Voice, speaker_of
 
 READ_ONLY: Final = 7

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from amqp_sansio.grammar.automaton import START, Automaton, Word
 from amqp_sansio.testing.speech.blame import blamed, illegal, nearly
 from amqp_sansio.testing.speech.parts import PARTS, SECTIONS, Part, opening
+from amqp_sansio.testing.speech.refused_cases import trespassed, trespasses
 from amqp_sansio.testing.speech.step import Conversation, Speaker, Step
-from amqp_sansio.testing.speech.trespass import trespassed, trespasses
 from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 
 Role: TypeAlias = Literal["client", "server"]

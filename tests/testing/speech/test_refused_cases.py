@@ -8,7 +8,7 @@ from amqp_sansio.broker import Broker
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import CommandSeen
 from amqp_sansio.spec.execution import Exception_
-from amqp_sansio.testing.speech.trespass import Trespass, trespassed, trespasses
+from amqp_sansio.testing.speech.refused_cases import Trespass, trespassed, trespasses
 from amqp_sansio.testing.speech.word_encoder import Setting
 
 EVERY = trespasses(Setting())
