@@ -8,7 +8,7 @@ from amqp_sansio.spec.connection import Close
 from amqp_sansio.spec.execution import Exception_
 from amqp_sansio.spec.session import Completed, Detached
 from amqp_sansio.testing.probe.judging import Answer, answer_of, codes, judge
-from amqp_sansio.testing.speech.blame import Blame
+from amqp_sansio.testing.speech.expected_rule import Blame
 from amqp_sansio.testing.speech.step import Step
 
 

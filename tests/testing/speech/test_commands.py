@@ -9,8 +9,8 @@ from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Acquired
 from amqp_sansio.spec.session import Completed
-from amqp_sansio.testing.speech.blame import spoken
 from amqp_sansio.testing.speech.commands import TRANSFERS, BranchVoice, ModelVoice, SubscriptionVoice, TxVoice
+from amqp_sansio.testing.speech.expected_rule import spoken
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Step
 

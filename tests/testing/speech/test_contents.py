@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.session import Completed
-from amqp_sansio.testing.speech.blame import spoken
+from amqp_sansio.testing.speech.expected_rule import spoken
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.word_encoder import Setting
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.testing.speech.blame import blamed, nearly, spoken
+from amqp_sansio.testing.speech.expected_rule import blamed, nearly, spoken
 from amqp_sansio.testing.speech.frames import frame
 from amqp_sansio.testing.speech.parts import PARTS
 

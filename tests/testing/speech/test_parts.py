@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from amqp_sansio.grammar.walks import Sampler, transition_words
-from amqp_sansio.testing.speech.blame import blamed, spoken
+from amqp_sansio.testing.speech.expected_rule import blamed, spoken
 from amqp_sansio.testing.speech.parts import PARTS, Part, opening, without
 from amqp_sansio.testing.speech.word_encoder import Setting, speaker_of
 

@@ -11,7 +11,7 @@ from amqp_sansio.grammar.automaton import START, Word
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import session as s
-from amqp_sansio.testing.speech.blame import Watch, blamed
+from amqp_sansio.testing.speech.expected_rule import Watch, blamed
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Conversation, Step
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, speaker_of

@@ -12,7 +12,7 @@ from amqp_sansio.testing.probe.dialogue import Talk
 from amqp_sansio.testing.probe.judging import Finding
 from amqp_sansio.testing.probe.plans import Plan, sections
 from amqp_sansio.testing.probe.rounds import Round
-from amqp_sansio.testing.speech.blame import illegal
+from amqp_sansio.testing.speech.expected_rule import illegal
 from amqp_sansio.testing.speech.parts import Part
 from amqp_sansio.testing.speech.word_encoder import Setting
 

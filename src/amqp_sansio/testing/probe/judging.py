@@ -8,7 +8,7 @@ from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_
-from amqp_sansio.testing.speech.blame import Blame
+from amqp_sansio.testing.speech.expected_rule import Blame
 from amqp_sansio.testing.speech.step import Step
 
 MAY: Final = ("dtx", "file", "stream")

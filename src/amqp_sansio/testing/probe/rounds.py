@@ -12,7 +12,7 @@ from amqp_sansio.spec.execution import Result
 from amqp_sansio.testing.probe.dialogue import Talk, objection
 from amqp_sansio.testing.probe.judging import MAY, NOT_IMPLEMENTED, Answer, Finding, answer_of, judge
 from amqp_sansio.testing.probe.plans import Plan
-from amqp_sansio.testing.speech.blame import Blame, blamed
+from amqp_sansio.testing.speech.expected_rule import Blame, blamed
 from amqp_sansio.testing.speech.parts import PARTS, Part
 from amqp_sansio.testing.speech.refused_cases import Trespass
 from amqp_sansio.testing.speech.step import Conversation, Step

@@ -12,7 +12,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from amqp_sansio.grammar.automaton import START, Automaton, Word
-from amqp_sansio.testing.speech.blame import blamed, illegal, nearly
+from amqp_sansio.testing.speech.expected_rule import blamed, illegal, nearly
 from amqp_sansio.testing.speech.parts import PARTS, SECTIONS, Part, opening
 from amqp_sansio.testing.speech.refused_cases import trespassed, trespasses
 from amqp_sansio.testing.speech.step import Conversation, Speaker, Step

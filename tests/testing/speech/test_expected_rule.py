@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.testing.speech.blame import Watch, blamed, illegal, nearly, spoken
+from amqp_sansio.testing.speech.expected_rule import Watch, blamed, illegal, nearly, spoken
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Step
 
