@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.cli import selection, simulate, talking
+from amqp_sansio.cli import broker_verbs, selection, simulate
 from amqp_sansio.cli.wrapping import Wrapped
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.build import VERSION
@@ -196,7 +196,7 @@ def parser() -> argparse.ArgumentParser:
     )
     show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
     show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (extras [spark], [report])")
-    talking.add_verbs(verbs)
+    broker_verbs.add_verbs(verbs)
     simulate.add_verb(verbs)
     return top
 
@@ -315,7 +315,7 @@ def _write_no_more() -> None:
 def _run(arguments: Sequence[str] | None) -> int:
     top = parser()
     arguments = sys.argv[1:] if arguments is None else arguments
-    given = talking.intermixed(arguments) or top.parse_args(arguments)
+    given = broker_verbs.intermixed(arguments) or top.parse_args(arguments)
     if given.version:
         print(f"amqp-sansio {VERSION}")
         return 0
@@ -359,8 +359,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return doctor(given)
     if given.verb == "simulate":
         return simulate.run(given)
-    if given.verb in talking.VERBS:
-        return talking.run(given)
+    if given.verb in broker_verbs.VERBS:
+        return broker_verbs.run(given)
     top.print_help()
     return 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.cli import talking
+from amqp_sansio.cli import broker_verbs
 from amqp_sansio.cli.main import main
 
 
@@ -40,7 +40,7 @@ def test_misuse_ends_with_status_2(arguments: list[str], complaint: str, capsys:
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in talking.VERBS:
+    for verb in broker_verbs.VERBS:
         with pytest.raises(SystemExit) as caught:
             main([verb, "--help"])
         assert caught.value.code == 0
@@ -53,11 +53,11 @@ def test_words_and_options_in_any_order() -> None:
         ["send", "amqp://x", "--queue", "q", "a", "--json", "b"],
         ["send", "--queue", "q", "amqp://x", "--json", "a", "b"],
     ):
-        given = talking.intermixed(arguments)
+        given = broker_verbs.intermixed(arguments)
         assert given is not None
         assert (given.words, given.queue, given.json) == (["amqp://x", "a", "b"], "q", True)
-    given = talking.intermixed(["send", "--queue", "q", "--", "-x"])
+    given = broker_verbs.intermixed(["send", "--queue", "q", "--", "-x"])
     assert given is not None
     assert (given.words, given.behind) == ([], ["-x"])
-    assert talking.intermixed(["serve"]) is None
-    assert talking.intermixed([]) is None
+    assert broker_verbs.intermixed(["serve"]) is None
+    assert broker_verbs.intermixed([]) is None
