@@ -10,7 +10,7 @@ import pytest
 from amqp_sansio.cli import main as verbs
 from amqp_sansio.cli import run as job
 from amqp_sansio.cli import served
-from amqp_sansio.cli.crossing import Crossing, Outcome
+from amqp_sansio.cli.link_demo import Crossing, Outcome
 from amqp_sansio.cli.main import main
 
 

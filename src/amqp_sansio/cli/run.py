@@ -12,7 +12,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from amqp_sansio.cli.crossing import WINDOW, Crossing, Outcome
+from amqp_sansio.cli.link_demo import WINDOW, Crossing, Outcome
 
 _SAMPLES: Final = ("hello.pcap", "badopen.pcap")
 _MESSAGES: Final = 24

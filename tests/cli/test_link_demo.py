@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from amqp_sansio.cli.crossing import WINDOW, Crossing
+from amqp_sansio.cli.link_demo import WINDOW, Crossing
 
 
 @pytest.mark.parametrize("seed", range(8))
