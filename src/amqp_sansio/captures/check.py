@@ -1,0 +1,41 @@
+"""Check a capture: `for verdict in check_capture("traffic.pcapng"): ...`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.findings import Finding
+from amqp_sansio.captures.packet import Warn
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.verdicts import Verdict, verdicts
+from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.dialects import readable
+from amqp_sansio.errors import AmqpError
+
+__all__ = ["CaptureError", "Finding", "Verdict", "check_capture"]
+
+
+def check_capture(
+    path: str, *, ports: Iterable[int] = (), strict: bool = False, dialects: Sequence[str] = (), warn: Warn | None = None
+) -> Iterator[Verdict]:
+    """Checks the capture file at `path`: pcap or pcapng, also compressed.
+
+    One verdict for each connection, in the order of their ends.  It says "clean", "violations" or "not judged", and lists its
+    findings: who broke which rule, in which packet.  `ports` are server ports whose connections are AMQP even if they were
+    open before the capture began; `strict` reports also what deployed brokers accept; `dialects` are names of dialects that
+    take the place of those with the same header, such as "0-10 final"; `warn` takes one sentence about each oddity of the
+    file that does not stop the reading.
+
+    AmqpError, at once, for a name that no dialect has.  CaptureError when the file cannot be read, or not any
+    further: after the verdicts on what was good.
+    """
+    try:
+        chosen = readable(dialects)
+    except KeyError as error:
+        raise AmqpError(f"no dialect is called {error.args[0]!r}") from None
+    return verdicts(path, observers(strict, dialects=chosen), ports, warn or _ignore, ReplayOptions())
+
+
+def _ignore(_: str) -> None:
+    """Nobody asked."""
