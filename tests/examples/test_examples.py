@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.adapters.served_channels import ServedChannels
 from tests.cli.serving import Serving
 
 from amqp_sansio.adapters.sync import connect
@@ -24,6 +25,13 @@ PRINTED = {
     "worker": "20 tasks done, 3 given back once\n",
     "request_reply": "one -> ONE\ntwo -> TWO\nthree -> THREE\n",
     "transactions": "rolled back: not today\nfrom: 5, to: 0\nfrom: 0, to: 5\n",
+}
+
+CHANNELS = {
+    "channel_publisher": "20 messages confirmed\nreturned: unroutable",
+    "channel_worker": "20 tasks done, 3 given back once\n",
+    "channel_request": "one -> ONE\ntwo -> TWO\nthree -> THREE\n",
+    "channel_reconnect": "20 lines published, 0 of them again\n",
 }
 
 
@@ -56,7 +64,7 @@ def depth(url: str, name: str) -> int:
 def test_the_three_folders_hold_the_same_programs() -> None:
     names = [sorted(path.name for path in (ROOT / "examples" / adapter).glob("*.py")) for adapter in ADAPTERS]
     assert names[0] == names[1] == names[2]
-    assert {f"{example}.py" for example in (*PRINTED, "distributed", "custom_server")} == set(names[0])
+    assert {f"{example}.py" for example in (*PRINTED, *CHANNELS, "distributed", "custom_server")} == set(names[0])
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
@@ -64,6 +72,16 @@ def test_the_examples_with_one_broker(adapter: str, brokers: tuple[Serving, Serv
     for example, printed in PRINTED.items():
         count = ["20"] if example in ("publisher", "worker") else []
         assert run(adapter, example, brokers[0].url, *count).startswith(printed)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_the_examples_of_channels(adapter: str) -> None:
+    with ServedChannels() as served:
+        for example, printed in CHANNELS.items():
+            count = [] if example == "channel_request" else ["20"]
+            assert run(adapter, example, served.url, *count).startswith(printed)
+        assert served.bodies("channel-work") == []
+        assert served.bodies("channel-log") == [b"line %d" % number for number in range(20)]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)

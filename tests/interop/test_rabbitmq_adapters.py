@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 from tests.adapters.asyncio.test_connection import AsyncioLoop
 from tests.adapters.conditions import PATIENCE
 from tests.adapters.trio.test_connection import TrioLoop
+from tests.docs.test_snippets import snippets
+from tests.examples.test_examples import ADAPTERS, CHANNELS, ROOT, run
 from tests.interop.cutting import Cutting
 
 from amqp_sansio.adapters.asyncio import channels as by_asyncio
@@ -285,3 +288,54 @@ def test_who_is_not_let_in_is_told_why(rabbitmq: RabbitMq, where: str) -> None:
         blocking.connect("amqp://" + where.format(rabbitmq.port)),
     ):
         raise AssertionError
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_the_examples_do_there_what_they_say(rabbitmq: RabbitMq, adapter: str) -> None:
+    for example, printed in CHANNELS.items():
+        count = [] if example == "channel_request" else ["20"]
+        assert run(adapter, example, rabbitmq.url, *count).startswith(printed)
+    assert left(rabbitmq, "channel-work") == []
+    assert left(rabbitmq, "channel-log") == [b"line %d" % number for number in range(20)]
+
+
+def names_of(page: str) -> dict[str, Any]:
+    """What the snippets of a page of the manual define."""
+    names: dict[str, Any] = {"__name__": "snippet"}
+    for snippet in snippets(ROOT / "docs" / page):
+        if snippet.language == "python":
+            exec(compile(snippet.text, page, "exec"), names)
+    return names
+
+
+def test_the_first_channel_prints_what_its_page_shows(rabbitmq: RabbitMq, capsys: pytest.CaptureFixture[str]) -> None:
+    names_of("tutorial/first-channel.md")["main"](rabbitmq.url)
+    shown = [each.text for each in snippets(ROOT / "docs/tutorial/first-channel.md") if each.language == "text"]
+    assert [capsys.readouterr().out] == shown
+
+
+def test_the_pages_about_rabbitmq_do_what_they_say(rabbitmq: RabbitMq, capsys: pytest.CaptureFixture[str]) -> None:
+    names_of("how-to/move-from-pika.md")["moved"](rabbitmq.url)
+    page = names_of("how-to/rabbitmq.md")
+
+    async def serve(channel: by_asyncio.Channel) -> None:
+        async with channel.subscribe("questions") as questions:
+            question = await questions.receive(PATIENCE)
+            await channel.publish("", question.reply_to or "", b"late", correlation_id=question.correlation_id)
+            question.accept()
+
+    async def main() -> None:
+        await page["open_and_close"](rabbitmq.url)
+        async with by_asyncio.connect(rabbitmq.url) as connection, connection.channel() as channel:
+            await page["publish"](channel)
+            await page["consume"](channel, 1001)
+            await channel.declare_queue("questions", exclusive=True)
+            async with connection.channel() as other, asyncio.TaskGroup() as tasks:
+                tasks.create_task(serve(other))
+                assert await page["ask"](channel) == b"late"
+        await page["outlive"](rabbitmq.url)
+        await page["refused"](rabbitmq.url)
+
+    asyncio.run(main())
+    assert "404 queue.declare\n" in capsys.readouterr().out
+    assert left(rabbitmq, "orders") == left(rabbitmq, "tasks") == []

@@ -39,6 +39,18 @@ def test_what_need_not_be_settled_may_not_be() -> None:
     assert books.settle(1, False, False) == TWICE
 
 
+def test_a_tag_that_nobody_need_settle_may_come_again() -> None:
+    """RabbitMQ gives direct replies the tag of the delivery that comes next."""
+    books = Deliveries(False)
+    assert [books.deliver(1, True), books.deliver(1, True), books.deliver(1, False)] == [True, True, True]
+    assert not books.deliver(1, False)
+    assert not books.deliver(1, True)
+    assert books.settle(1, False, False) == ""
+    assert books.tags.count == 0
+    assert [books.deliver(2, True), books.deliver(2, False)] == [True, True]
+    assert books.tags.count == 1
+
+
 def test_tags_go_up() -> None:
     books = Deliveries(False)
     assert books.deliver(3, False)

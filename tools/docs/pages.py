@@ -218,6 +218,11 @@ API: Final = {
     "sync": Api("Blocking client", "`amqp_sansio.adapters.sync`", ("amqp_sansio.adapters.sync",)),
     "asyncio": Api("asyncio client", "`amqp_sansio.adapters.asyncio`", ("amqp_sansio.adapters.asyncio",)),
     "trio": Api("trio client", "`amqp_sansio.adapters.trio`", ("amqp_sansio.adapters.trio",)),
+    "channels": Api(
+        "Clients of channels",
+        "`amqp_sansio.adapters.sync.channels`, and `amqp_sansio.adapters.asyncio.channels`, whose words those of trio are, too.",
+        ("amqp_sansio.adapters.sync.channels", "amqp_sansio.adapters.asyncio.channels"),
+    ),
     "message": Api(
         "Messages and retries",
         "What the three clients share.",

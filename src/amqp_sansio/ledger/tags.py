@@ -108,10 +108,12 @@ class Tags:
 class Deliveries:
     """What the server delivered on a channel."""
 
-    __slots__ = ("_returned", "_settled", "tags")
+    __slots__ = ("_free", "_returned", "_settled", "tags")
 
     def __init__(self, doubt: bool) -> None:
         self.tags: Final = Tags(doubt)
+        self._free = False
+        """Whether the tag given last was that of a delivery which nobody need settle."""
         self._settled: Final = MutableRangeSet()
         """What was settled in the transaction that is open."""
         self._returned: Final = MutableRangeSet()
@@ -119,7 +121,16 @@ class Deliveries:
 
     def deliver(self, tag: int, settled: bool) -> bool:
         """A message is delivered, which nobody need settle when it is `settled`; False for a tag that is not higher than all
-        before it."""
+        before it.
+
+        The tag of one that nobody need settle may come again: RabbitMQ delivers direct replies with the tag of the delivery
+        that comes next.
+        """
+        free, self._free = self._free, settled
+        if tag == self.tags.last and free and not self.tags.doubt:
+            if not settled:
+                self.tags.give_back(RangeSet.of(tag & TOP))
+            return True
         return self.tags.give(tag, not settled)
 
     def settle(self, tag: int, multiple: bool, transacted: bool) -> str:

@@ -1,0 +1,31 @@
+"""A question and its answer, by direct reply-to: `python channel_request.py amqp://guest:guest@127.0.0.1:5672`."""
+
+import asyncio
+import sys
+
+from amqp_sansio.adapters.asyncio.channels import Channel, connect
+
+
+async def serve(channel: Channel, requests: int) -> None:
+    """Answers to where each request says, naming the request."""
+    async with channel.subscribe("channel-requests") as subscription:
+        for _ in range(requests):
+            message = await subscription.receive()
+            to = message.reply_to or ""
+            await channel.publish("", to, message.body.upper(), correlation_id=message.correlation_id)
+            message.accept()
+
+
+async def main(url: str) -> None:
+    """Both sides in one program, each with a channel of its own."""
+    async with connect(url) as connection, connection.channel() as server, connection.channel() as client:
+        await server.declare_queue("channel-requests", exclusive=True)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(serve(server, 3))
+            for word in ("one", "two", "three"):
+                answer = await client.request("", "channel-requests", word.encode(), timeout=30)
+                print(f"{word} -> {answer.body.decode()}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "amqp://127.0.0.1"))
