@@ -9,7 +9,7 @@ PATIENT = RetryPolicy(attempts=1000, first=0.1, longest=1.0, jitter=0.0, give_up
 
 
 def main(url: str) -> None:
-    """A message in doubt is published again; whoever reads them tells two of one number apart by it."""
+    """A message in doubt is published again; consumers recognise a duplicate by its number."""
     with connect(url, retry=PATIENT) as connection:
         with connection.session() as session:
             session.declare_queue("numbers", durable=True)

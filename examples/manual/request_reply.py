@@ -22,7 +22,7 @@ async def answer(connection: Connection, ready: asyncio.Event) -> None:
 
 
 class Asking:
-    """Hands each answer to whoever asked the question."""
+    """Hands each answer to the task that asked the question."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

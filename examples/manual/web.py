@@ -44,7 +44,7 @@ async def order(request: Request) -> dict[str, int]:
 
 @app.get("/health")
 async def health(request: Request) -> dict[str, object]:
-    """For whoever balances the load."""
+    """For the load balancer."""
     connection: Connection = request.state.connection
     return {"broker": connection.is_open, "reconnected": connection.remade}
 

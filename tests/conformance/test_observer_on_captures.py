@@ -166,7 +166,8 @@ def test_the_same_events_in_pieces(shared: Path, name: str) -> None:
 
 
 # Recorded to see what the broker answers (it refuses both): the client really says them without the select before it.
-PROVOKED = {"errors": (("C", "tx.commit.select-required"), ("C", "dtx.start.illegal-state"))}
+TWICE = "message.subscribe.destination.unique-subscriber-destination"
+PROVOKED = {"errors": (("C", "tx.commit.select-required"), ("C", "dtx.start.illegal-state"), ("C", TWICE))}
 
 
 @pytest.mark.parametrize("name", ["hello", "acquire", "errors", "sessions", "headers", "cpp_hello", "sasl_python", "syncflush"])

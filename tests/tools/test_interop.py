@@ -45,6 +45,7 @@ def test_without_anything_it_is_not_run(monkeypatch: pytest.MonkeyPatch, capsys:
         " it needs Python 2.7: there is none here, also not below ~/.pyenv/versions",
         "interop: NOT RUN with pamqp and pika, codecs of 0-9-1: pip could not install it: no network",
         "interop: NOT RUN with tshark: there is no tshark here",
+        "interop: NOT RUN with RabbitMQ: RabbitMQ is not here: apt install rabbitmq-server",
         "interop: NOT RUN with chromium, that shows the report: there is no chromium here",
         "interop: NOT RUN: none of the peers can be had here",
     ]
@@ -64,7 +65,7 @@ def test_what_is_there_is_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr(subprocess, "run", run)
     assert interop.main(["-q"]) == 1
     assert ran == ["tshark"]
-    assert len(capsys.readouterr().err.splitlines()) == 5
+    assert len(capsys.readouterr().err.splitlines()) == 6
     assert interop.main(["--only", "tshark", "-q", "--as-it-is"]) == 1
     assert interop.main(["--only", "jms"]) == 75
     assert ran == ["tshark", "tshark"]
@@ -78,7 +79,7 @@ def test_an_archive_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(subprocess, "run", lambda *arguments, **named: failed)
     assert interop.main([]) == 75
     told = capsys.readouterr()
-    assert told.out == "interop: installing default-jdk-headless maven tshark chromium\n"
+    assert told.out == "interop: installing default-jdk-headless maven tshark chromium rabbitmq-server\n"
     assert "the package archive does not answer: E: no network" in told.err
 
 

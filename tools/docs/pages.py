@@ -220,7 +220,7 @@ API: Final = {
     "trio": Api("trio client", "`amqp_sansio.adapters.trio`", ("amqp_sansio.adapters.trio",)),
     "channels": Api(
         "Clients of channels",
-        "`amqp_sansio.adapters.sync.channels`, and `amqp_sansio.adapters.asyncio.channels`, whose words those of trio are, too.",
+        "`amqp_sansio.adapters.sync.channels`, and `amqp_sansio.adapters.asyncio.channels`, whose words trio has, too.",
         ("amqp_sansio.adapters.sync.channels", "amqp_sansio.adapters.asyncio.channels"),
     ),
     "message": Api(

@@ -129,7 +129,7 @@ def decode(
     wanted: Wanted = Wanted(),
     bodies: str = "none",
 ) -> int:
-    """Prints what was heard in the files, as far as it is wanted; 0, or 2 when one of them could not be read (to its end).
+    """Prints the units of the files that are wanted; 0, or 2 when one of them could not be read (to its end).
 
     `dialects` are names; see `amqp_sansio.dialects.readable`.  `bodies` is one of `rows.BODIES`.
     """

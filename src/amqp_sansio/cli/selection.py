@@ -48,7 +48,7 @@ class Selection:
     def __init__(self, wanted: Wanted) -> None:
         self._wanted: Final = wanted
         self.first = 0
-        """When the first thing was heard in the file, ns since 1970 UTC."""
+        """The time of the first unit in the file, ns since 1970 UTC."""
         self._begun = False
         self._numbers: Final[dict[str, int]] = {}
         self._sessions: Final[dict[tuple[str, int], str]] = {}
@@ -56,7 +56,7 @@ class Selection:
         self._asked: Final[dict[tuple[str, int], deque[str]]] = {}  # consume or get without an answer yet: their queues
 
     def number(self, talk: Talk) -> int:
-        """The number of a connection in this file, from 1, in the order in which they were heard."""
+        """The number of a connection in this file, from 1, in the order in which they begin."""
         return self._numbers.setdefault(talk.name, len(self._numbers) + 1)
 
     def takes(self, talk: Talk, row: Row) -> bool:
@@ -145,7 +145,7 @@ def _routed_to(verb: str, row: Row) -> str | None:
 
 def is_error(row: Row) -> bool:
     """Whether it says that something went wrong: a refusal, a message that came back, an end with a reason, a part that cannot
-    be read.  Who broke a rule is told by `check`."""
+    be read.  `check` names the side that broke a rule."""
     verb = row["verb"] or ""
     if verb in _ENDS:
         field, well = _ENDS[verb]
@@ -200,7 +200,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
         group.add_argument(f"--{name}", action="append", default=[], type=kind, metavar=metavar, dest=f"{name}s", help=text)
 
     repeated("connection", "N|TEXT", "the number in brackets, or a part of CLIENT>SERVER#N")
-    repeated("session", "NAME", "what is said on channels to which a session of this name is attached (* and ? are wild)")
+    repeated("session", "NAME", "units on channels to which a session of this name is attached (* and ? are wild)")
     repeated("channel", "N", "the number of a channel", _channel)
     repeated("verb", "NAME", "a verb such as message.transfer, or message.* for all of a class; also header and opaque")
     repeated(

@@ -201,7 +201,8 @@ class Channel:
     ) -> Message:
         """Publishes a request and waits for its answer, by direct reply-to (RabbitMQ); CapabilityMissing without that.
 
-        Who answers publishes to the default exchange, with the request's `reply_to` as routing key and its `correlation_id`.
+        The side that answers publishes to the default exchange, with the request's `reply_to` as routing key and its
+        `correlation_id`.
         TimeoutError when nobody has answered within `timeout` seconds; an answer that comes later is dropped.
         """
         await self._room()

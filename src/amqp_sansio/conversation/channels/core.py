@@ -220,7 +220,7 @@ class ChannelCore:
             self.execute(tx.Select())
 
     def drop_accepted(self) -> None:
-        """What was accepted and not said yet is not said."""
+        """Acknowledgements that wait to be sent never are."""
         self._acks.clear()
 
     # --- consuming -----------------------------------------------------------------------------------------------------------
