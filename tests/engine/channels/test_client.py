@@ -538,3 +538,20 @@ def test_a_mistake_changes_nothing() -> None:
             said()
     assert (client.mode, client.consumers, client.in_doubt, client._last_id) == before
     assert stage.client.data_to_send() == b""
+
+
+def test_in_a_transaction_nothing_but_its_end_tells_what_became_of_messages() -> None:
+    stage = Stage()
+    client, served = stage.open()
+    client.select_tx()
+    client.publish("x", "k", b"m")
+    client.declare_queue("q")
+    stage.run()
+    answer(served, tx.SelectOk(), queue.DeclareOk("q", 0, 0))
+    stage.run()
+    doubt = [client.in_doubt]
+    client.commit()
+    stage.run()
+    answer(served, tx.CommitOk())
+    stage.run()
+    assert [*doubt, client.in_doubt] == [RangeSet.of(1), RangeSet()]

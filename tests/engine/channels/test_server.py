@@ -55,6 +55,7 @@ def test_a_channel_is_refused_by_the_application_or_by_policy() -> None:
     client = stage.client.channels.open()
     stage.server.receive_data(stage.client.data_to_send())
     assert stage.server.next_event() == ChannelRequested(1)
+    client.publish("x", "k", b"on its way when the channel was refused")
     with pytest.raises(LocalProtocolError, match="no ChannelRequested"):
         stage.server.channels.accept(2)
     stage.server.channels.refuse(1, 403, "not you")
@@ -225,7 +226,9 @@ def test_confirm_select_counts_from_one() -> None:
     answer(served, confirm.SelectOk())
     numbers = [each.number for each in stage.take()[1] if isinstance(each, ContentReceived)]
     assert numbers == [None, 1]
+    last = served._last_id
     served.confirm(1)
+    assert served.return_(312, "NO_ROUTE", "x", "k") == last + 2  # a confirm is a method, and has its id
     stage.run()
     assert client.in_doubt == RangeSet()
 

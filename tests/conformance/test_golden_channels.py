@@ -1,0 +1,110 @@
+"""One conversation in each older dialect, frame by frame as it was written down: what both sides send changes only on purpose.
+
+`python -m tests.conformance.test_golden_channels` writes the conversations anew; read the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.engine.channels.stage import DIALECTS, Stage, answer
+
+from amqp_sansio.dialects import ChannelDialect
+from amqp_sansio.spec.methods import basic, confirm, exchange, queue, tx
+
+HEADER: Final = 8
+STARTS: Final = (b"\0\x0a\0\x0a", b"\0\x0a\0\x0b")
+PLACE: Final = Path(__file__).resolve().parents[1] / "data" / "channels"
+
+
+class Heard(Stage):
+    """A stage that keeps what is said, whole turns of it."""
+
+    def _overhear(self, speaker: str, octets: bytes) -> None:
+        if octets:
+            self.__dict__.setdefault("turns", []).append((speaker, octets))
+        super()._overhear(speaker, octets)
+
+
+def frames(speaker: str, octets: bytes) -> Iterator[str]:
+    """A line for each frame: who, type, channel, payload; of start and start-ok, which name our version, the method alone."""
+    if octets.startswith(b"AMQP"):
+        yield f"{speaker} header {octets[:HEADER].hex(' ')}"
+        octets = octets[HEADER:]
+    while octets:
+        size = int.from_bytes(octets[3:7], "big")
+        payload = octets[7 : 7 + size]
+        shown = f"{payload[:4].hex(' ')} ..." if payload[:4] in STARTS else payload.hex(" ")
+        yield f"{speaker} {octets[0]} {int.from_bytes(octets[1:3], 'big')} {shown}"
+        assert octets[7 + size] == 0xCE
+        octets = octets[8 + size :]
+
+
+def conversation(dialect: ChannelDialect) -> str:
+    """A client declares, publishes, consumes, settles and ends, and a server answers; with confirms where there are any."""
+    stage = Heard(dialect)
+    client, served = stage.open()
+    client.declare_exchange("e", "topic", durable=True)
+    client.declare_queue("q", arguments={"x-max-length": 10, "nested": {"a": [1, "b", True]}})
+    client.bind_queue("q", "e", "k.#")
+    client.qos(7)
+    client.consume("q", "t")
+    stage.run()
+    answer(
+        served, exchange.DeclareOk(), queue.DeclareOk("q", 0, 0), queue.BindOk(), basic.QosOk(), basic.ConsumeOk("t"),
+    )  # fmt: skip
+    stage.run()
+    if dialect.codec.extended:
+        client.select_confirm()
+        stage.run()
+        answer(served, confirm.SelectOk())
+    client.publish("e", "k.1", b"one", delivery_mode=2, headers={"h": b"\xff", "n": None}, mandatory=True)
+    client.publish("e", "k.2", bytes(5000), priority=9, timestamp=1)
+    client.publish("e", "k.3")
+    stage.run()
+    served.return_(312, "NO_ROUTE", "e", "k.1", b"one")
+    if dialect.codec.extended:
+        served.confirm([1, 2])
+        served.confirm([3], taken=False)
+    for number in range(5):
+        served.deliver("t", b"%d" % number, basic.Properties(message_id=f"m{number}"), exchange="e", routing_key="k")
+    stage.run()
+    client.ack([1, 2])
+    client.reject([4], requeue=False)
+    client.nack([3, 5]) if dialect.codec.extended else client.reject([3, 5])
+    other, there = stage.open(9)
+    other.select_tx()
+    other.commit()
+    stage.run()
+    answer(there, tx.SelectOk(), tx.CommitOk())
+    stage.run()
+    there.fail(404, "NOT_FOUND", "queue.declare")
+    stage.run()
+    client.cancel("t")
+    stage.run()
+    answer(served, basic.CancelOk("t"))
+    client.close()
+    stage.run()
+    stage.client.close()
+    stage.run()
+    assert stage.client.finished
+    assert stage.server.finished
+    assert not stage.violations
+    return "".join([f"{line}\n" for speaker, octets in stage.__dict__["turns"] for line in frames(speaker, octets)])
+
+
+def place(dialect: ChannelDialect) -> Path:
+    return PLACE / f"{dialect.name.replace(' ', '-')}.txt"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_the_conversation_is_as_it_was_written_down(dialect: ChannelDialect) -> None:
+    assert conversation(dialect) == place(dialect).read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for each in DIALECTS:
+        place(each).write_text(conversation(each), encoding="utf-8")
