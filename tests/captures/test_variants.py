@@ -18,6 +18,7 @@ from tests.captures.packets import Row, gathered
 from tests.captures.variants import CAPTURE_COLUMNS, VARIANTS, Claim
 
 from amqp_sansio.captures.columns.runner import records_of
+from amqp_sansio.captures.conversation import RESET
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
@@ -83,14 +84,13 @@ def judged(paths: list[str]) -> Counter[object]:
 def silent(before: Tables, after: Tables) -> list[object]:
     """The connections of which less is told than before, while nothing says that not everything was there.
 
-    What says so: a place in the file, a gap, octets that cannot be read, a beginning or an end that was not seen, and a reset,
-    before which the last packet may be missing that nothing acknowledges.  Of a connection without any packet nobody can say
-    anything.
+    What says so: a place in the file, a gap, octets that cannot be read, a beginning or an end that was not seen, and the note
+    of a reset, which says that packets before it may be missing.  Of a connection without any packet nobody can say anything.
     """
     if any(row["level"] == "damage" for row in after.get("violations", [])):
         return []
     found: list[object] = []
-    reset = {row["connection"] for row in after.get("violations", []) if row["rule"] == "tcp.reset"}
+    reset = {row["connection"] for row in after.get("violations", []) if row["text"] == RESET}
     ends = Counter((row["client"], row["server"]) for row in before["connections"])
     known = {(row["client"], row["server"]): row for row in before["connections"]}
     for row in after.get("connections", []):

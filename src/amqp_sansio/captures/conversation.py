@@ -73,6 +73,9 @@ class Heard(NamedTuple):
     end: int
 
 
+RESET: Final = "the connection was reset (TCP RST); packets just before it that nothing acknowledged may be missing"
+
+
 class Conversation:
     """Listens to a TCP connection as its sink; once it speaks AMQP, an observer hears it and `tell` everything heard.
 
@@ -195,7 +198,7 @@ class Conversation:
         self.silence(time)
         self._over = packet, time
         if self._witness is not None:
-            self._note(side, "tcp.reset", "the connection was reset (TCP RST)")
+            self._note(side, "tcp.reset", RESET)
 
     def finish(self, packet: int, time: int) -> None:
         """Nothing more will come of this connection."""
