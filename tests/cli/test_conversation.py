@@ -73,4 +73,4 @@ def test_a_transcript_that_fails_takes_nothing_with_it(monkeypatch: pytest.Monke
     monkeypatch.setattr(log._transcript, "hear", lambda moment, speaker, octets: 1 / 0)
     log.hear("client", b"x")
     log.hear("client", b"x")
-    assert out.getvalue() == "    0.000 [1] what is said cannot be followed any more (ZeroDivisionError)\n"
+    assert out.getvalue() == "    0.000 [1] cannot follow the conversation any more (ZeroDivisionError)\n"

@@ -22,9 +22,7 @@ BY_REASON = {
     },
     "public: a word or a fact of a channel, as the specification has it": {
         "engine/channels/base.py": "body_left",
-        "engine/channels/client.py": "bind_exchange flow_stopped purge_queue recover_async "
-        "request_access select_confirm unbind_exchange unbind_queue",
-        "engine/channels/server.py": "flow_stopped",
+        "engine/channels/client.py": "bind_exchange purge_queue recover_async request_access unbind_exchange unbind_queue",
     },
     "public: a property of an event": {
         "events/channel.py": "property_octets",

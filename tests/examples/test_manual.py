@@ -126,6 +126,7 @@ try:
 except KeyboardInterrupt:
     print("interrupted", [each.name for each in threading.enumerate()], flush=True)
 """
+    before = threading.active_count()
     with Served() as served:
         client = subprocess.Popen(
             [sys.executable, "-W", "error", "-c", code, served.url],
@@ -140,4 +141,4 @@ except KeyboardInterrupt:
             client.kill()
         assert (out, errors, client.returncode) == ("interrupted ['MainThread']\n", "", 0)
         assert served.sessions() == 0
-    assert threading.active_count() == 1
+    assert threading.active_count() == before

@@ -254,7 +254,8 @@ def test_a_system_without_file_descriptors_is_logged_and_tried_again(
             pass
 
     trio.run(main)
-    assert [record.message for record in caplog.records] == ["no connection can be accepted: Too many open files"] * 3
+    warned = [record.message for record in caplog.records if record.name != "amqp_sansio.connection"]  # that is the client's
+    assert warned == ["no connection can be accepted: Too many open files"] * 3
 
 
 @pytest.mark.parametrize("logged_in", [False, True])
