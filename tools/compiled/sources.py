@@ -38,6 +38,7 @@ _CLASS: Final = re.compile(r"^(@.*\n)?class (\w+)(\(.*\))?:$", re.MULTILINE)
 _GENERIC: Final = re.compile(r"\b(Generic|Content)\[")
 """Bases, directly or by the class that derives from it, that the collector of cycles knows."""
 _COMMAND: Final = re.compile(r"^class (\w+)\((?:Command\[.*\]|Value, Generic\[Result_co\])\):", re.MULTILINE)
+_FOR_CHECKERS: Final = re.compile(r"^if TYPE_CHECKING:.*\n(?:.*\n)+?else:\n    (Result_co = .*\n)", re.MULTILINE)
 _SUBSCRIPT: Final = """
     @classmethod
     def __class_getitem__(cls, result: object) -> object:
@@ -61,6 +62,7 @@ def matching(text: str) -> str:
 def plain_commands(text: str) -> str:
     """The text of a module whose commands are not generic; `Command[...]` can be written all the same."""
     made = _COMMAND.sub(lambda found: f"class {found[1]}({'Value' if found[1] == 'Command' else 'Command'}):", text)
+    made = _FOR_CHECKERS.sub(r"\1", made)  # mypyc raises in a branch that type checkers do not reach
     return re.sub(r"(^class Command\(Value\):\n(?:.+\n|\n(?=    ))*)", rf"\1{_SUBSCRIPT}", made, flags=re.MULTILINE)
 
 
