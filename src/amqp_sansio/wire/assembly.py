@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.spec.base import Command
 
-C = TypeVar("C", bound=Command)
+C = TypeVar("C")  # a command of a session, or a delivery of a channel: compiled code asks for its bound
 
 CONTROL: Final = 0
 """Segment type of a control (track 0)."""
