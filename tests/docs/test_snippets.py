@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,16 +44,38 @@ def run(page: Path) -> None:
     """Runs the snippets of a page."""
     names: dict[str, object] = {"__name__": "snippet"}
     printed = ""
-    for snippet in snippets(page):
-        if snippet.language == "python":
-            # Blank lines in front keep the line numbers of tracebacks those of the page.
-            code = compile("\n" * (snippet.line - 1) + snippet.text, str(page), "exec")
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                exec(code, names)
-            printed = out.getvalue()
-        elif snippet.language == "output":
-            assert printed == snippet.text, f"{page.name}:{snippet.line}: the snippet above prints something else"
+    with loggers_as_before():
+        for snippet in snippets(page):
+            if snippet.language == "python":
+                # Blank lines in front keep the line numbers of tracebacks those of the page.
+                code = compile("\n" * (snippet.line - 1) + snippet.text, str(page), "exec")
+                out = io.StringIO()
+                with contextlib.redirect_stdout(out):
+                    exec(code, names)
+                printed = out.getvalue()
+            elif snippet.language == "output":
+                assert printed == snippet.text, f"{page.name}:{snippet.line}: the snippet above prints something else"
+
+
+@contextlib.contextmanager
+def loggers_as_before() -> Iterator[None]:
+    """Afterwards our loggers have the levels and handlers of before: a page may show how a program sets them."""
+    kept = {name: (logger.level, logger.handlers[:]) for name, logger in ours().items()}
+    yield
+    for name, logger in ours().items():
+        level, logger.handlers[:] = kept.get(name, (logging.NOTSET, []))
+        logger.setLevel(level)
+
+
+def ours() -> dict[str, logging.Logger]:
+    return {name: logging.getLogger(name) for name in [*logging.root.manager.loggerDict] if name.startswith("amqp_sansio")}
+
+
+def test_a_page_that_sets_logging_up_leaves_no_trace() -> None:
+    logger = logging.getLogger("amqp_sansio.connection")
+    before = logger.level, logger.handlers[:]
+    run(ROOT / "docs" / "how-to" / "watch-a-client.md")
+    assert (logger.level, logger.handlers[:]) == before
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
