@@ -204,7 +204,7 @@ def test_deliveries_like_others_mean_what_they_mean_one_by_one(headers: str, mon
         client.consume("q", "u", no_wait=True, no_ack=True)
         stage.client.eager_headers = headers == "eager"  # type: ignore[misc]
         if not quick:
-            monkeypatch.setattr(stage.client.channels, "learn", lambda *_: None)
+            monkeypatch.setattr(type(stage.client.channels), "learn", lambda *_: None)
         events: list[Event] = []
         for each in octets:
             stage.client.receive_data(each)
