@@ -284,7 +284,7 @@ NEVER: Final = {
     "any: access denied", "dtx.start: join not supported", "dtx.commit: wrong state", "dtx.rollback: wrong state",
 }  # fmt: skip
 OF_SESSIONS: Final = {
-    "dtx.start: no dtx.select", "dtx.end: no branch", "dtx.end: another branch is active",
+    "dtx.start: no dtx.select", "dtx.end: no dtx.select", "dtx.end: no branch", "dtx.end: another branch is active",
 }  # fmt: skip
 """What the engine refuses before: the cells of 6.1."""
 

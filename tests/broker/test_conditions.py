@@ -158,6 +158,7 @@ ROWS: Final[dict[str, Row]] = {
     "dtx.start: join of a prepared branch": Row(409, 503),
     "dtx.start: join of a decided branch": Row(530, 530),
     "dtx.start: join not supported": Row(540, 540),
+    "dtx.end: no dtx.select": Row(409, 503),
     "dtx.end: no branch": Row(409, 409),
     "dtx.end: not associated": Row(409, 409),
     "dtx.end: another branch is active": Row(409, 503),

@@ -78,7 +78,7 @@ EXPLICIT = Cell(530, None, "tx.select.explicit-accepts")
 NOT_SELECTED = Cell(409, 503, "dtx.start.illegal-state")
 ACTIVE = Cell(409, 409, "dtx.start.illegal-state")
 BOTH = Cell(530, 503, "dtx.start.join-and-resume")
-NOT_ENDED = Cell(409, 409, "dtx.end.illegal-state")
+NOT_ENDED = Cell(409, 503, "dtx.end.illegal-state")
 NOT_IT = Cell(409, 409, "dtx.end.xid.not-associated")
 ANOTHER = Cell(409, 503, "dtx.end.xid.not-associated")
 FAILED = Cell(530, 503, "dtx.end.suspend-and-fail")
@@ -310,7 +310,7 @@ def test_the_answer_to_an_earlier_start_does_not_end_a_later_one() -> None:
 @pytest.mark.parametrize("state", ["none", "tx"])
 @pytest.mark.parametrize(
     ("command", "profile", "code"),
-    [(dtx.Start(), QPID, 503), (dtx.Start(), SPEC, 409), (dtx.End(), QPID, 409), (dtx.End(), SPEC, 409)],
+    [(dtx.Start(), QPID, 503), (dtx.Start(), SPEC, 409), (dtx.End(), QPID, 503), (dtx.End(), SPEC, 409)],
 )
 def test_a_start_or_an_end_without_select_and_without_a_name(state: str, command: Command, profile: Profile, code: int) -> None:
     """That nothing was selected comes before what is missing."""

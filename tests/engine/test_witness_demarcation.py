@@ -39,6 +39,14 @@ def test_a_violation_says_who_said_what_and_what_would_have_been_legal() -> None
     assert hear(dtx.Select(), dtx.Start(X), dtx.End(Y), strict=True)[0].code == 409
 
 
+@pytest.mark.parametrize("before", [(), (tx.Select(),)])
+@pytest.mark.parametrize("command", [dtx.Start(X), dtx.Start(), dtx.End(X), dtx.End()])
+def test_what_needs_dtx_select_has_one_code_without_it(command: Command, before: tuple[Command, ...]) -> None:
+    for strict, code in ((False, 503), (True, 409)):
+        (found,) = hear(*before, command, strict=strict)
+        assert (found.rule, found.code) == (f"{command.VERB}.illegal-state", code)
+
+
 @pytest.mark.parametrize("xid", [None, X])
 def test_without_dtx_select_or_an_xid_there_is_no_finding_about_an_xid(xid: dtx.Xid | None) -> None:
     """A sentence names no xid as another one where none was named, or where no branch can be associated."""

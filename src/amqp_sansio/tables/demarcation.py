@@ -111,7 +111,8 @@ def _cells() -> Iterator[Forbidden]:
     yield from cell(active, (JOIN_AND_RESUME,), "dtx.start.illegal-state", illegal, invalid)
     yield from cell(idle, (JOIN_AND_RESUME,), "dtx.start.join-and-resume", not_allowed, invalid)
     yield from cell(idle, (RESUME_OTHER,), "dtx.start.illegal-state", illegal, invalid, DTX_ACTIVE)
-    yield from cell((*none, *tx), (END_OTHER,), "dtx.end.illegal-state", illegal, illegal)
+    # qpidd answers 503 to a dtx.start there and 409 to a dtx.end: one code for both, since the client's mistake is the same.
+    yield from cell((*none, *tx), (END_OTHER,), "dtx.end.illegal-state", illegal, invalid)
     yield from cell(idle, (END_OTHER, SUSPEND_AGAIN), "dtx.end.xid.not-associated", illegal, illegal)
     yield from cell(active, (END_OTHER, SUSPEND_AGAIN), "dtx.end.xid.not-associated", illegal, invalid)
     yield from cell(dtx, (SUSPEND_AND_FAIL,), "dtx.end.suspend-and-fail", not_allowed, invalid)

@@ -115,8 +115,8 @@ def test_a_branch_is_not_joined_and_resumed_at_once() -> None:
 
 @pytest.mark.rule("dtx.end.illegal-state")
 def test_a_branch_is_ended_on_a_session_that_was_selected() -> None:
-    broken("dtx.end.illegal-state", 409, 409, dtx.End(X))
-    broken("dtx.end.illegal-state", 409, 409, tx.Select(), dtx.End(X))
+    broken("dtx.end.illegal-state", 409, 503, dtx.End(X))
+    broken("dtx.end.illegal-state", 409, 503, tx.Select(), dtx.End(X))
 
 
 @pytest.mark.rule("dtx.end.suspend-and-fail")

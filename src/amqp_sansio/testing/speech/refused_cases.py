@@ -120,6 +120,7 @@ def trespasses(setting: Setting) -> list[Trespass]:
             (why.DTX_START_JOIN_AND_RESUME, (dtx.Select(),), dtx.Start(xid, True, True)),
             (why.DTX_START_JOIN_UNKNOWN, (dtx.Select(),), dtx.Start(xid, join=True)),
             (why.DTX_START_RESUME_UNKNOWN, (dtx.Select(),), dtx.Start(xid, resume=True)),
+            (why.DTX_END_NOT_SELECTED, (), dtx.End(xid)),
             (why.DTX_END_ILLEGAL, (dtx.Select(),), dtx.End(xid)),
             (why.DTX_END_SUSPEND_AND_FAIL, started, dtx.End(known, True, True)),
             (why.DTX_PREPARE_UNKNOWN, (), dtx.Prepare(xid)),

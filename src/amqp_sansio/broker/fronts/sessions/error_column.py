@@ -180,6 +180,7 @@ _column(conditions.DTX_START_NOT_SUSPENDED, dtx.Start, "xid", "illegal-state", 4
 _column(conditions.DTX_START_JOIN_DONE, dtx.Start, "xid", "illegal-state", 409, 503)
 _column(conditions.DTX_START_JOIN_DECIDED, dtx.Start, "xid", "already-known", 530)
 _column(conditions.DTX_START_JOIN_UNSUPPORTED, dtx.Start, "join", "join.unsupported", 540)
+_column(conditions.DTX_END_NOT_SELECTED, dtx.End, "", "illegal-state", 409, 503)
 _column(conditions.DTX_END_ILLEGAL, dtx.End, "", "illegal-state", 409)
 _column(conditions.DTX_END_NOT_ASSOCIATED, dtx.End, "xid", "xid.not-associated", 409)
 _column(conditions.DTX_END_SUSPENDED, dtx.End, "suspend", "illegal-state", 409)
