@@ -207,6 +207,27 @@ def test_the_end_of_a_block_tells_of_its_own_message_that_was_refused(loop: Loop
     assert not isinstance(told.value, SharedSessionFailed)
 
 
+@pytest.mark.parametrize("retry", [NEVER, QUICK])
+@pytest.mark.parametrize("waited", [True, False])
+def test_what_sync_raised_of_a_message_is_not_raised_at_the_end_of_the_block(
+    loop: Loop, waited: bool, retry: RetryPolicy
+) -> None:
+    """Also when the session had failed before `sync` asked."""
+
+    async def main(url: str) -> None:
+        async with loop.connect(url, retry=retry) as connection, connection.session() as session:
+            await session.send("nowhere", "q", b"lost")
+            if waited:
+                with pytest.raises(SharedSessionFailed):
+                    await session.execute(queue.Declare("q"))
+            with pytest.raises(SessionFailed, match=r"404 to message.transfer") as told:
+                await session.sync()
+            assert not isinstance(told.value, SharedSessionFailed)
+
+    with Served() as served:
+        loop.run(lambda: main(served.url))
+
+
 def test_what_the_block_raises_is_raised_as_it_is(loop: Loop) -> None:
     async def main(url: str) -> None:
         async with loop.connect(url) as connection, connection.session():

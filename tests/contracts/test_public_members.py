@@ -162,7 +162,7 @@ PUBLIC = {
         cancel receive
     """,
     "conversation.Talk": """
-        accept attached detach ended execute failure guard has_room in_flight inboxes most_in_flight
+        accept attached detach ended execute failure guard has_room in_flight inboxes lost_before most_in_flight
         most_in_flight_octets name open_again post prompt publish remade room session
         speakable subscribe sync timeout traces transactions unheard wake
     """,

@@ -173,6 +173,78 @@ def test_the_end_reports_what_nobody_asked_about() -> None:
     talk.unheard()
 
 
+@pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
+@pytest.mark.parametrize("look", [True, False])
+def test_what_a_call_raised_of_its_session_is_not_told_again_of_messages(look: bool, retry: RetryPolicy) -> None:
+    stage = staged(retry=retry)
+    talk = stage.open()
+    refused = talk.execute(queue.Delete("nowhere"))
+    talk.publish("", "q", b"in doubt")
+    other = talk.execute(queue.Declare("q"))
+    stage.run()
+    with pytest.raises(SessionFailed):
+        refused.result()
+    if look:
+        with pytest.raises(SharedSessionFailed):
+            other.result()
+        talk.unheard()
+    else:
+        with pytest.raises(SharedSessionFailed):
+            talk.unheard()
+    talk.unheard()
+
+
+@pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
+@pytest.mark.parametrize("detached", [True, False])
+def test_a_refused_message_is_told_once_whatever_other_calls_raised(detached: bool, retry: RetryPolicy) -> None:
+    """Before its session is opened again, and before it is detached, too."""
+    stage = staged(retry=retry)
+    talk = stage.open()
+    stage.get(talk.sync())
+    talk.publish("", "q", b"in doubt")
+    message = talk.publish("nowhere", "q", b"refused")
+    other = talk.sync()
+    if detached:
+        stage.run()
+    else:
+        talk.failure.error = refusal = SessionFailed(talk.name, 404, "no", "message.transfer")
+        talk.failure.id = next(id for id, (ticket, _, _) in talk._answers._tickets.items() if ticket is message)
+        message.fail(refusal)
+        other.fail(talk.failure.for_others or refusal)
+    with pytest.raises(SharedSessionFailed):
+        other.result()
+    with pytest.raises(SessionFailed, match=r"404 to message.transfer") as told:
+        talk.lost_before()
+    assert not isinstance(told.value, SharedSessionFailed)
+    talk.lost_before()
+    talk.unheard()
+
+
+@pytest.mark.parametrize("look", [True, False])
+def test_a_loss_that_a_call_raised_is_not_told_again(look: bool) -> None:
+    stage = staged(retry=NEVER)
+    talk = stage.open()
+    sent, other = talk.publish("", "q", b"in doubt"), talk.publish("", "q", b"too")
+    stage.client.give_up(ConnectionLost("the octets ended"))
+    with pytest.raises(SessionLost, match=r"in doubt: \{0-1\}"):
+        (sent.result if look else talk.unheard)()
+    talk.unheard()
+    assert not other.heard
+
+
+def test_a_failed_commit_tells_of_the_messages_in_it() -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.transactions.begin()
+    talk.publish("", "q", b"one")
+    talk.publish("nowhere", "q", b"two")
+    committed = talk.transactions.finish()
+    stage.run()
+    with pytest.raises(TransactionFailed, match=r"404 to message.transfer"):
+        committed.result()
+    talk.unheard()
+
+
 def test_no_more_is_in_flight_than_may_be() -> None:
     stage = staged()
     talk = stage.open()

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any, Final
 
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import NoResult
+from amqp_sansio.errors import NoResult, SessionFailed, SessionLost, SharedSessionFailed
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le
 from amqp_sansio.spec.base import Struct
@@ -16,6 +16,7 @@ IN_FLIGHT: Final = 1000
 IN_FLIGHT_OCTETS: Final = 16 * 1024 * 1024
 """Octets in their bodies, likewise; one message may be larger than that."""
 MESSAGE: Final = "message.transfer"
+_SESSION: Final = SessionFailed, SessionLost
 
 
 class Answers:
@@ -131,8 +132,33 @@ class Answers:
             ticket.fail(error)
 
     def unheard(self) -> None:
-        """Raises the first error of a message that went wrong and of which nobody asked what became of it."""
+        """Raises the first error of a message that went wrong and of which nobody asked what became of it.
+
+        Where the session failed: unless some call has raised that, which says that all without an answer is in doubt.
+        """
+        self.lost_before()
         while self._unconfirmed:
             ticket = self._unconfirmed.popleft()
-            if not ticket.heard:
+            if not ticket.heard and not isinstance(ticket.error, _SESSION):
                 ticket.result()
+
+    def lost_before(self) -> None:
+        """Raises the refusal of a message of which nobody asked, else why such messages are in doubt, if no call has yet."""
+        untold = [ticket for ticket in self._sent() if ticket.done and not ticket.heard and _untold(ticket.error)]
+        for ticket in sorted(untold, key=lambda each: isinstance(each.error, SharedSessionFailed)):
+            ticket.result()
+
+    def told(self) -> None:
+        """The error of the transaction to which the messages belong tells what became of them, if the session fails."""
+        for ticket in self._sent():
+            if not ticket.done or isinstance(ticket.error, _SESSION):
+                ticket.heard = True
+
+    def _sent(self) -> list[Ticket[None]]:
+        """Messages that went wrong, and those in flight."""
+        return [*self._unconfirmed, *[ticket for ticket, _, octets in self._tickets.values() if octets >= 0]]
+
+
+def _untold(error: Exception | None) -> bool:
+    """Whether a session failed in a way that no call has raised yet; of a refusal only the command's own call tells."""
+    return isinstance(error, _SESSION) and not (isinstance(error, SharedSessionFailed | SessionLost) and error.seen)

@@ -18,25 +18,26 @@ if TYPE_CHECKING:
 class Failure:
     """What ended a session.  `error` is None as long as nothing did; `id`: of the command refused, where known."""
 
-    __slots__ = ("_exclusive", "_gone", "again", "error", "id")
+    __slots__ = ("_exclusive", "_gone", "_shared", "again", "error", "id")
 
     def __init__(self) -> None:
         self.error: AmqpError | None = None
         self.id: int | None = None
         self.again: Callable[[], None] | None = None
         """Opens the session again, for the next call."""
+        self._shared: SharedSessionFailed | None = None
         self._exclusive: Final[dict[str, None]] = {}
         self._gone: Final[dict[str, None]] = {}
 
     @property
     def seen(self) -> bool:
         """Whether it was raised to somebody; True when there is none."""
-        return self.error is None or self.error.seen
+        return self.error is None or self.heard
 
     @property
     def heard(self) -> bool:
         """Whether there is one, and it was raised to somebody."""
-        return self.error is not None and self.error.seen
+        return any(each is not None and each.seen for each in (self.error, self.for_others))
 
     @property
     def for_others(self) -> AmqpError | None:
@@ -44,9 +45,10 @@ class Failure:
         error = self.error
         if self.id is None or not isinstance(error, SessionFailed):
             return error
-        shared = SharedSessionFailed(error.session, error.code, error.text, error.command)
-        shared.__cause__ = error
-        return shared
+        if self._shared is None or self._shared.__cause__ is not error:
+            self._shared = SharedSessionFailed(error.session, error.code, error.text, error.command)
+            self._shared.__cause__ = error
+        return self._shared
 
     def for_whom(self, id: int | None) -> AmqpError | None:
         """As the call that sent the command of that id raises it."""

@@ -131,11 +131,12 @@ class Session(Topology):
 
     async def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
+        self._talk.lost_before()
         await self._attached()
         try:
             await in_time(self._line, self._ending, self._talk, self._talk.sync(), "execution.sync", ends=True)
         except SharedSessionFailed:
-            self._talk.unheard()  # its own message may be what was refused: then that is told
+            self._talk.lost_before()
             raise
 
     async def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
@@ -176,8 +177,17 @@ class Session(Topology):
         return await self._asked(lambda: self._talk.execute(command), timeout)
 
     async def sync(self, *, timeout: float | None = None) -> None:
-        """Waits until everything said so far is executed."""
-        await self._asked(self._talk.sync, timeout)
+        """Waits until everything said so far is executed.
+
+        When the session failed, it raises what became of messages that were sent before and never awaited: SessionFailed when
+        the broker refused one of them, else SharedSessionFailed or SessionLost: then they are in doubt.
+        """
+        self._talk.lost_before()
+        try:
+            await self._asked(self._talk.sync, timeout)
+        except SharedSessionFailed:
+            self._talk.lost_before()
+            raise
 
     async def send(
         self,

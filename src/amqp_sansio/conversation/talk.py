@@ -154,6 +154,10 @@ class Talk:
         """Raises the first error of a message that was published and of which nobody asked what became of it."""
         self._answers.unheard()
 
+    def lost_before(self) -> None:
+        """Raises, once, why messages that were published before failed with the session: for a call that asks for all."""
+        self._answers.lost_before()
+
     # --- saying things -----------------------------------------------------------------------------------------------------
 
     def execute(self, command: Command[Result]) -> Ticket[Result]:
@@ -378,8 +382,7 @@ class Talk:
             self._over(self.failure.error)
 
     def _fail(self, event: SessionDetached | None, again: Callable[[], None]) -> None:
-        """It failed while the connection lives (None: its end did not come): pending calls raise it; the next call does
-        `again`."""
+        """It failed while the connection lives (None: its end did not come): pending calls raise it, the next does `again`."""
         if event is not None:
             self.failure.ended(self._name, event, self._detaching)
         self.failure.again = again

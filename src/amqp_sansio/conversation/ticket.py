@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import Generic, TypeVar
 
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, SharedSessionFailed
 
 Value = TypeVar("Value")
 
@@ -14,10 +14,12 @@ Value = TypeVar("Value")
 def seen(error: Exception) -> Exception:
     """The error, to be raised to one caller, and noted as one that a caller has seen; so is the one that it comes from.
 
+    But not the refusal behind a SharedSessionFailed: whose command it was is still to be told.
+
     Each caller gets a copy: what is raised again and again, while other errors are handled, would at last be its own cause.
     """
     for each in (error, error.__cause__):
-        if isinstance(each, AmqpError):
+        if isinstance(each, AmqpError) and (each is error or not isinstance(error, SharedSessionFailed)):
             each.seen = True
     if not isinstance(error, AmqpError):
         return error

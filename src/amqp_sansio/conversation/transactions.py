@@ -277,6 +277,8 @@ class Transactions:
 
     def lost(self) -> None:
         """The session is over, and no answer will come any more."""
+        if self._local:
+            self._talk._answers.told()
         for local, _ in self._local.values():
             local.fail(TransactionFailed("unknown", "the session was lost before the answer"))
         for branch, verb in self._branches.values():
@@ -299,4 +301,5 @@ class Transactions:
             failure = self._talk.failure.error
             error = TransactionFailed(outcome, "" if failure is None else str(failure))
             error.__cause__ = failure
+            self._talk._answers.told()
             ticket.fail(error)

@@ -92,12 +92,14 @@ class SharedSessionFailed(SessionFailed):
 
     Cause: a call of another task or thread, or a message that was sent before and not awaited.
     What to do: give tasks that should not share this a session each.
-    In doubt: what this call asked for: it may have happened or not.
+    In doubt: what this call asked for, and every message of the session without an answer: each may have been taken or not.
+    The end of the session's block does not raise that again.
     """
 
     def __init__(self, session: bytes, code: int, text: str, command: str = "") -> None:
         super().__init__(session, code, text, command)
-        self.args = (f"{self.args[0]}; that was not this call's command, which may have been executed or not",)
+        doubt = "that was not this call's command, which may have been executed or not, as all of the session without an answer"
+        self.args = (f"{self.args[0]}; {doubt}",)
 
 
 class SessionReopened(AmqpError):
