@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.contracts.trees import tree
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "amqp_sansio"
@@ -45,11 +45,9 @@ def mirror(source: str) -> Path:
     return ROOT / "tests" / Path(source).parent / f"test_{Path(source).name}"
 
 
-@pytest.mark.parametrize("path", handwritten(), ids=name)
-def test_a_source_file_has_a_test_file_of_the_mirrored_name(path: Path) -> None:
-    if path.name in ("__init__.py", "__main__.py"):
-        return
-    assert mirror(name(path)).is_file() or name(path) in OWED, f"{name(path)} has no {mirror(name(path)).relative_to(ROOT)}"
+def test_a_source_file_has_a_test_file_of_the_mirrored_name() -> None:
+    tested = [name(path) for path in handwritten() if path.name not in ("__init__.py", "__main__.py")]
+    assert [each for each in tested if not mirror(each).is_file() and each not in OWED] == []
 
 
 def test_what_is_owed_is_owed() -> None:
@@ -62,10 +60,10 @@ REVIEWED = {"wire/method_reader.py": "one reader: frames, and the contents under
 """Files above the limit in which a review found no second noun, and why."""
 
 
-@pytest.mark.parametrize("path", handwritten(), ids=name)
-def test_a_source_file_holds_one_noun(path: Path) -> None:
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= MOST_LINES or name(path) in REVIEWED, f"{name(path)} has {lines} lines: look for the second noun in it"
+def test_a_source_file_holds_one_noun() -> None:
+    """A file above the limit is read for a second noun."""
+    lines = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in handwritten()}
+    assert {each: many for each, many in lines.items() if many > MOST_LINES and each not in REVIEWED} == {}
 
 
 def public_without_docstring(tree: ast.Module) -> Iterator[str]:
@@ -100,9 +98,13 @@ def is_overload(node: ast.ClassDef | ast.FunctionDef) -> bool:
     return bool(words & {"overload", "override", "typing.overload"}) or any(word.endswith(".setter") for word in words)
 
 
-@pytest.mark.parametrize("path", [path for path in sources() if not (generated(path) and "layouts" in path.parts)], ids=name)
-def test_every_public_name_has_a_docstring(path: Path) -> None:
-    assert list(public_without_docstring(ast.parse(path.read_text(encoding="utf-8")))) == []
+def test_every_public_name_has_a_docstring() -> None:
+    bare = {name(path): list(public_without_docstring(tree(path))) for path in sources() if not in_generated_layouts(path)}
+    assert {each: names for each, names in bare.items() if names} == {}
+
+
+def in_generated_layouts(path: Path) -> bool:
+    return "layouts" in path.parts and generated(path)
 
 
 def versions(tree: ast.Module) -> Iterator[tuple[int, str | bytes]]:
@@ -114,12 +116,9 @@ def versions(tree: ast.Module) -> Iterator[tuple[int, str | bytes]]:
                 yield node.lineno, value
 
 
-@pytest.mark.parametrize("path", sources(), ids=name)
-def test_a_version_is_named_by_dialects_and_layouts_only(path: Path) -> None:
-    if name(path).startswith(NAMES_VERSIONS):
-        return
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert list(versions(tree)) == []
+def test_a_version_is_named_by_dialects_and_layouts_only() -> None:
+    found = {name(path): list(versions(tree(path))) for path in sources() if not name(path).startswith(NAMES_VERSIONS)}
+    assert {each: named for each, named in found.items() if named} == {}
 
 
 def test_the_import_contract_covers_every_room_of_the_core() -> None:
