@@ -24,6 +24,7 @@ from amqp_sansio import ClientConfig, ClientConnection, Profile, RangeSet, Serve
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.verifiers import Verifier, write
 from amqp_sansio.events import AttachRequested, CommandReceived, OpenRequested, TransferReceived
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode
 from amqp_sansio.spec.connection import StartOk
 from amqp_sansio.spec.message import Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare, Query
@@ -238,7 +239,7 @@ def again(src: str) -> str:
                 for _ in range(REPLAYED):
                     session.publish(routing_key="q", body=bytes(MIB))
                 connected.sendall(machine.data_to_send())
-                session.subscribe("q", "d", accept_mode=1, acquire_mode=1).grant(REPLAYED)
+                session.subscribe("q", "d", accept_mode=AcceptMode.NONE, acquire_mode=AcquireMode.NOT_ACQUIRED).grant(REPLAYED)
                 wanted = REPLAYED
             elif wanted and got == wanted:
                 break

@@ -12,6 +12,7 @@ from amqp_sansio.broker import Broker, BrokerConfig, Kind, Rule, Rules
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import AcceptMode
 from bench.harness import Timed, once, progress
 
 BODY: Final = bytes(100)
@@ -75,7 +76,7 @@ class Scene:
         for number, name in enumerate(self.names):
             link = self.links[number % connections]
             link.session.send(queue.Declare(name))
-            link.session.subscribe(name, name, accept_mode=accept_mode).grant(0xFFFFFFFF)
+            link.session.subscribe(name, name, accept_mode=AcceptMode(accept_mode)).grant(0xFFFFFFFF)
             link.carry()
 
     def publish(self, count: int) -> Timed:

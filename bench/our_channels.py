@@ -15,6 +15,7 @@ from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.events import MessageDelivered
+from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods.basic import Properties
 from bench.harness import Fresh
 from bench.messages import EXCHANGE, Message
@@ -136,7 +137,7 @@ def publish(sent: list[Message]) -> Fresh:
                     content_type=message.content_type,
                     content_encoding=message.content_encoding,
                     headers=message.application_headers,
-                    delivery_mode=message.delivery_mode,
+                    delivery_mode=DeliveryMode(message.delivery_mode),
                     priority=message.priority,
                     correlation_id=message.correlation_id,
                     reply_to=message.reply_to,

@@ -15,7 +15,7 @@ from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.spec.codes import AcceptMode, AcquireMode
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo, Transfer
 from bench.harness import Fresh
 from bench.messages import EXCHANGE, Message
@@ -147,7 +147,7 @@ def publish(sent: list[Message]) -> Fresh:
                     body=message.body,
                     exchange=EXCHANGE,
                     routing_key=message.routing_key,
-                    delivery_mode=message.delivery_mode,
+                    delivery_mode=DeliveryMode(message.delivery_mode),
                     priority=message.priority,
                     timestamp=message.timestamp,
                     content_length=len(message.body),

@@ -27,20 +27,20 @@ class Asking:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.queue = f"answers-{uuid4()}"
-        self.open: dict[bytes, asyncio.Future[bytes]] = {}
+        self.open: dict[str, asyncio.Future[bytes]] = {}
 
     async def listen(self) -> None:
         """Runs until it is cancelled."""
         async with self.session.subscribe(self.queue) as answers:
             async for message in answers:
-                waiting = self.open.pop(message.correlation_id or b"", None)
+                waiting = self.open.pop(message.correlation_id or "", None)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(message.body)
                 message.accept()
 
     async def ask(self, number: int) -> int:
         """The square of a number."""
-        name = uuid4().bytes
+        name = str(uuid4())
         self.open[name] = asyncio.get_running_loop().create_future()
         await self.session.publish(
             "", "squares", str(number).encode(), reply_to=self.queue, correlation_id=name, ttl=5000, mandatory=True, timeout=5.0

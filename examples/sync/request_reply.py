@@ -33,9 +33,8 @@ def main(url: str) -> None:
             for word in ("one", "two", "three"):
                 client.publish("", "requests", word.encode(), reply_to=answers, correlation_id=word)
                 message = subscription.receive()
-                assert message.correlation_id is not None
                 message.accept()
-                print(f"{message.correlation_id.decode()} -> {message.body.decode()}")
+                print(f"{message.correlation_id} -> {message.body.decode()}")
         thread.join()
 
 

@@ -38,9 +38,8 @@ async def main(url: str) -> None:
             for word in ("one", "two", "three"):
                 await client.publish("", "requests", word.encode(), reply_to=answers, correlation_id=word)
                 message = await subscription.receive()
-                assert message.correlation_id is not None
                 message.accept()
-                print(f"{message.correlation_id.decode()} -> {message.body.decode()}")
+                print(f"{message.correlation_id} -> {message.body.decode()}")
 
 
 if __name__ == "__main__":

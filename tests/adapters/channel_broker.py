@@ -19,6 +19,7 @@ from amqp_sansio.kernel.picking import pick
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, confirm, exchange, queue, tx
 from amqp_sansio.spec.methods import channel as channels
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.spec.values import Map
 
 DIRECT_REPLY_TO = "amq.rabbitmq.reply-to"
@@ -149,12 +150,12 @@ class ChannelBroker:
         channel = side.channel
         name = getattr(method, "queue", "")
         if name and name not in self.queues and name != DIRECT_REPLY_TO and not isinstance(method, queue.Declare):
-            channel.fail(404, f"NOT_FOUND - no queue '{name}'", method.VERB)
+            channel.fail(ReplyCode.NOT_FOUND, f"NOT_FOUND - no queue '{name}'", method.VERB)
             return
         answer: Method
         match method:
             case queue.Declare(passive=True) if name not in self.queues:
-                channel.fail(404, f"NOT_FOUND - no queue '{name}'", method.VERB)
+                channel.fail(ReplyCode.NOT_FOUND, f"NOT_FOUND - no queue '{name}'", method.VERB)
                 return
             case queue.Declare():
                 if not name:
@@ -177,7 +178,7 @@ class ChannelBroker:
                 answer = queue.DeleteOk(self.depth(name))
                 self._delete(name)
             case exchange.Declare(passive=True) if method.exchange not in self.exchanges:
-                channel.fail(404, f"NOT_FOUND - no exchange '{method.exchange}'", method.VERB)
+                channel.fail(ReplyCode.NOT_FOUND, f"NOT_FOUND - no exchange '{method.exchange}'", method.VERB)
                 return
             case exchange.Declare():
                 self.exchanges[method.exchange] = method.type_
@@ -220,7 +221,7 @@ class ChannelBroker:
             case channels.Flow():
                 answer = channels.FlowOk(method.active)
             case _:
-                channel.fail(540, f"NOT_IMPLEMENTED - {method.VERB}", method.VERB)
+                channel.fail(ReplyCode.NOT_IMPLEMENTED, f"NOT_IMPLEMENTED - {method.VERB}", method.VERB)
                 return
         if id is not None:
             channel.reply(id, answer)
@@ -244,13 +245,15 @@ class ChannelBroker:
         assert isinstance(method, basic.Publish)
         kept = Kept(method.exchange, method.routing_key, event.body, event.properties)
         if method.exchange and method.exchange not in self.exchanges:
-            channel.fail(404, f"NOT_FOUND - no exchange '{method.exchange}'", method.VERB)
+            channel.fail(ReplyCode.NOT_FOUND, f"NOT_FOUND - no exchange '{method.exchange}'", method.VERB)
             return
         if self._answers(kept):
             pass
         elif not (names := self._routes(method)):
             if method.mandatory:
-                channel.return_(312, "NO_ROUTE", method.exchange, method.routing_key, event.body, event.properties)
+                channel.return_(
+                    ReplyCode.NO_ROUTE, "NO_ROUTE", method.exchange, method.routing_key, event.body, event.properties
+                )
         elif names & self.full:
             if event.number is not None:
                 channel.confirm([event.number], taken=False)

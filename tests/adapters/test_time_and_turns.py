@@ -27,6 +27,7 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.events import CommandsCompleted, TransferReceived
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import AcceptMode
 
 PATIENCE: Final = 30.0
 """Seconds after which a message counts as lost."""
@@ -182,7 +183,7 @@ def test_a_flush_completes_behind_all_that_it_pushed_out(serving: Serving) -> No
         host, _, port = url.removeprefix("amqp://").rstrip("/").partition(":")
         connected, machine, mine = attached((host, int(port)))
         with connected:
-            subscription = mine.subscribe("q", "d", accept_mode=1)
+            subscription = mine.subscribe("q", "d", accept_mode=AcceptMode.NONE)
             subscription.grant(1000)
             flushed = subscription.flush()
             connected.sendall(machine.data_to_send())  # and nothing more: no octets of ours set it going again

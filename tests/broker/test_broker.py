@@ -18,6 +18,7 @@ from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.codes import AcceptMode
 from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.session import Flush, KnownCompleted
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
@@ -165,7 +166,7 @@ def test_one_flood_of_deliveries_does_not_hold_the_next_event_up() -> None:
     for _ in range(1000):
         session.publish(routing_key="q", body=b"x")
     world.run()
-    session.subscribe("q", "d", accept_mode=1).grant(1000)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE).grant(1000)
     session.send(queue.Query("q"))
     client.peer.receive_data(client.connection.data_to_send())
     depth = world.broker.host("").queues["q"]
@@ -361,7 +362,7 @@ def test_deliveries_keep_no_socket_waiting(world: World) -> None:
     for _ in range(3 * WORK):
         session.publish(routing_key="q")
     world.run()
-    session.subscribe("q", "d", accept_mode=1).grant(INFINITE)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE).grant(INFINITE)
     client.peer.receive_data(client.connection.data_to_send())
     q = world.broker.host().queues["q"]
     left = [q.available]

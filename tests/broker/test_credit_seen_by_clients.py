@@ -9,6 +9,7 @@ from tests.broker.harness import World, bodies, put, scene
 
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec import message
+from amqp_sansio.spec.codes import AcceptMode, FlowMode
 
 INFINITE: Final = 0xFFFFFFFF
 
@@ -37,7 +38,7 @@ def test_after_flush_and_completion_unlimited_credit_delivers_all() -> None:
     world = World()
     client, session = scene(world)
     put(client, session, b"1", b"2", b"3")
-    d = session.subscribe("q", "d", accept_mode=1)
+    d = session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
     d.grant(1)
     d.flush()
     world.run()
@@ -53,7 +54,7 @@ def test_credit_saturates_and_does_not_wrap(mode: int, unit: int) -> None:
     world = World()
     client, session = scene(world)
     put(client, session, *[b"x"] * 50)
-    session.subscribe("q", "d", accept_mode=1)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
     session.send(message.SetFlowMode("d", mode))
     for value in (0xFFFFFFFA, 10, 10):
         session.send(message.Flow("d", unit, value))
@@ -67,7 +68,7 @@ def test_an_absent_value_is_credit_without_end(absent: int | None) -> None:
     world = World()
     client, session = scene(world)
     put(client, session, b"1", b"2")
-    session.subscribe("q", "d", accept_mode=1)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
     session.send(message.Flow("d", 0, absent))
     session.send(message.Flow("d", 1, absent))
     world.run()
@@ -82,7 +83,7 @@ def test_octets_of_credit_pay_for_header_and_body(octets: int, comes: int, mode:
     client, session = scene(world)
     put(client, session, *[b"12345678"] * 5)
     d = session.subscribe("q", "d")
-    d.set_mode(mode)
+    d.set_mode(FlowMode(mode))
     d.grant(100, octets)
     world.run()
     got = bodies(client)

@@ -17,6 +17,7 @@ from amqp_sansio.config import Profile
 from amqp_sansio.events import ConnectionClosed, ExceptionReceived, SessionDetached
 from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
+from amqp_sansio.spec.codes import AcceptMode, DeliveryMode
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties
 
@@ -103,7 +104,7 @@ def arguments(greedy: Greedy, number: int) -> None:
 
 
 def messages(greedy: Greedy, number: int) -> None:
-    greedy.open().publish(routing_key="shared", body=b"x", delivery_mode=2)
+    greedy.open().publish(routing_key="shared", body=b"x", delivery_mode=DeliveryMode.PERSISTENT)
 
 
 def octets(greedy: Greedy, number: int) -> None:
@@ -226,7 +227,7 @@ def memory(wanted: str) -> list[int]:
     honest, mine = world.session(b"honest")
     mine.send(queue.Declare("mine", exclusive=True))
     mine.send(queue.Declare("shared"))
-    mine.subscribe("mine", "d", accept_mode=1).grant(0xFFFFFFFF)
+    mine.subscribe("mine", "d", accept_mode=AcceptMode.NONE).grant(0xFFFFFFFF)
     world.run()
     greedy = Greedy(world)
     taken: list[int] = []

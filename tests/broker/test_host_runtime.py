@@ -7,6 +7,7 @@ from tests.broker.harness import World, done, front
 from amqp_sansio.broker.host_runtime import SLICE
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import AcceptMode
 
 
 def test_queues_take_turns_slice_by_slice() -> None:
@@ -18,7 +19,7 @@ def test_queues_take_turns_slice_by_slice() -> None:
             session.publish(routing_key=name, body=name.encode())
     world.run()
     for name in ("a", "b"):
-        session.subscribe(name, name, accept_mode=1)
+        session.subscribe(name, name, accept_mode=AcceptMode.NONE)
     world.run()
     site = world.broker._sites[""]
     (holder,) = front(world.broker).sessions.values()
@@ -42,7 +43,7 @@ def test_a_dispatch_stops_at_its_limit() -> None:
     for _ in range(10):
         session.publish(routing_key="q")
     world.run()
-    session.subscribe("q", "d", accept_mode=1)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
     world.run()
     (holder,) = front(world.broker).sessions.values()
     consumer = holder.consumers["d"]

@@ -23,6 +23,7 @@ from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.codes import AcceptMode
 from amqp_sansio.spec.connection import Open, StartOk, TuneOk
 from amqp_sansio.spec.message import DeliveryProperties
 from amqp_sansio.wire.headers import encode_headers
@@ -127,7 +128,7 @@ class Honest:
         self.session = self.client.session(b"honest")
         self.carry()
         self.session.send(queue.Declare("own", exclusive=True))
-        self.session.subscribe("own", "d", accept_mode=1).grant(TOP)
+        self.session.subscribe("own", "d", accept_mode=AcceptMode.NONE).grant(TOP)
         self.carry()
 
     def carry(self) -> None:

@@ -16,6 +16,7 @@ from amqp_sansio.errors import LimitError
 from amqp_sansio.events import ConnectionClosed, ExceptionReceived, ProducerCreditChanged, TransferReceived
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.values import Map, Value
 
@@ -127,13 +128,13 @@ def browsers(limits: BrokerLimits, amount: int) -> int:
     """Half of them do not acquire, the others have a selector.  Those that do neither do not count, nor do other queues."""
     client, session = begin(limits)
     done(client, session, queue.Declare("other"))
-    session.subscribe("other", "other", acquire_mode=1)
+    session.subscribe("other", "other", acquire_mode=AcquireMode.NOT_ACQUIRED)
     for number in range(amount):
         session.subscribe("q", f"taker {number}")
-    session.subscribe("q", "cancelled", acquire_mode=1).cancel()
+    session.subscribe("q", "cancelled", acquire_mode=AcquireMode.NOT_ACQUIRED).cancel()
     for number in range(amount):
         selector = {"x-apache-selector": "a = 1"} if number % 2 else None
-        session.subscribe("q", f"{number}", acquire_mode=1 - number % 2, arguments=selector)
+        session.subscribe("q", f"{number}", acquire_mode=AcquireMode(1 - number % 2), arguments=selector)
     return code(client)
 
 
@@ -166,7 +167,7 @@ def like_characters(limits: BrokerLimits, amount: int) -> int:
     text = "ab".rjust(amount, "x")
     for number, pattern in enumerate(["%a_%", "%_b", "%ab%"]):
         arguments = {"x-apache-selector": f"text LIKE '{pattern}'"}
-        session.subscribe("q", f"{number}", acquire_mode=1, arguments=arguments).grant(5)
+        session.subscribe("q", f"{number}", acquire_mode=AcquireMode.NOT_ACQUIRED, arguments=arguments).grant(5)
     session.publish(routing_key="q", application_headers=Map({"text": text}))
     client.world.run()
     return len(client.all(TransferReceived))
@@ -255,7 +256,7 @@ def outbox_octets(limits: BrokerLimits, amount: int) -> int:
     for size in (amount - frames, 1):
         session.publish(routing_key="q", body=bytes(size))
     client.world.run()
-    session.subscribe("q", "d", accept_mode=1)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
     client.world.run()
     (holder,) = front(client.world.broker).sessions.values()
     consumer = holder.consumers["d"]

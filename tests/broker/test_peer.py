@@ -12,6 +12,7 @@ from amqp_sansio.events import ConnectionClosed, ConnectionOpened, TransferRecei
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, CloseCode
 from amqp_sansio.spec.session import Attach, Expected
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_control
@@ -35,7 +36,7 @@ def test_after_the_end_of_octets_nothing_comes() -> None:
 
 def test_close_says_close(world: World) -> None:
     client, _ = world.session()
-    client.peer.close(320, "enough")
+    client.peer.close(CloseCode.CONNECTION_FORCED, "enough")
     assert client.peer in world.broker.ready()
     world.run()
     (closed,) = client.all(ConnectionClosed)
@@ -71,7 +72,7 @@ def test_what_is_sent_again_fills_the_outbox_and_no_more() -> None:
     done(client, session, queue.Declare("q"))
     for _ in range(40):
         session.publish(routing_key="q", body=bytes(body))
-    session.subscribe("q", "d", accept_mode=1, acquire_mode=1).grant(40)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE, acquire_mode=AcquireMode.NOT_ACQUIRED).grant(40)
     world.run()
     assert len(client.take(TransferReceived)) == 40
     client.cut()
@@ -125,7 +126,7 @@ def test_a_config_that_leaves_completion_to_others_is_none_for_a_broker(world: W
     client = world.connect(server=ServerConfig(profile=Profile(completion="manual")))
     session = client.session()
     done(client, session, queue.Declare("q"))
-    session.publish(routing_key="q", accept_mode=0)
+    session.publish(routing_key="q", accept_mode=AcceptMode.EXPLICIT)
     world.run()
     assert not session.in_doubt
 
@@ -134,7 +135,7 @@ def test_close_before_the_headers_agree_is_the_end() -> None:
     """There is nothing to say it with: the socket is to be closed, without waiting for anything."""
     broker = Broker()
     peer = broker.connect()
-    peer.close(320, "not today")
+    peer.close(CloseCode.CONNECTION_FORCED, "not today")
     assert [type(event) for _, event in broker.events()] == [ConnectionClosed]
     assert (peer.finished, broker.peers) == (True, ())
     assert broker.ready() == (peer,)

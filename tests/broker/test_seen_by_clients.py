@@ -15,8 +15,8 @@ from amqp_sansio.broker.fronts.sessions.queries import query_queue
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.events import CommandReceived, CommandsCompleted, ExceptionReceived, ResultReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.credit import CREDIT_MODE
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode, RejectCode
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.values import Map
 
@@ -76,7 +76,7 @@ def test_what_is_released_in_several_ranges_comes_before_what_is_fresh_and_behin
     session.release([ids[n] for n in (8, 9, 1, 2, 5)], set_redelivered=True)
     session.release([ids[0], ids[4]])
     other, yours = world.session(b"other")
-    yours.subscribe("q", "x", accept_mode=1).grant(100)
+    yours.subscribe("q", "x", accept_mode=AcceptMode.NONE).grant(100)
     world.run()
     got = [(e.body, bool(e.delivery_properties and e.delivery_properties.redelivered)) for e in other.all(TransferReceived)]
     assert [body for body, _ in got] == [b"urgent", b"0", b"1", b"2", b"4", b"5", b"8", b"9", b"fresh", b"idle"]
@@ -103,7 +103,7 @@ def test_two_browsers_acquire_the_same_messages() -> None:
     two, yours = world.session(b"two")
     put(one, mine, b"1", b"2", b"3", b"4")
     for session in (mine, yours):
-        session.subscribe("q", "b", acquire_mode=1).grant(10)
+        session.subscribe("q", "b", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(10)
     world.run()
     first, second = one.take(TransferReceived), two.take(TransferReceived)
     assert [event.body for event in first] == [event.body for event in second] == [b"1", b"2", b"3", b"4"]
@@ -140,7 +140,12 @@ def test_what_becomes_of_what_is_unroutable(discard: bool, accept_mode: int, alt
         session.subscribe("idle", "nocredit")
     client.events.clear()
     id = session.publish(
-        "x", routing_key="k", body=b"1", accept_mode=accept_mode, discard_unroutable=discard, immediate=immediate is not False
+        "x",
+        routing_key="k",
+        body=b"1",
+        accept_mode=AcceptMode(accept_mode),
+        discard_unroutable=discard,
+        immediate=immediate is not False,
     )
     session.sync()
     world.run()
@@ -177,7 +182,7 @@ def test_a_reject_goes_to_the_alternate_exchange_of_the_queue_or_to_the_alternat
     session.subscribe("q", "d").grant(10)
     world.run()
     first, second, third = client.take(TransferReceived)
-    session.reject([first.id, third.id], 0, "no")
+    session.reject([first.id, third.id], RejectCode.UNSPECIFIED, "no")
     session.release([second.id])
     world.run()
     assert [on(world, name) for name in ("q", "dead", "deep")] == [[b"2"], [b"1", b"3"], []]
@@ -303,7 +308,7 @@ def test_a_snapshot_while_transactions_are_open() -> None:
         else:
             done(who, with_, tx.Select())
         subscription = with_.subscribe("q", "d")
-        subscription.set_mode(CREDIT_MODE)
+        subscription.set_mode(FlowMode.CREDIT)
         subscription.grant(1)
         world.run()
         (got,) = who.take(TransferReceived)

@@ -25,7 +25,7 @@ from amqp_sansio.broker.snapshot import conclude, decode_snapshot, encode_snapsh
 from amqp_sansio.errors import RestoreError
 from amqp_sansio.events import ResultReceived, TransferReceived
 from amqp_sansio.spec import dtx, exchange, message, queue
-from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.codes import DeliveryMode, XaStatus
 from amqp_sansio.spec.dtx import RecoverResult, XaResult
 from amqp_sansio.spec.exchange import ExchangeBoundResult
 from amqp_sansio.spec.message import DeliveryProperties
@@ -75,7 +75,7 @@ def restarted(request: pytest.FixtureRequest) -> tuple[Client, Session]:
         exchange.Bind("q", "x", "a.#"), exchange.Bind("t", "x", "#"),
     ):  # fmt: skip
         session.send(command)
-    session.publish("x", routing_key="a.b", body=b"kept", delivery_mode=2)
+    session.publish("x", routing_key="a.b", body=b"kept", delivery_mode=DeliveryMode.PERSISTENT)
     session.publish("x", routing_key="a.b", body=b"transient")
     world.run()
     entries += stored(world)
@@ -142,7 +142,7 @@ def test_one_entry_says_as_much_of_a_clean_end_as_a_snapshot() -> None:
     entries: list[Entry] = []
     session.send(queue.Declare("q", durable=True))
     for body in (b"one", b"two", b"three"):
-        session.publish("", routing_key="q", body=body, delivery_mode=2)
+        session.publish("", routing_key="q", body=body, delivery_mode=DeliveryMode.PERSISTENT)
     session.publish("", routing_key="q", body=b"transient")
     world.run()
     entries += stored(world)

@@ -13,7 +13,9 @@ import pytest
 from tests.engine.channels.stage import DIALECTS, Stage, answer
 
 from amqp_sansio.dialects import ChannelDialect
+from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import basic, confirm, exchange, queue, tx
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 HEADER: Final = 8
 STARTS: Final = (b"\0\x0a\0\x0a", b"\0\x0a\0\x0b")
@@ -61,11 +63,11 @@ def conversation(dialect: ChannelDialect) -> str:
         client.select_confirm()
         stage.run()
         answer(served, confirm.SelectOk())
-    client.publish("e", "k.1", b"one", delivery_mode=2, headers={"h": b"\xff", "n": None}, mandatory=True)
+    client.publish("e", "k.1", b"one", delivery_mode=DeliveryMode.PERSISTENT, headers={"h": b"\xff", "n": None}, mandatory=True)
     client.publish("e", "k.2", bytes(5000), priority=9, timestamp=1)
     client.publish("e", "k.3")
     stage.run()
-    served.return_(312, "NO_ROUTE", "e", "k.1", b"one")
+    served.return_(ReplyCode.NO_ROUTE, "NO_ROUTE", "e", "k.1", b"one")
     if dialect.codec.extended:
         served.confirm([1, 2])
         served.confirm([3], taken=False)
@@ -81,7 +83,7 @@ def conversation(dialect: ChannelDialect) -> str:
     stage.run()
     answer(there, tx.SelectOk(), tx.CommitOk())
     stage.run()
-    there.fail(404, "NOT_FOUND", "queue.declare")
+    there.fail(ReplyCode.NOT_FOUND, "NOT_FOUND", "queue.declare")
     stage.run()
     client.cancel("t")
     stage.run()

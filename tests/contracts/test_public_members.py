@@ -114,7 +114,7 @@ PUBLIC = {
         state subscribe subscribers subscriptions sync tick timeout tx
     """,
     "Subscription": """
-        accept_mode acquire_mode cancel cancelled check_mode check_usable destination flush grant message_credit mode
+        accept_mode acquire_mode cancel cancelled check_usable destination flush grant message_credit mode
         octet_credit queue set_mode stop unsettled
     """,
     "Subscriber": """

@@ -22,6 +22,7 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.ledger import transfers
 from amqp_sansio.spec import file, message, stream
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.stream import StreamProperties
 from amqp_sansio.tables.file import DELIVERY
@@ -124,7 +125,7 @@ def messages() -> None:
     client = link.client.session(b"s")
     link.run()
     (server,) = link.server.sessions
-    client.subscribe("q", "shown", accept_mode=1, acquire_mode=1).grant(1)
+    client.subscribe("q", "shown", accept_mode=AcceptMode.NONE, acquire_mode=AcquireMode.NOT_ACQUIRED).grant(1)
     client.subscribe("q", "kept").grant(1)
     sent = client.send(message.Transfer("x", 0, 0), body=b"m")
     link.run()

@@ -12,6 +12,7 @@ from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, LimitError
 from amqp_sansio.events import ConnectionClosed, Origin
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import CloseCode
 
 
 def test_sessions_may_be_wanted_before_there_is_a_connection() -> None:
@@ -146,7 +147,7 @@ def test_what_came_happens_in_the_tick_behind_it_by_the_clock_of_that() -> None:
     client, peer = stage.client, stage.peer
     assert peer is not None
     assert client.due == 10.0
-    peer.close(320, "go")
+    peer.close(CloseCode.CONNECTION_FORCED, "go")
     client.receive_data(peer.data_to_send())
     before = client.closed  # what came is only stored
     client.tick(1000.0)  # nobody is given up for silence: there were octets

@@ -33,12 +33,24 @@ def test_all_its_properties() -> None:
         headers={"n": 1},
     )  # fmt: skip
     assert (message.body, message.subscription, message.routing_key) == (b"body", "here", "q")
-    assert (message.message_id, message.correlation_id, message.content_type) == (UUID(int=7), b"c", "text/plain")
+    assert (message.message_id, message.correlation_id, message.content_type) == (UUID(int=7), "c", "text/plain")
     assert message.reply_to == ReplyTo("amq.direct", "back")
     assert message.headers == {"n": 1}
     assert not message.redelivered
     assert message.exchange == ""
     assert repr(message) == f"<Message {message.id} for 'here', 4 octets>"
+
+
+def test_a_correlation_id_is_text_and_goes_back_as_it_came() -> None:
+    """A requester that uses octets which are not UTF-8 gets them back from whoever answers with the text."""
+    asked = received(correlation_id="grün", user_id="guest", app_id=b"\xff")
+    assert (asked.correlation_id, asked.raw_correlation_id, asked.user_id) == ("grün", "grün".encode(), "guest")
+    assert asked.app_id == "\udcff"
+    octets = bytes(range(256))
+    question = received(correlation_id=octets)
+    assert isinstance(question.correlation_id, str)
+    assert received(correlation_id=question.correlation_id).raw_correlation_id == octets
+    assert received().correlation_id is None
 
 
 def written(body: bytes, content_type: str | None) -> Message:

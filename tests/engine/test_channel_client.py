@@ -41,6 +41,7 @@ from amqp_sansio.spec.connection import (
     UpdateSecret,
     UpdateSecretOk,
 )
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 BEAT = b"\x08\0\0\0\0\0\0\xce"
@@ -488,7 +489,7 @@ def test_closes_that_cross(dialect: ChannelDialect) -> None:
     """Each is answered; RabbitMQ answers the client's no more and ends the connection."""
     for answered in (True, False):
         client, server = open_client(dialect)
-        client.close(200, "bye")
+        client.close(ReplyCode.REPLY_SUCCESS, "bye")
         assert server.say(Close(504, "first", 20, 10)) == []
         assert server.hear() == [Close(200, "bye", 0, 0), CloseOk()]
         (closed,) = server.say(CloseOk()) if answered else server.end()
@@ -530,16 +531,16 @@ def test_what_comes_behind_the_end(dialect: ChannelDialect) -> None:
 def test_a_close_names_only_codes_of_the_dialect(dialect: ChannelDialect) -> None:
     client, server = open_client(dialect)
     with pytest.raises(LocalProtocolError):
-        client.close(299)
-    client.close(505)
+        client.close(299)  # type: ignore[arg-type]
+    client.close(ReplyCode.UNEXPECTED_FRAME)
     assert server.hear() == [Close(505, "", 0, 0)]
     letter = ClientConfig(dialect=dialect, profile=Profile(error_codes="spec"))
     client, server = open_client(dialect, letter)
     if dialect is AMQP_0_9_1:
-        client.close(505)
+        client.close(ReplyCode.UNEXPECTED_FRAME)
     else:
         with pytest.raises(LocalProtocolError):
-            client.close(505)
+            client.close(ReplyCode.UNEXPECTED_FRAME)
     client, server = open_client(dialect, letter)
     (closed,) = server.say(b"\3\0\1\0\0\0\1x\xce")  # a body without a header
     assert isinstance(closed, ConnectionClosed)

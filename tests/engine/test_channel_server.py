@@ -39,6 +39,7 @@ from amqp_sansio.spec.connection import (
     UpdateSecret,
     UpdateSecretOk,
 )
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
@@ -337,7 +338,7 @@ def test_a_secret_may_be_refused() -> None:
     server, client = open_server(AMQP_0_9_1)
     server.receive_data(frames(AMQP_0_9_1, UpdateSecret(b"hush", "")))
     assert server.next_event() == SecretUpdated("")
-    server.fail(403, "no", "connection.update-secret")
+    server.fail(ReplyCode.ACCESS_REFUSED, "no", "connection.update-secret")
     assert server.next_event() is None
     assert client.hear() == [Close(403, "no", 10, 70)]
 
@@ -355,12 +356,12 @@ def test_a_secret_behind_open_waits_for_its_answer() -> None:
 def test_a_method_may_be_blamed(dialect: ChannelDialect) -> None:
     for method, numbers in (("queue.declare", (50, 10)), ("", (0, 0)), ("queue.nothing", (0, 0))):
         server, client = open_server(dialect)
-        server.fail(540, "not here", method)
+        server.fail(ReplyCode.NOT_IMPLEMENTED, "not here", method)
         (close,) = client.hear()
         assert close == Close(540, "not here", *numbers)
         assert client.say(CloseOk()) == [ConnectionClosed(Origin.LOCAL, 540, "not here")]
         with pytest.raises(ConnectionClosedError):
-            server.fail(540)
+            server.fail(ReplyCode.NOT_IMPLEMENTED)
         with pytest.raises(ConnectionClosedError):
             server.block()
 
@@ -391,7 +392,7 @@ def test_channels_are_accepted_or_refused(dialect: ChannelDialect) -> None:
     assert server.next_event() == ChannelRequested(1)
     assert server.accept(1).number == 1
     assert server.next_event() == ChannelRequested(2)
-    server.refuse(2, 506, "enough")
+    server.refuse(2, ReplyCode.RESOURCE_ERROR, "enough")
     assert server.next_event() == ChannelRequested(3)
     assert server.next_event() is None
     assert [channel.number for channel in server.channels] == [1, 3]
@@ -410,7 +411,7 @@ def test_ends(dialect: ChannelDialect) -> None:
     assert client.say(Close(200, "bye", 0, 0), Heartbeat()) == [ConnectionClosed(Origin.PEER, 200, "bye")]
     assert (client.hear(), server.finished) == ([CloseOk()], True)
     server, client = open_server(dialect)
-    server.close(320, "restart")
+    server.close(ReplyCode.CONNECTION_FORCED, "restart")
     assert client.say(Heartbeat(), Close(200, "", 0, 0)) == []
     assert client.hear() == [Close(320, "restart", 0, 0), CloseOk()]
     assert client.end() == [ConnectionClosed(Origin.EOF, 320, "restart")]

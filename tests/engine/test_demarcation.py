@@ -19,6 +19,7 @@ from amqp_sansio.events import CommandReceived, Origin, SessionDetached
 from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import AcceptMode
 from amqp_sansio.tables import demarcation as rows
 
 X, Y, Z = (dtx.Xid(0, name, b"") for name in (b"x", b"y", b"z"))
@@ -221,13 +222,13 @@ def test_a_cancelled_subscription_does_not_hinder() -> None:
     carrier.hear(message.Cancel("n"), tx.Select())
     assert session._demarcation.state == rows.TX
     _, session = attached_session("client")
-    subscription = session.subscribe("q", "n", accept_mode=1)
+    subscription = session.subscribe("q", "n", accept_mode=AcceptMode.NONE)
     with pytest.raises(LocalProtocolError, match="accept-mode none"):
         session.select_tx()
     subscription.cancel()
     session.select_tx()
     with pytest.raises(LocalProtocolError, match="accept-mode none"):
-        session.subscribe("q", "m", accept_mode=1)
+        session.subscribe("q", "m", accept_mode=AcceptMode.NONE)
     session.subscribe("q", "m")
 
 

@@ -193,9 +193,9 @@ def test_a_close_carries_the_codes_of_its_dialect(code: int) -> None:
     pair = Pair()
     if code == 8:
         with pytest.raises(LocalProtocolError, match=r"connection\.close with code 8"):
-            pair.client.close(code)
+            pair.client.close(code)  # type: ignore[arg-type]
         return
-    pair.client.close(code)
+    pair.client.close(code)  # type: ignore[arg-type]
     pair.run()
     (closed,) = [event for event in pair.events[pair.server] if isinstance(event, ConnectionClosed)]
     assert closed.code == 7

@@ -31,6 +31,7 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import execution, message, queue, stream
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode
 from amqp_sansio.spec.values import Map
 from amqp_sansio.testing.link import Link
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
@@ -142,8 +143,8 @@ def test_completing_before_settling_moves_the_window_and_leaves_the_transfer_to_
 
 def test_credit_in_credit_mode_is_spent_for_good() -> None:
     carrier, session = attached_session("client")
-    subscription = session.subscribe("q", "d", accept_mode=1)
-    subscription.set_mode(0)
+    subscription = session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(3, 100)
     carrier.hear(NO_ACCEPT, body=b"x" * 30)
     assert (subscription.message_credit, subscription.octet_credit) == (2, 70)
@@ -154,7 +155,7 @@ def test_credit_in_credit_mode_is_spent_for_good() -> None:
 
 def test_acquire_and_its_result() -> None:
     carrier, session = attached_session("client")
-    session.subscribe("q", "d", acquire_mode=1).grant(9)
+    session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(9)
     carrier.hear(message.Transfer("d", 0, 1), message.Transfer("d", 0, 1), message.Transfer("d", 0, 1))
     id = session.acquire([0, 1])
     carrier.happened()
@@ -428,8 +429,8 @@ def held(
 ) -> tuple[BareCarrier, Session, Subscription]:
     """A client that has granted so much to "d"."""
     carrier, session = attached_session("client", profile=profile)
-    subscription = session.subscribe("q", "d", accept_mode=accept_mode)
-    subscription.set_mode(mode)
+    subscription = session.subscribe("q", "d", accept_mode=AcceptMode(accept_mode))
+    subscription.set_mode(FlowMode(mode))
     subscription.grant(messages, octets)
     carrier.said()
     return carrier, session, subscription
@@ -557,7 +558,7 @@ def test_a_flood_through_a_connection_ends_the_session_and_stays_small(accept_mo
     link.run()
     session = link.client.session(b"s")
     link.run()
-    session.subscribe("q", "d", accept_mode=accept_mode).grant(10)
+    session.subscribe("q", "d", accept_mode=AcceptMode(accept_mode)).grant(10)
     link.run()
     (theirs,) = link.server.sessions
     theirs.subscribers["d"]._book.grant(0, INFINITE)  # it believes so
@@ -580,7 +581,7 @@ def test_the_quick_way_knows_of_subscriptions_that_have_changed(accept_mode: int
     link.run()
     session = link.client.session(b"s")
     link.run()
-    session.subscribe("q", "d", accept_mode=accept_mode).grant(INFINITE)
+    session.subscribe("q", "d", accept_mode=AcceptMode(accept_mode)).grant(INFINITE)
     link.run()
     (theirs,) = link.server.sessions
 
@@ -595,7 +596,7 @@ def test_the_quick_way_knows_of_subscriptions_that_have_changed(accept_mode: int
     link.run()
     theirs.complete(RangeSet([(0, cancel)]))
     link.run()
-    session.subscribe("q", "d", accept_mode=accept_mode).grant(2)
+    session.subscribe("q", "d", accept_mode=AcceptMode(accept_mode)).grant(2)
     link.run()
     theirs.subscribers["d"]._book.grant(0, INFINITE)
     assert sent(3) == ["TransferReceived"] * 2 + ["SessionDetached"]

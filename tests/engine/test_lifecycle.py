@@ -18,7 +18,9 @@ from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Origin
 from amqp_sansio.limits import Limits
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat, Open, OpenOk, Start, StartOk, Tune, TuneOk
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.spec.session import Attach
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
@@ -71,7 +73,7 @@ def peer(request: pytest.FixtureRequest) -> ScriptedPeer:
 
 def test_a_close_ends_with_its_answer(peer: ScriptedPeer) -> None:
     conn = peer.connection
-    conn.close(200, "bye")
+    conn.close(CloseCode.NORMAL, "bye")
     assert conn.state == "closing"
     assert not conn.is_open
     assert peer.hear() == [Close(200, "bye")]
@@ -94,7 +96,7 @@ def test_after_our_close_everything_but_its_answer_and_a_crossing_close_is_disca
 
 
 def test_a_crossing_close_and_then_silence_ends_at_eof(peer: ScriptedPeer) -> None:
-    peer.connection.close(320, "go")
+    peer.connection.close(CloseCode.CONNECTION_FORCED, "go")
     assert peer.say(Close(200, "")) == []
     assert peer.end() == [ConnectionClosed(Origin.EOF, 320, "go")]
 
@@ -102,7 +104,7 @@ def test_a_crossing_close_and_then_silence_ends_at_eof(peer: ScriptedPeer) -> No
 def test_a_close_without_answer_times_out(peer: ScriptedPeer) -> None:
     conn = peer.connection
     conn.tick(100.0)
-    conn.close(200, "")
+    conn.close(CloseCode.NORMAL, "")
     peer.hear()
     assert due(conn) == 100.0  # at once: its time begins at the next tick
     assert conn.tick(101.0) == due(conn) == 111.0
@@ -121,7 +123,7 @@ def test_a_close_before_the_first_tick_times_out_as_well(peer: ScriptedPeer) -> 
 
 
 def test_closing_twice_is_reported(peer: ScriptedPeer) -> None:
-    peer.connection.close(200, "bye")
+    peer.connection.close(CloseCode.NORMAL, "bye")
     with pytest.raises(ConnectionClosedError, match="closed by us: 200 bye"):
         peer.connection.close()
     assert peer.hear() == [Close(200, "bye")]
@@ -151,9 +153,9 @@ def test_an_end_of_the_octets_is_reported(peer: ScriptedPeer) -> None:
 def test_a_close_that_cannot_be_encoded_changes_nothing(peer: ScriptedPeer) -> None:
     conn = peer.connection
     with pytest.raises(LocalProtocolError, match="200, 320, 402, 501"):
-        conn.close(404, "x")
+        conn.close(ReplyCode.NOT_FOUND, "x")
     with pytest.raises(EncodeError):
-        conn.close(200, "x" * 256)
+        conn.close(CloseCode.NORMAL, "x" * 256)
     assert conn.data_to_send() == b""
     assert conn.is_open
     assert conn.closed_cause is None
@@ -163,7 +165,7 @@ def test_a_close_that_cannot_be_encoded_changes_nothing(peer: ScriptedPeer) -> N
 def test_a_close_before_the_headers_agree_says_nothing(role: str) -> None:
     peer = peer_of(role)
     peer.hear()
-    peer.connection.close(200, "changed my mind")
+    peer.connection.close(CloseCode.NORMAL, "changed my mind")
     assert peer.hear() == []
     assert peer.connection.next_event() == ConnectionClosed(Origin.LOCAL, 200, "changed my mind")
     assert finished(peer.connection)

@@ -19,7 +19,9 @@ from amqp_sansio import (
     Session,
 )
 from amqp_sansio.errors import EncodeError
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, Open, OpenOk, Start, StartOk, Tune, TuneOk
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.spec.session import Attach, Attached
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
@@ -52,9 +54,9 @@ def as_client(call: Callable[[ClientConnection], object]) -> Call:
 
 
 BOTH: dict[str, Call] = {
-    "close 404": lambda conn: conn.close(404, "x"),
-    "close with a long text": lambda conn: conn.close(200, "x" * 256),
-    "close -1": lambda conn: conn.close(-1),
+    "close 404": lambda conn: conn.close(ReplyCode.NOT_FOUND, "x"),
+    "close with a long text": lambda conn: conn.close(CloseCode.NORMAL, "x" * 256),
+    "close -1": lambda conn: conn.close(-1),  # type: ignore[arg-type]
     "take_unread": lambda conn: conn.take_unread(),
 }
 CLIENTS: dict[str, Call] = {

@@ -11,6 +11,7 @@ from amqp_sansio.kernel.serials import TOP, MutableRangeSet, RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import message, queue
 from amqp_sansio.spec import session as c
+from amqp_sansio.spec.codes import AcceptMode
 from amqp_sansio.spec.connection import Open, StartOk, TuneOk
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
@@ -34,7 +35,7 @@ def kept(messages: int, body: int = BODY, frame: int = 0, limits: Limits = DEFAU
     (session,) = peer.server.sessions
     peer.say(message.Subscribe("q", "d", 1, 1), message.Flow("d", 0, messages), message.Flow("d", 1, 1 << 30), channel=1)
     for _ in range(messages):
-        session.publish("d", body=bytes(body), accept_mode=1)
+        session.publish("d", body=bytes(body), accept_mode=AcceptMode.NONE)
     peer.say(c.Detach(b"s"), channel=1)
     peer.connection.data_to_send()
     assert session.state == "detached"
@@ -94,7 +95,7 @@ def test_two_sessions_have_their_turns() -> None:
     assert other is not session
     peer.say(message.Subscribe("q", "d", 1, 1), message.Flow("d", 0, 9), message.Flow("d", 1, 1 << 30), channel=2)
     for _ in range(9):
-        other.publish("d", body=bytes(BODY), accept_mode=1)
+        other.publish("d", body=bytes(BODY), accept_mode=AcceptMode.NONE)
     peer.connection.data_to_send()
     peer.say(c.Detach(b"t"), channel=2)
     again(peer, session, RangeSet.of(0))

@@ -20,6 +20,7 @@ from amqp_sansio.events import (
     SecurityLayerStarted,
 )
 from amqp_sansio.limits import Limits
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import (
     Close,
     CloseOk,
@@ -266,7 +267,7 @@ def test_an_unknown_virtual_host_is_closed_with_402() -> None:
 
 def test_the_application_may_close_instead() -> None:
     peer = opening()
-    peer.connection.close(320, "not you")
+    peer.connection.close(CloseCode.CONNECTION_FORCED, "not you")
     assert peer.hear() == [Close(320, "not you")]
     peer.connection.receive_data(peer.octets_of(CloseOk()))
     assert isinstance(peer.connection.next_event(), ConnectionClosed)

@@ -27,6 +27,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import ErrorCode
 
 
 def test_command_point_goes_before_the_first_command_only() -> None:
@@ -171,7 +172,7 @@ def test_fail_says_exception_and_detach_with_all_that_is_known() -> None:
     carrier.hear(queue.Declare("q"), queue.Declare("r"))
     session.complete(0)
     carrier.happened()
-    session.fail(1, 405, "locked", field_index=0, error_info={"k": "v"})
+    session.fail(1, ErrorCode.RESOURCE_LOCKED, "locked", field_index=0, error_info={"k": "v"})
     said = carrier.said()
     assert said == [
         c.Completed(RangeSet.of(0)),
@@ -191,10 +192,10 @@ def test_fail_says_exception_and_detach_with_all_that_is_known() -> None:
 def test_fail_about_no_certain_command_and_about_a_transfer() -> None:
     carrier, session = attached_session("server")
     carrier.hear(message.Transfer("", 1, 0))
-    session.fail(0, 403)
+    session.fail(0, ErrorCode.UNAUTHORIZED_ACCESS)
     assert execution.Exception_(403, 0, 4, 1) in carrier.said()
     carrier, session = attached_session("server")
-    session.fail(None, 408, "the queue is gone")
+    session.fail(None, ErrorCode.RESOURCE_DELETED, "the queue is gone")
     assert execution.Exception_(408, description="the queue is gone") in carrier.said()
 
 

@@ -15,6 +15,7 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import execution, file, message, queue
 from amqp_sansio.spec import session as c
+from amqp_sansio.spec.codes import ErrorCode, FlowMode, RejectCode
 
 
 def test_too_large_for_a_frame_is_refused_and_changes_nothing() -> None:
@@ -29,7 +30,7 @@ def test_too_large_for_a_frame_is_refused_and_changes_nothing() -> None:
     with wrong_type():
         session.publish(body="text")  # type: ignore[arg-type]
     with pytest.raises(EncodeError):
-        session.publish(accept_mode=2)
+        session.publish(accept_mode=2)  # type: ignore[arg-type]
     assert session.snapshot() == before
     assert carrier.said() == []
 
@@ -42,7 +43,7 @@ MISUSE: dict[str, tuple[Act, type[Exception]]] = {
     "accept of some unknown ids": (lambda s: s.accept([0, 77]), LocalProtocolError),
     "accept of nothing": (lambda s: s.accept(RangeSet()), LocalProtocolError),
     "accept of billions": (lambda s: s.accept(RangeSet([(0, 0x7FFFFFFF)])), LocalProtocolError),
-    "reject of an unknown id": (lambda s: s.reject(77, 1, "text"), LocalProtocolError),
+    "reject of an unknown id": (lambda s: s.reject(77, RejectCode.UNROUTABLE, "text"), LocalProtocolError),
     "release of an unknown id": (lambda s: s.release(77), LocalProtocolError),
     "acquire of what is acquired": (lambda s: s.acquire(0), LocalProtocolError),
     "no id at all": (lambda s: s.accept(-1), EncodeError),
@@ -50,13 +51,13 @@ MISUSE: dict[str, tuple[Act, type[Exception]]] = {
     "completion of nothing": (lambda s: s.complete([]), LocalProtocolError),
     "confirmation of an unknown id": (lambda s: s.confirm(77), LocalProtocolError),
     "a result nobody waits for": (lambda s: s.result(0), LocalProtocolError),
-    "failing what was never received": (lambda s: s.fail(77, 404), LocalProtocolError),
+    "failing what was never received": (lambda s: s.fail(77, ErrorCode.NOT_FOUND), LocalProtocolError),
     "subscribing twice to one destination": (lambda s: s.subscribe("q", "d"), LocalProtocolError),
-    "subscribing in a mode there is not": (lambda s: s.subscribe("q", "e", accept_mode=4), EncodeError),
+    "subscribing in a mode there is not": (lambda s: s.subscribe("q", "e", accept_mode=4), EncodeError),  # type: ignore[arg-type]
     "delivering where nobody subscribed": (lambda s: s.deliver("nowhere"), LocalProtocolError),
     "granting nothing": (lambda s: s.subscriptions["d"].grant(0, 0), LocalProtocolError),
     "granting too much": (lambda s: s.subscriptions["d"].grant(1 << 32), EncodeError),
-    "changing the mode with credit": (lambda s: s.subscriptions["d"].set_mode(0), LocalProtocolError),
+    "changing the mode with credit": (lambda s: s.subscriptions["d"].set_mode(FlowMode.CREDIT), LocalProtocolError),
     "cancelling what is not there": (lambda s: s.send(message.Cancel("zz")), LocalProtocolError),
     "flow for what is not there": (lambda s: s.send(message.Flow("zz", 0, 1)), LocalProtocolError),
     "a flow in no unit": (lambda s: s.send(message.Flow("d", 7, 1)), EncodeError),
@@ -111,7 +112,7 @@ EVERY_VERB: dict[str, Act] = {
     "complete": lambda s: s.complete(0),
     "confirm": lambda s: s.confirm(0),
     "result": lambda s: s.result(0),
-    "fail": lambda s: s.fail(0, 404),
+    "fail": lambda s: s.fail(0, ErrorCode.NOT_FOUND),
     "request_timeout": lambda s: s.request_timeout(3),
     "grant": lambda s: s.subscriptions["d"].grant(3),
     "stop": lambda s: s.subscriptions["d"].stop(),

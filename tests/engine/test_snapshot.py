@@ -12,6 +12,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import AcquireMode
 
 
 def plain(value: object) -> bool:
@@ -25,7 +26,7 @@ def plain(value: object) -> bool:
 
 def busy_client() -> Session:
     carrier, session = attached_session("client", timeout=60)
-    first = session.subscribe("q", "d", acquire_mode=1)
+    first = session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED)
     first.grant(10, 500)
     first.flush()
     session.subscribe("q", "e").grant(2)

@@ -14,6 +14,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import message
 from amqp_sansio.spec import session as c
+from amqp_sansio.spec.codes import FlowMode
 
 
 def test_a_grant_is_sent_in_both_units_for_either_at_zero_stops_everything() -> None:
@@ -55,14 +56,14 @@ def test_flush_takes_it_when_it_is_complete_and_leaves_what_was_granted_since() 
 def test_set_mode_needs_credit_of_zero() -> None:
     carrier, session = attached_session("client")
     subscription = session.subscribe("q", "d")
-    subscription.set_mode(0)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(1)
     with pytest.raises(LocalProtocolError) as raised:
-        subscription.set_mode(1)
+        subscription.set_mode(FlowMode.WINDOW)
     assert raised.value.rule == "message.set-flow-mode.mode-switching"
     assert "message.stop" in raised.value.legal
     subscription.stop()
-    subscription.set_mode(1)
+    subscription.set_mode(FlowMode.WINDOW)
     assert subscription.mode == 1
     assert carrier.said()[-1] == message.SetFlowMode("d", 1)
 

@@ -12,6 +12,7 @@ from amqp_sansio.engine.transmit import octets_of, transfer
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec import message, queue
+from amqp_sansio.spec.codes import AcceptMode
 
 
 def test_the_golden_transfer() -> None:
@@ -40,7 +41,7 @@ def test_sync_transfers_and_modes_are_remembered_apart() -> None:
     for _ in range(2):
         session.publish("a", body=b"x")
         session.publish("a", body=b"x", sync=True)
-        session.publish("a", body=b"x", accept_mode=0)
+        session.publish("a", body=b"x", accept_mode=AcceptMode.EXPLICIT)
     modes = [thing.accept_mode for thing in carrier.said() if isinstance(thing, message.Transfer)]
     assert modes == [1, 1, 0] * 2
     assert len(session._command_cache) == 3

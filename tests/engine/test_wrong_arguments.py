@@ -17,6 +17,7 @@ from amqp_sansio import AmqpError, DecodeError, EncodeError, LocalProtocolError,
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.spec import dtx, exchange, execution, file, message, queue, stream, tx
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import AcquireMode, ErrorCode, RejectCode
 
 # Any: the point is to give what no annotation allows.
 Anything = Any
@@ -52,7 +53,7 @@ CALLS: Final[dict[str, Call]] = {
     "subscribe resume_ttl": lambda s, x: s.subscribe("q", "e", resume_ttl=x),
     "accept": lambda s, x: s.accept(x),
     "reject": lambda s, x: s.reject(0, x),
-    "reject text": lambda s, x: s.reject(0, 0, x),
+    "reject text": lambda s, x: s.reject(0, RejectCode.UNSPECIFIED, x),
     "release": lambda s, x: s.release(x),
     "acquire": lambda s, x: s.acquire(x),
     "flush": lambda s, x: s.flush(x),
@@ -60,10 +61,10 @@ CALLS: Final[dict[str, Call]] = {
     "confirm": lambda s, x: s.confirm(x),
     "result": lambda s, x: s.result(x),
     "result value": lambda s, x: s.result(3, x),
-    "fail": lambda s, x: s.fail(x, 404),
+    "fail": lambda s, x: s.fail(x, ErrorCode.NOT_FOUND),
     "fail code": lambda s, x: s.fail(3, x),
-    "fail text": lambda s, x: s.fail(3, 404, x),
-    "fail error_info": lambda s, x: s.fail(3, 404, error_info=x),
+    "fail text": lambda s, x: s.fail(3, ErrorCode.NOT_FOUND, x),
+    "fail error_info": lambda s, x: s.fail(3, ErrorCode.NOT_FOUND, error_info=x),
     "grant": lambda s, x: s.subscriptions["d"].grant(x),
     "grant octets": lambda s, x: s.subscriptions["d"].grant(1, x),
     "set_mode": lambda s, x: s.subscriptions["d"].set_mode(x),
@@ -75,7 +76,7 @@ def talking(role: Role) -> tuple[BareCarrier, Session]:
     carrier, session = attached_session(role, timeout=None, max_timeout=None)
     if role == "client":
         session.subscribe("q", "d")
-        session.subscribe("q", "browse", acquire_mode=1)
+        session.subscribe("q", "browse", acquire_mode=AcquireMode.NOT_ACQUIRED)
         session.subscriptions["d"].grant(10)
         session.subscriptions["browse"].grant(1)
         carrier.hear(message.Transfer("d", 0, 0), message.Transfer("d", 0, 0), message.Transfer("browse", 0, 1), body=b"x")

@@ -22,6 +22,7 @@ from amqp_sansio.broker.model.properties import Properties
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.events import ConnectionClosed, Event, TimeoutGranted
+from amqp_sansio.spec.codes import CloseCode
 
 
 class Keys(Form):
@@ -77,7 +78,7 @@ class LineConsumer:
         return len(entry.message.body)
 
     def gone(self, queue: Queue, by: Owner | None) -> None:
-        self._peer.close(320, f"{queue.name} was deleted")
+        self._peer.close(CloseCode.CONNECTION_FORCED, f"{queue.name} was deleted")
 
     def wake(self) -> None:
         self.queue.wake(self)

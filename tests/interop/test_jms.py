@@ -284,7 +284,7 @@ def test_what_java_sends_our_client_reads(serving: int, jms: Jms) -> None:
     assert dict(content) == {"int": 1, "string": "zwei ü", "bytes": b"\1\2\3", "double": 3.5}
     assert mapped.headers["property"] == "ß"
     assert (octets.body, octets.content_type) == (b"\0\1\2", "application/octet-stream")
-    assert (text.body.decode(), text.correlation_id) == ("grün", b"c")
+    assert (text.body.decode(), text.correlation_id) == ("grün", "c")
     assert delivered(text).delivery_mode == DeliveryMode.NON_PERSISTENT
 
 

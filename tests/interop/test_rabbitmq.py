@@ -25,6 +25,7 @@ from amqp_sansio.events import (
     VersionRefused,
     Violation,
 )
+from amqp_sansio.spec.reply_codes import ReplyCode
 from tools.interop.rabbitmq import RabbitMq
 
 DIALECTS = (AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_8_UNBIND)
@@ -83,7 +84,7 @@ def guest(dialect: ChannelDialect, **settings: object) -> ClientConfig:
 
 def close_it(client: ClientHandshake, event: Event, _: float) -> None:
     if isinstance(event, ConnectionOpened) and client.is_open:
-        client.close(200, "bye")
+        client.close(ReplyCode.REPLY_SUCCESS, "bye")
 
 
 @each_dialect

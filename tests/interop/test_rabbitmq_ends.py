@@ -24,7 +24,9 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import basic, channel, confirm, exchange, queue
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.wire.method_frames import frame_content, frame_method, put_frame
 from tools.interop.rabbitmq import RabbitMq
 
@@ -141,7 +143,7 @@ def test_closes_cross(rabbitmq: RabbitMq, dialect: ChannelDialect) -> None:
     with Talk(rabbitmq.port, dialect, wrong=("channel.second-open",)) as talk:
         on = talk.open()
         talk.say(framed(dialect, channel.Open("")))
-        talk.client.close(200, "bye")
+        talk.client.close(ReplyCode.REPLY_SUCCESS, "bye")
         talk.until(lambda: talk.client.finished)
         (closed,) = talk.all(ConnectionClosed)
     assert (closed.origin, closed.code) in ((Origin.PEER, 504), (Origin.LOCAL, 200))
@@ -179,10 +181,10 @@ def test_a_killed_node_leaves_in_doubt_what_it_did_not_confirm(rabbitmq: RabbitM
         name = talk.declare(on, durable=True, exclusive=False).queue
         talk.answer(on, on.select_confirm(), confirm.SelectOk)
         for number in range(500):
-            on.publish("", name, b"%d" % number, delivery_mode=2)
+            on.publish("", name, b"%d" % number, delivery_mode=DeliveryMode.PERSISTENT)
         talk.until(lambda: not on.in_doubt)
         for number in range(500, 1500):
-            on.publish("", name, b"%d" % number, delivery_mode=2)
+            on.publish("", name, b"%d" % number, delivery_mode=DeliveryMode.PERSISTENT)
         own.kill()
         talk.until(lambda: talk.client.finished)
         (ended,) = talk.all(ChannelClosed)

@@ -31,6 +31,7 @@ from amqp_sansio.events import (
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, confirm, queue, tx
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.testing.link import Link
 
 PREFETCH: Final = 7
@@ -242,7 +243,7 @@ class World:
             self.queue.append(message)
         elif publish.mandatory:
             self.refused.add(message)
-            served.return_(312, "NO_ROUTE", "", publish.routing_key, event.body, event.property_octets)
+            served.return_(ReplyCode.NO_ROUTE, "NO_ROUTE", "", publish.routing_key, event.body, event.property_octets)
         else:
             self.dropped.add(message)
         if event.number is not None:
@@ -258,7 +259,7 @@ class World:
                 self.unconfirmed[number] -= some
                 served.confirm(some, taken=self.chance.random() < 0.9)
             if self.chance.random() < 0.003:
-                served.fail(404, "a queue is gone", "basic.publish")
+                served.fail(ReplyCode.NOT_FOUND, "a queue is gone", "basic.publish")
                 self._requeue(number)
             elif self.extended and self.consumers[number] and self.chance.random() < 0.01:
                 served.cancel_consumer(self.consumers[number].pop())

@@ -22,6 +22,7 @@ from amqp_sansio.engine.xid import xid
 from amqp_sansio.events import BranchesRecovered, Event, TransferReceived
 from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import FlowMode
 from amqp_sansio.spec.dtx import Xid
 
 QUEUES = ("red", "blue")
@@ -118,7 +119,7 @@ class World(RuleBasedStateMachine):
             return
         subscription = session.subscribe(name, name)
         if not window:
-            subscription.set_mode(0)
+            subscription.set_mode(FlowMode.CREDIT)
         subscription.grant(credit)
         mind.credit[name] = credit
 

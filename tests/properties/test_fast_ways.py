@@ -26,6 +26,7 @@ from amqp_sansio.events.observed import ControlSeen
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.spec import connection, message, session
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode
 from amqp_sansio.wire.one_range import OneRange
 from amqp_sansio.wire.segments import SegmentReader
 
@@ -245,7 +246,8 @@ def test_what_is_published_fast_is_what_any_command_would_be(
     for destination, accept_mode, acquire_mode, headers, size, sync in messages:
         body = bytes(size)
         fast[1].publish(
-            destination, *headers, body=body, accept_mode=accept_mode, acquire_mode=acquire_mode, sync=sync
+            destination, *headers, body=body, accept_mode=AcceptMode(accept_mode),
+            acquire_mode=AcquireMode(acquire_mode), sync=sync
         )  # fmt: skip
         transfer = message.Transfer(destination, accept_mode, acquire_mode)
         say(slow[1], [prepare(slow[1], transfer, tuple(headers), body, sync)])

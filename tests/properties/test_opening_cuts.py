@@ -13,6 +13,7 @@ from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.engine.sasl import AmqPlain, AmqPlainServer
 from amqp_sansio.events import ConnectionClosed, Event
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat
 
 SECRET = "hush-hush"
@@ -58,7 +59,7 @@ def heard_by(dialect: ChannelDialect, role: str, closer: str) -> bytes:
     for side in sides.values():
         side._write(frames(dialect, Heartbeat()))
     talk()
-    sides[closer].close(200, "bye")
+    sides[closer].close(CloseCode.NORMAL, "bye")
     talk()
     assert all(side.finished for side in sides.values())
     return said["server" if role == "client" else "client"]
@@ -131,7 +132,7 @@ def test_each_cut_behind_a_close(dialect: ChannelDialect, role: str, closer: str
     behind = frames(dialect, Heartbeat(), Close(200, "x", 0, 0), CloseOk(), Heartbeat()) + b"rubbish"
     for at in range(len(behind) + 1):
         listener = Listener(dialect, role, octets[:opened])
-        listener.connection.close(320, "mine")
+        listener.connection.close(CloseCode.CONNECTION_FORCED, "mine")
         listener.hear(behind[:at])
         closed = listener.end()
         assert (closed.code, closed.text) == (320, "mine")

@@ -22,6 +22,7 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import message
+from amqp_sansio.spec.codes import FlowMode
 
 steps = st.one_of(
     st.tuples(st.just("publish"), st.integers(0, 9000), st.booleans()),
@@ -56,7 +57,7 @@ class Both:
         self.to_settle: list[int] = []
         self.subscription = self.client.subscribe("q", "d")
         if not window:
-            self.subscription.set_mode(0)
+            self.subscription.set_mode(FlowMode.CREDIT)
         self.subscription.grant(3)
         self.client_sent.update((first_id + n) & 0xFFFFFFFF for n in range(3 if window else 4))
         self.wire.run()

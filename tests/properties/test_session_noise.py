@@ -18,6 +18,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.codes import ErrorCode
 
 ids = st.one_of(st.integers(0, 8), st.sampled_from([TOP, TOP - 1, 0x7FFFFFFF, 0x80000000, 0x80000001]))
 half = st.integers(0, 0x7FFFFFFF)
@@ -111,7 +112,7 @@ class Alone:
             carrier.lost()
             self.carrier = BareCarrier(session.role, profile=self.profile, limits=self.limits)
         elif verb == "fail":
-            session.fail(0, 404)
+            session.fail(0, ErrorCode.NOT_FOUND)
         elif verb == "result":
             for id in list(session._results.owed):
                 session.result(id)

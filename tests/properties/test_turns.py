@@ -20,6 +20,7 @@ from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode
 from amqp_sansio.spec.message import Flow, SetFlowMode, Stop
 
 QUEUES: Final = ("a", "b")
@@ -232,13 +233,15 @@ class Script:
             if party.stopped:
                 return
             body = b"x" * (1 + b * 90)
-            party.session.publish(routing_key=QUEUES[a % 2], body=body, accept_mode=1, delivery_mode=1 + b % 2)
+            party.session.publish(
+                routing_key=QUEUES[a % 2], body=body, accept_mode=AcceptMode.NONE, delivery_mode=DeliveryMode(1 + b % 2)
+            )
 
     def expiring(self, party: Party, a: int, b: int) -> None:
         """Messages that are gone some time after they were stored."""
         for _ in range(a * 20):
             if not party.stopped:
-                party.session.publish(routing_key=QUEUES[a % 2], body=b"x", accept_mode=1, ttl=1 + b * 1000)
+                party.session.publish(routing_key=QUEUES[a % 2], body=b"x", accept_mode=AcceptMode.NONE, ttl=1 + b * 1000)
 
     def transact(self, party: Party, a: int, b: int) -> None:
         """From now on its session works in transactions; one of them is decided."""
@@ -248,7 +251,9 @@ class Script:
 
     def subscribe(self, party: Party, a: int, b: int) -> None:
         octets = INFINITE if a < 4 else a * 30  # too few for a large body, so that smaller ones behind it are to come
-        party.session.subscribe(QUEUES[a % 2], f"d{a % 2}", accept_mode=b % 2, acquire_mode=b // 2 % 2).grant(a * 80, octets)
+        party.session.subscribe(
+            QUEUES[a % 2], f"d{a % 2}", accept_mode=AcceptMode(b % 2), acquire_mode=AcquireMode(b // 2 % 2)
+        ).grant(a * 80, octets)
 
     def grant(self, party: Party, a: int, b: int) -> None:
         if f"d{a % 2}" in party.session.subscriptions:

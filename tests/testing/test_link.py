@@ -14,6 +14,7 @@ from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Event, Origin
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.testing.link import Link, Speaker
 
 
@@ -27,7 +28,7 @@ def conversation(link: Link[ClientConnection, ServerConnection]) -> tuple[list[E
     heard = link.run()
     link.client.session(b"s")
     heard += link.run()
-    link.client.close(200, "bye")
+    link.client.close(CloseCode.NORMAL, "bye")
     heard += link.run()
     return [event for who, event in heard if who == "client"], [event for who, event in heard if who == "server"]
 
@@ -94,7 +95,7 @@ def test_both_learn_of_a_cut_at_any_octet_after_what_was_good(speaker: Speaker) 
             link.client.session(b"s")
             heard += link.run()
         if not link.broken:
-            link.client.close(200, "bye")
+            link.client.close(CloseCode.NORMAL, "bye")
             heard += link.run()
         assert link.broken
         for side, good in zip(("client", "server"), whole, strict=True):
@@ -130,7 +131,7 @@ def test_a_reconnect_begins_anew_and_the_record_goes_on() -> None:
 def test_a_side_that_closes_its_half_still_gets_the_other() -> None:
     link = Link(*pair(), delay=2)
     link.run()
-    link.server.close(320, "going down")
+    link.server.close(CloseCode.CONNECTION_FORCED, "going down")
     link.step()
     link.half_close("server")
     heard = link.run()
@@ -167,8 +168,8 @@ def test_the_observer_tells_who_broke_the_protocol() -> None:
 def test_crossing_closes_end_both() -> None:
     link = Link(*pair(), delay=3, strict=True)
     link.run()
-    link.client.close(200, "a")
-    link.server.close(320, "b")
+    link.client.close(CloseCode.NORMAL, "a")
+    link.server.close(CloseCode.CONNECTION_FORCED, "b")
     heard = link.run()
     assert heard == [
         ("client", ConnectionClosed(Origin.LOCAL, 200, "a")),

@@ -18,7 +18,7 @@ from amqp_sansio.events import AttachRequested, CommandReceived, Event, OpenRequ
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, execution, file, message, queue, stream
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.spec.codes import ErrorCode, XaStatus
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, CloseCode, ErrorCode, FlowMode, RejectCode, XaStatus
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.spec.stream import StreamProperties
@@ -167,8 +167,10 @@ def _messages(two: Two, session: Session, served: Session) -> None:
         4, reply_to=message.ReplyTo("x", "back"), correlation_id=b"c", content_type="text/plain", content_encoding="utf-8",
         user_id=b"guest", app_id=b"app", application_headers=MAP,
     )  # fmt: skip
-    subscription = session.subscribe("q", "d", accept_mode=0, acquire_mode=1, exclusive=True, arguments=MAP)
-    subscription.set_mode(0)
+    subscription = session.subscribe(
+        "q", "d", accept_mode=AcceptMode.EXPLICIT, acquire_mode=AcquireMode.NOT_ACQUIRED, exclusive=True, arguments=MAP
+    )
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(10, 100_000)
     two.run()
     for _ in range(4):
@@ -179,13 +181,13 @@ def _messages(two: Two, session: Session, served: Session) -> None:
     two.run()
     session.accept(ids[0])
     session.release(ids[1:3], set_redelivered=True)
-    session.reject(ids[3], 2, "not for me")
+    session.reject(ids[3], RejectCode.IMMEDIATE, "not for me")
     session.send(message.Resume("d", "resume-id"))
     two.run()
     subscription.flush()
     subscription.stop()
     subscription.cancel()
-    session.publish("x", delivery, rich, body=bytes(100_000), accept_mode=0, sync=True)
+    session.publish("x", delivery, rich, body=bytes(100_000), accept_mode=AcceptMode.EXPLICIT, sync=True)
     session.publish("x")
     two.run()
 
@@ -300,6 +302,6 @@ def _resumed(say: Callable[[], Say], two: Two, session: Session, served: Session
     again.run()
     again.client.resume(session)
     again.run()
-    again.client.close(200, "that was all")
+    again.client.close(CloseCode.NORMAL, "that was all")
     again.run()
     return again.heard

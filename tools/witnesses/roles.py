@@ -25,6 +25,7 @@ from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.tables import connection as connection_rows
 from amqp_sansio.tables import demarcation as demarcation_rows
@@ -153,7 +154,7 @@ class Player:
         elif isinstance(said, Result):
             session.result(said.command_id or 0, said.value)
         elif isinstance(said, Exception_):
-            session.fail(said.command_id, said.error_code or 0, said.description or "")
+            session.fail(said.command_id, ErrorCode(said.error_code or 0), said.description or "")
         elif isinstance(said, Command):
             session.send(said, *(step.header or ()), body=step.body or b"", sync=step.sync)
         elif isinstance(said, controls.Detach):

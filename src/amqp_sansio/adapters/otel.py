@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode, TracerProvider
 
+from amqp_sansio.conversation.properties import octets_of
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.kernel.build import VERSION
 
@@ -37,9 +39,8 @@ class Tracing:
         attributes["messaging.amqp.destination.routing_key"] = routing_key or ""
         for name, given in (("id", properties.get("message_id")), ("conversation_id", properties.get("correlation_id"))):
             if given is not None:
-                attributes[f"messaging.message.{name}"] = (
-                    given.decode(errors="replace") if isinstance(given, bytes) else str(given)
-                )
+                octets = octets_of(str(given) if isinstance(given, UUID) else given) or b""
+                attributes[f"messaging.message.{name}"] = octets.decode(errors="replace")
         span = self._tracer.start_span(_named("publish", attributes), kind=SpanKind.PRODUCER, attributes=attributes)
         carrier: dict[str, str] = {}
         propagate.inject(carrier, trace.set_span_in_context(span))

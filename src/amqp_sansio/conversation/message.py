@@ -140,8 +140,16 @@ class Message:
         return properties.message_id if properties is not None else None
 
     @property
-    def correlation_id(self) -> bytes | None:
-        """Which message it answers."""
+    def correlation_id(self) -> str | None:
+        """Which message it answers, as text.
+
+        Octets that are not UTF-8 are surrogate escapes (PEP 383), and `publish` turns them back into the same octets.
+        """
+        return _text(self.raw_correlation_id)
+
+    @property
+    def raw_correlation_id(self) -> bytes | None:
+        """The same as octets."""
         properties = self.received.message_properties
         return properties.correlation_id if properties is not None else None
 
@@ -164,16 +172,16 @@ class Message:
         return properties.content_encoding if properties is not None else None
 
     @property
-    def user_id(self) -> bytes | None:
-        """The user that sent it: some brokers check that."""
+    def user_id(self) -> str | None:
+        """The user that sent it, as text (see `correlation_id`): some brokers check that."""
         properties = self.received.message_properties
-        return properties.user_id if properties is not None else None
+        return _text(properties.user_id) if properties is not None else None
 
     @property
-    def app_id(self) -> bytes | None:
-        """Which application sent it."""
+    def app_id(self) -> str | None:
+        """Which application sent it, as text (see `correlation_id`)."""
         properties = self.received.message_properties
-        return properties.app_id if properties is not None else None
+        return _text(properties.app_id) if properties is not None else None
 
     @property
     def raw_headers(self) -> Map:
@@ -218,3 +226,8 @@ class Message:
 
     def __repr__(self) -> str:
         return f"<Message {self.id} for {self.subscription!r}, {len(self.body)} octets>"
+
+
+def _text(octets: bytes | None) -> str | None:
+    """`properties.octets_of` turns it back."""
+    return None if octets is None else octets.decode("utf-8", "surrogateescape")

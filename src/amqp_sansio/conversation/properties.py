@@ -41,7 +41,7 @@ class CommonProperties(TypedDict, total=False):
     headers: Arguments | None
     """The application's headers."""
     correlation_id: bytes | str | None
-    """Which message this one answers."""
+    """Which message this one answers: `message.correlation_id` gives it as text."""
     user_id: bytes | str | None
     """The user that sends it: some brokers refuse any name but that of the connection's user."""
     app_id: bytes | str | None
@@ -101,8 +101,8 @@ def as_map(arguments: Arguments | None) -> Mapping[str, Value] | None:
 
 
 def octets_of(value: bytes | str | None) -> bytes | None:
-    """Text as UTF-8, octets as they are."""
-    return value.encode() if isinstance(value, str) else value
+    """Text as UTF-8, with its surrogate escapes as the octets that they stand for; octets as they are."""
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
 
 
 def _written(

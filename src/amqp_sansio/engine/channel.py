@@ -286,7 +286,7 @@ class Channel:
         self.say(controls.Attached(session.name))
         session._accepted()
 
-    def refuse(self, code: int = DetachCode.SESSION_BUSY) -> None:
+    def refuse(self, code: DetachCode = DetachCode.SESSION_BUSY) -> None:
         """Answers `requested` with detached and this detach code."""
         if self.requested is None:
             raise LocalProtocolError("refuse", "nothing asked for", (), "session.attach")

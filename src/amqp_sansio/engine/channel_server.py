@@ -43,7 +43,7 @@ class ChannelServerConnection(ServerHandshake):
         self._must_be_alive(OPEN_OK)
         return self._channels.accept(number)
 
-    def refuse(self, number: int, code: int = ReplyCode.RESOURCE_ERROR, text: str = "") -> None:
+    def refuse(self, number: int, code: ReplyCode = ReplyCode.RESOURCE_ERROR, text: str = "") -> None:
         """Answers ChannelRequested with channel.close.  Raises LocalProtocolError when no such request waits."""
         self._must_be_alive(CLOSE)
         self._channels.refuse(number, code, text)
@@ -72,7 +72,7 @@ class ChannelServerConnection(ServerHandshake):
         self._say(said)
         self._blocked = blocked
 
-    def fail(self, code: int, text: str = "", method: str = "") -> None:
+    def fail(self, code: ReplyCode, text: str = "", method: str = "") -> None:
         """Says connection.close because of a method of the client's, named by `method` ("queue.declare"); else as `close`."""
         self._close_for(code, text, method)
 

@@ -18,6 +18,7 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.assembly import Assembly
@@ -162,7 +163,7 @@ class Lifecycle(Carrier):
 
     # --- what the caller may say ---------------------------------------------------------------------------------------------
 
-    def close(self, code: int = CloseCode.NORMAL, text: str = "") -> None:
+    def close(self, code: CloseCode | ReplyCode = CloseCode.NORMAL, text: str = "") -> None:
         """Says connection.close; ConnectionClosed comes when it was answered.
 
         `code` is one of the dialect's (0-10: 200, 320, 402 or 501); `text` at most 255 octets.  Before the headers agree

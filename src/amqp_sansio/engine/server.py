@@ -58,7 +58,7 @@ class ServerConnection(ServerHandshake):
         del self._channels.requests[name]
         return session
 
-    def refuse(self, name: bytes, code: int = DetachCode.SESSION_BUSY) -> None:
+    def refuse(self, name: bytes, code: DetachCode = DetachCode.SESSION_BUSY) -> None:
         """Answers AttachRequested with detached and `code`.  Raises LocalProtocolError when no such request waits."""
         channel = self._must_be_requested("session.detached", name)
         channel.refuse(code)

@@ -242,5 +242,5 @@ class ServerHandshake(Connection):
                     self.open_ok(())
             else:
                 self._asked = None
-                self.close(self._codes.host, clip(f"no virtual host {host!r}"))
+                self._close_for(self._codes.host, clip(f"no virtual host {host!r}"), "")
         return True

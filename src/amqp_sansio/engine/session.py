@@ -25,6 +25,7 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, ErrorCode, RejectCode
 from amqp_sansio.spec.values import Value
 from amqp_sansio.tables.endpoint import EXCEPTION
 from amqp_sansio.wire.layouts.properties import write_properties
@@ -119,7 +120,7 @@ class Session(Attachment):
         body: bytes = b"",
         exchange: str | None = None,
         routing_key: str | None = None,
-        delivery_mode: int | None = None,
+        delivery_mode: DeliveryMode | None = None,
         priority: int | None = None,
         timestamp: int | None = None,
         content_length: int | None = None,
@@ -138,8 +139,8 @@ class Session(Attachment):
         redelivered: bool = False,
         resume_id: str | None = None,
         resume_ttl: int | None = None,
-        accept_mode: int = 1,
-        acquire_mode: int = 0,
+        accept_mode: AcceptMode = AcceptMode.NONE,
+        acquire_mode: AcquireMode = AcquireMode.PRE_ACQUIRED,
         sync: bool = False,
     ) -> CommandId:
         """Transfers a message to an exchange ("" is the default exchange), or as a server to a subscriber's destination.
@@ -147,7 +148,7 @@ class Session(Attachment):
         Its properties are given one by one, as the fields of delivery-properties and message-properties, or else in `headers`:
         structs, or octets of encoded ones, such as the header of a message that was received.
 
-        Accept-mode 1 (none): completion tells that it arrived; 0 (explicit) asks for accept or reject as well, which not every
+        Accept-mode NONE: completion tells that it arrived; EXPLICIT asks for accept or reject as well, which not every
         broker says.  NoCredit when the other side throttles us, or the subscriber has no credit.
         """
         header = write_properties(
@@ -171,8 +172,8 @@ class Session(Attachment):
         queue: str,
         destination: str,
         *,
-        accept_mode: int = 0,
-        acquire_mode: int = 0,
+        accept_mode: AcceptMode = AcceptMode.EXPLICIT,
+        acquire_mode: AcquireMode = AcquireMode.PRE_ACQUIRED,
         exclusive: bool = False,
         resume_id: str | None = None,
         resume_ttl: int | None = None,
@@ -192,8 +193,8 @@ class Session(Attachment):
         """Accepts acquired transfers: they are ours for good.  The ids may not be mentioned again."""
         return self.send(message.Accept(as_ids(ids)), sync=sync)
 
-    def reject(self, ids: Ids, code: int = 0, text: str = "", *, sync: bool = False) -> CommandId:
-        """Rejects acquired transfers (code 0 unspecified, 1 unroutable, 2 immediate)."""
+    def reject(self, ids: Ids, code: RejectCode = RejectCode.UNSPECIFIED, text: str = "", *, sync: bool = False) -> CommandId:
+        """Rejects acquired transfers."""
         return self.send(message.Reject(as_ids(ids), code, text or None), sync=sync)
 
     def release(self, ids: Ids, set_redelivered: bool = False, *, sync: bool = False) -> CommandId:
@@ -268,7 +269,7 @@ class Session(Attachment):
     def fail(
         self,
         id: CommandId | None,
-        code: int,
+        code: ErrorCode,
         text: str = "",
         *,
         field_index: int | None = None,

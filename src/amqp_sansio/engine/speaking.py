@@ -144,7 +144,7 @@ def _set_flow_mode(session: Session, command: message.SetFlowMode) -> Effect | N
     if _throttles(session, destination):
         return None
     subscription = _known(session, "message.set-flow-mode", destination, "message.set-flow-mode.destination")
-    subscription.check_mode(mode)
+    subscription._check_mode(mode)
 
     return lambda _: subscription._book.set_mode(mode)
 

@@ -8,6 +8,7 @@ from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, CreditBook
 from amqp_sansio.spec import message
+from amqp_sansio.spec.codes import FlowMode
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import CommandId
@@ -39,9 +40,9 @@ class Terms:
         return self._book.octets.available
 
     @property
-    def mode(self) -> int:
-        """0 credit, 1 window."""
-        return self._book.mode
+    def mode(self) -> FlowMode:
+        """Whether completed transfers give their credit back (WINDOW) or not (CREDIT)."""
+        return FlowMode(self._book.mode)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.destination!r} to {self.queue!r}>"
@@ -106,8 +107,11 @@ class Subscription(Terms):
         """Ends the subscription.  Messages may come until the command is complete; what came can still be settled."""
         return self._session.send(message.Cancel(self.destination), sync=sync)
 
-    def set_mode(self, mode: int, sync: bool = False) -> CommandId:
-        """0 credit, 1 window.  Only while there is no credit in either unit."""
+    def set_mode(self, mode: FlowMode, sync: bool = False) -> CommandId:
+        """Whether completed transfers give their credit back (WINDOW) or not (CREDIT).
+
+        Only while there is no credit in either unit.
+        """
         return self._session.send(message.SetFlowMode(self.destination, mode), sync=sync)
 
     def _complete(self, messages: int, octets: int, charge: int) -> None:
@@ -120,7 +124,7 @@ class Subscription(Terms):
         if self.cancelled:
             raise LocalProtocolError(f"{said} {self.destination!r}", "cancelled", ("message.subscribe",))
 
-    def check_mode(self, mode: int) -> None:
+    def _check_mode(self, mode: int) -> None:
         """LocalProtocolError unless the mode may be set now."""
         if mode not in (CREDIT_MODE, WINDOW_MODE):
             raise EncodeError("message.set-flow-mode.flow-mode", f"0 credit or 1 window, not {mode}")

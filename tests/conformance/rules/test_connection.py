@@ -32,6 +32,7 @@ from amqp_sansio.events import (
     SessionAttached,
     StartReceived,
 )
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, Heartbeat, Open, OpenOk, Redirect, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint
@@ -347,7 +348,7 @@ def test_a_server_may_look_at_the_user_before_it_opens_a_virtual_host() -> None:
     server.receive_data(peer.octets_of(TuneOk(0, 0, 0)) + peer.octets_of(Open("secret")))
     assert server.next_event() == OpenRequested("secret", (), False)
     assert not server.is_open
-    server.close(320, "ann may not")
+    server.close(CloseCode.CONNECTION_FORCED, "ann may not")
     assert peer.hear()[-1] == Close(320, "ann may not")
     assert list(server.events()) == []
 
@@ -369,7 +370,7 @@ def test_a_client_that_insists_is_not_redirected() -> None:
     assert server.next_event() == OpenRequested("", (), True)
     with pytest.raises(LocalProtocolError, match=r"connection\.open\.insist\.behavior"):
         server.redirect("elsewhere")
-    server.close(320, "cannot serve you here")
+    server.close(CloseCode.CONNECTION_FORCED, "cannot serve you here")
     assert isinstance(peer.hear()[-1], Close)
 
     client = peer_of_client(ClientConfig(insist=True))
@@ -390,7 +391,7 @@ def test_an_end_without_close_ok_is_reported(closing: bool) -> None:
     for peer in (of_open_client(), of_open_server()):
         peer.say(Heartbeat())
         if closing:
-            peer.connection.close(200, "bye")
+            peer.connection.close(CloseCode.NORMAL, "bye")
             assert peer.hear()[-1] == Close(200, "bye")
         last = peer.end()[-1]
         assert isinstance(last, ConnectionClosed)

@@ -15,6 +15,7 @@ from amqp_sansio.events import CommandReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import file, stream
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.execution import Exception_
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed
@@ -173,7 +174,7 @@ def test_an_exchange_may_refuse_files_and_packets(publish: Command) -> None:
     (event,) = speaking.say(publish if header is None else content(publish, header))
     assert isinstance(event, CommandReceived)
     speaking.hear()
-    session.fail(event.id, 540, "not here")
+    session.fail(event.id, ErrorCode.NOT_IMPLEMENTED, "not here")
     exceptions = [each for each in speaking.hear() if isinstance(each, Exception_)]
     assert [(each.error_code, each.command_id) for each in exceptions] == [(540, event.id)]
     said: list[Said] = [*staged("C"), ("C", publish if header is None else content(publish, header))]

@@ -16,6 +16,7 @@ from amqp_sansio.errors import LocalProtocolError, NoCredit
 from amqp_sansio.events import CommandReceived, CommandsCompleted, ProducerCreditChanged, ResultReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode
 from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.spec.message import (
     Accept,
@@ -43,7 +44,7 @@ SESSION: tuple[Said, ...] = (
 def subscribed(accept_mode: int = 0, acquire_mode: int = 0) -> tuple[Speaking, Session, Subscription]:
     """A client that subscribed as "d" with all the credit there is, and the server, told what to say, that began its half."""
     speaking, session = with_client_session()
-    subscription = session.subscribe("q", "d", accept_mode=accept_mode, acquire_mode=acquire_mode)
+    subscription = session.subscribe("q", "d", accept_mode=AcceptMode(accept_mode), acquire_mode=AcquireMode(acquire_mode))
     subscription.grant(INFINITE)
     speaking.say(CommandPoint(0, 0))
     speaking.hear()
@@ -321,12 +322,12 @@ def test_credit_in_octets_pays_for_header_and_body(body: bytes, short: int) -> N
 def test_the_mode_changes_only_without_credit() -> None:
     speaking, session, subscription = subscribed()
     with pytest.raises(LocalProtocolError) as raised:
-        subscription.set_mode(0)
+        subscription.set_mode(FlowMode.CREDIT)
     assert raised.value.rule == "message.set-flow-mode.mode-switching"
     subscription.stop()
-    subscription.set_mode(0)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(1)
     with pytest.raises(LocalProtocolError):
-        subscription.set_mode(1)
+        subscription.set_mode(FlowMode.WINDOW)
     assert [each for each in speaking.hear() if isinstance(each, SetFlowMode)] == [SetFlowMode("d", 0)]
     assert session.state == "attached"

@@ -9,6 +9,7 @@ from amqp_sansio.engine.channels.base import waits
 from amqp_sansio.errors import ChannelClosedError, EncodeError
 from amqp_sansio.events import ChannelClosed, Origin
 from amqp_sansio.spec.methods import basic, queue
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
@@ -18,8 +19,8 @@ def test_either_side_closes_and_says_why(dialect: object, who: str) -> None:
     client, served = stage.open()
     closer = client if who == "client" else served
     with pytest.raises(EncodeError):
-        closer.close(404, "x" * 256)
-    closer.close(404, "no such thing", "queue.bind")
+        closer.close(ReplyCode.NOT_FOUND, "x" * 256)
+    closer.close(ReplyCode.NOT_FOUND, "no such thing", "queue.bind")
     for said in (closer.close, lambda: closer.send(queue.Purge("q"))):
         with pytest.raises(ChannelClosedError, match="closed by us: 404 no such thing"):
             said()

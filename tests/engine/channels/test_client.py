@@ -34,7 +34,9 @@ from amqp_sansio.events import (
     Origin,
 )
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import access, basic, channel, confirm, exchange, queue, tx
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.spec.values import Map
 
 EXTENDED = DIALECTS[:2]
@@ -107,7 +109,7 @@ def test_with_no_wait_no_answer_comes_and_the_close_says_what_it_may_be_about() 
     client.publish("x", "k", b"lost")
     stage.run()
     stage.take()
-    served.fail(404, "no exchange x", "basic.publish")
+    served.fail(ReplyCode.NOT_FOUND, "no exchange x", "basic.publish")
     stage.run()
     heard, _ = stage.take()
     assert heard == [
@@ -127,7 +129,7 @@ def test_a_body_is_split_by_the_size_of_frames_and_may_come_in_parts(dialect: Ch
     stage = Stage(dialect)
     client, _ = stage.open()
     body = bytes(range(256)) * 80
-    client.publish("x", "k", body, content_type="a", headers={"h": 1}, delivery_mode=2)
+    client.publish("x", "k", body, content_type="a", headers={"h": 1}, delivery_mode=DeliveryMode.PERSISTENT)
     client.publish("x", "k", body[:5], size=len(body))
     assert client.body_left == len(body) - 5
     for said in (lambda: client.qos(1), lambda: client.publish("x", "k"), client.close, lambda: client.body(body)):
@@ -378,7 +380,7 @@ def test_a_return_comes_before_its_confirm_and_names_its_publish(dialect: Channe
     client.publish("x", "a", b"routed")
     number = client.publish("x", "b", b"unroutable", mandatory=True)
     stage.run()
-    served.return_(312, "NO_ROUTE", "x", "b", b"unroutable", basic.Properties(message_id="m"))
+    served.return_(ReplyCode.NO_ROUTE, "NO_ROUTE", "x", "b", b"unroutable", basic.Properties(message_id="m"))
     if dialect in EXTENDED:
         served.confirm([1, 2])
     stage.run()

@@ -13,6 +13,7 @@ from amqp_sansio.events import ChannelClosed, ChannelOpened, ConnectionClosed, O
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import channel
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 by_name = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
@@ -74,8 +75,8 @@ def test_channels_are_limited(opens: int, fine: bool) -> None:
 def test_closes_cross(dialect: ChannelDialect) -> None:
     stage = Stage(dialect)
     client, served = stage.open()
-    client.close(200, "bye")
-    served.fail(404, "gone")
+    client.close(ReplyCode.REPLY_SUCCESS, "bye")
+    served.fail(ReplyCode.NOT_FOUND, "gone")
     stage.run()
     heard, told = stage.take()
     assert [(each.origin, each.code) for each in heard if isinstance(each, ChannelClosed)] == [(Origin.PEER, 404)]
@@ -94,7 +95,7 @@ def test_what_was_on_its_way_when_we_closed_takes_doubt_away() -> None:
     stage.run()
     stage.take()
     client.close()
-    served.return_(312, "NO_ROUTE", "x", "k", b"m")
+    served.return_(ReplyCode.NO_ROUTE, "NO_ROUTE", "x", "k", b"m")
     served.confirm(1)
     served.deliver("t", b"m")
     stage.run()
@@ -109,7 +110,7 @@ def test_a_content_whose_channel_closes_is_not_continued() -> None:
     client, served = stage.open()
     client.publish("x", "k", b"ha", size=4)
     stage.run()
-    served.close(200)
+    served.close(ReplyCode.REPLY_SUCCESS)
     stage.run()
     assert client.body_left == 0
     with pytest.raises(Exception, match="closed"):

@@ -22,6 +22,7 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.methods import basic, channel, confirm, queue, tx
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 by_name = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
@@ -58,7 +59,7 @@ def test_a_channel_is_refused_by_the_application_or_by_policy() -> None:
     client.publish("x", "k", b"on its way when the channel was refused")
     with pytest.raises(LocalProtocolError, match="no ChannelRequested"):
         stage.server.channels.accept(2)
-    stage.server.channels.refuse(1, 403, "not you")
+    stage.server.channels.refuse(1, ReplyCode.ACCESS_REFUSED, "not you")
     stage.run()
     (closed,), heard = stage.take()
     assert isinstance(closed, ChannelClosed)
@@ -95,7 +96,7 @@ def test_a_refusal_ends_the_channel_or_the_connection_as_its_code_says() -> None
     client.declare_queue("q")
     stage.run()
     stage.take()
-    served.fail(405, "locked", "queue.declare")
+    served.fail(ReplyCode.RESOURCE_LOCKED, "locked", "queue.declare")
     stage.run()
     (closed,), heard = stage.take()
     assert isinstance(closed, ChannelClosed)
@@ -103,7 +104,7 @@ def test_a_refusal_ends_the_channel_or_the_connection_as_its_code_says() -> None
     assert [type(each) for each in heard] == [ChannelClosed]
     assert other.state == "open"
     (_, second) = stage.open(1)
-    second.fail(540, "not here", "queue.declare")
+    second.fail(ReplyCode.NOT_IMPLEMENTED, "not here", "queue.declare")
     stage.run()
     ended, heard = stage.take()
     assert [(type(each), getattr(each, "code", None)) for each in ended] == [
@@ -228,7 +229,7 @@ def test_confirm_select_counts_from_one() -> None:
     assert numbers == [None, 1]
     last = served._last_id
     served.confirm(1)
-    assert served.return_(312, "NO_ROUTE", "x", "k") == last + 2  # a confirm is a method, and has its id
+    assert served.return_(ReplyCode.NO_ROUTE, "NO_ROUTE", "x", "k") == last + 2  # a confirm is a method, and has its id
     stage.run()
     assert client.in_doubt == RangeSet()
 

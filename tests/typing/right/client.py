@@ -19,7 +19,8 @@ async def awaited(session: asyncio.Session) -> None:
     await pending
     async with session.subscribe("q") as subscription:
         message = await subscription.receive(5)
-        assert_type(message.correlation_id, bytes | None)
+        assert_type(message.correlation_id, str | None)
+        assert_type(message.raw_correlation_id, bytes | None)
         message.reject(RejectCode.UNSPECIFIED)
 
 

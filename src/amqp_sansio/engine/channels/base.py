@@ -24,6 +24,7 @@ from amqp_sansio.ledger.pending_replies import Answered, PendingReplies
 from amqp_sansio.ledger.tags import Deliveries, Tags
 from amqp_sansio.spec.base import Method, Struct
 from amqp_sansio.spec.methods import channel as words
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, COMMIT, LIFE, MODE, ROLLBACK, WORK
 from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, CAPABILITIES, REPLIES, may_say
 from amqp_sansio.wire.method_frames import CONTENT_BODY, OVERHEAD, frame_content, frame_method, put_frame
@@ -38,7 +39,6 @@ MethodId: TypeAlias = int
 Contents: TypeAlias = "Struct | bytes | None"
 """The properties of a content, such as `basic.Properties`, or octets as they came (`property_octets`); None for none."""
 
-SUCCESS: Final = 200
 PLAIN, CONFIRMING, TRANSACTED = "plain", "confirming", "transacted"
 _LIVES: Final = frozenset(["channel.open", "channel.open-ok", CLOSE_OK, "channel.resume"])
 _NO_PROPERTIES: Final = b"\0\0"
@@ -190,7 +190,7 @@ class BaseChannel:
             )
         return self.send(method, properties, body, size=size)
 
-    def close(self, code: int = SUCCESS, text: str = "", method: str = "") -> None:
+    def close(self, code: ReplyCode = ReplyCode.REPLY_SUCCESS, text: str = "", method: str = "") -> None:
         """Says channel.close; ChannelClosed comes when it was answered, and the number is free then.
 
         `code` is one of the dialect's reply codes, `text` at most 255 octets, `method` the name of the one at fault.

@@ -12,6 +12,7 @@ from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, Encode
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add, serial_lt, whole
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN
 from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import access, basic, confirm, exchange, queue, tx
 from amqp_sansio.tables.channel_words import CAPABILITIES
 
@@ -179,7 +180,7 @@ class Channel(BaseChannel):
         content_type: str | None = None,
         content_encoding: str | None = None,
         headers: Mapping[str, object] | None = None,
-        delivery_mode: int | None = None,
+        delivery_mode: DeliveryMode | None = None,
         priority: int | None = None,
         correlation_id: str | None = None,
         reply_to: str | None = None,

@@ -112,7 +112,7 @@ class Channels(Endpoints):
         del self._requests[number]
         return channel
 
-    def refuse(self, number: int, code: int = ReplyCode.RESOURCE_ERROR, text: str = "") -> None:
+    def refuse(self, number: int, code: ReplyCode = ReplyCode.RESOURCE_ERROR, text: str = "") -> None:
         """Answers ChannelRequested with channel.close.  LocalProtocolError when no such request waits."""
         channel = self._requested("channel.close", number)
         channel._say_close(code, text, OPEN)

@@ -11,6 +11,7 @@ from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 
 class ServedChannel(BaseChannel):
@@ -76,7 +77,7 @@ class ServedChannel(BaseChannel):
 
     def return_(
         self,
-        code: int,
+        code: ReplyCode,
         text: str,
         exchange: str,
         routing_key: str,
@@ -113,7 +114,7 @@ class ServedChannel(BaseChannel):
         """Ends a consumer, because its queue is gone, say (basic.cancel; capability consumer_cancel_notify of the client)."""
         return self.send(basic.Cancel(consumer_tag, True))
 
-    def fail(self, code: int, text: str, method: str = "") -> None:
+    def fail(self, code: ReplyCode, text: str, method: str = "") -> None:
         """Refuses what the client said with a reply code, which says what ends: the channel, or the connection.
 
         `method` is the name of the one at fault.

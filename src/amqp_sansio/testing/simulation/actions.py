@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, FlowMode
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.credit_oracle import ENDLESS, Allowance
 from amqp_sansio.testing.simulation.item import Group, Item
@@ -51,7 +52,8 @@ def publish(world: World, line: Line, tenure: Tenure, step: Step) -> None:
         brittle = name == BRITTLE or (name not in DURABLE and line.site.crashes > 0)
         item = world.ledger.publish(line.site.name, name, priority, tenure.name, lasts, group, brittle, size)
         id = tenure.session.publish(
-            "", body=item.body, routing_key=name, priority=priority, delivery_mode=2 if lasts else 1
+            "", body=item.body, routing_key=name, priority=priority,
+            delivery_mode=DeliveryMode.PERSISTENT if lasts else DeliveryMode.NON_PERSISTENT
         )  # fmt: skip
         tenure.publishing[id] = item
         said.append(item.words)
@@ -76,10 +78,10 @@ def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
         session.send(queue.Declare(name))  # it may have gone with a crash
     if mode and not looks:
         world.ledger.leak(line.site.name, name)
-    subscription = session.subscribe(name, destination, acquire_mode=1 if looks else 0, accept_mode=1 if mode else 0)
+    subscription = session.subscribe(name, destination, acquire_mode=AcquireMode(looks), accept_mode=AcceptMode(bool(mode)))
     window = step.b % 2 == 0
     if not window:
-        subscription.set_mode(0)
+        subscription.set_mode(FlowMode.CREDIT)
     tenure.queues[destination] = name, not looks
     allowance = tenure.allowances[destination] = Allowance(destination, window)
     how = f"{'browse' if looks else 'take'}, {'window' if window else 'credit'} mode{', no accept' if mode else ''}"

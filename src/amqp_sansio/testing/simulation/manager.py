@@ -9,7 +9,7 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase, presumed_aborts
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, TransactionOutcome
-from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.codes import DeliveryMode, FlowMode, XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import begin, take
 from amqp_sansio.testing.simulation.credit_oracle import Allowance
@@ -163,7 +163,9 @@ class Manager:
         yield from self._well(line, session, next(reversed(tenure.asked)))
         made = self.world.ledger.publish(line.site.name, QUEUE, item.priority, tenure.name, True, group, False, 0)
         tenure.publishing[
-            session.publish("", body=made.body, routing_key=QUEUE, priority=made.priority, delivery_mode=2)
+            session.publish(
+                "", body=made.body, routing_key=QUEUE, priority=made.priority, delivery_mode=DeliveryMode.PERSISTENT
+            )
         ] = made  # fmt: skip
         self.world.tell(f"the manager publishes it to {line.site.name} as {made.words} in {group.name}")
         yield
@@ -191,7 +193,7 @@ class Manager:
             if held:
                 return held[0]
             if QUEUE not in tenure.allowances:
-                session.subscribe(QUEUE, QUEUE).set_mode(0)
+                session.subscribe(QUEUE, QUEUE).set_mode(FlowMode.CREDIT)
                 tenure.queues[QUEUE] = QUEUE, True
                 tenure.allowances[QUEUE] = Allowance(QUEUE, False)
             if not tenure.allowances[QUEUE].left:

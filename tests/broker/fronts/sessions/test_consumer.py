@@ -13,9 +13,9 @@ from amqp_sansio.broker.fronts.sessions.consumer import Consumer
 from amqp_sansio.config import ErrorCodes, Profile
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.credit import CREDIT_MODE
 from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import message, queue
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode
 from amqp_sansio.spec.message import Acquire, DeliveryProperties, Transfer
 from amqp_sansio.spec.values import Value
 
@@ -52,7 +52,7 @@ def test_no_more_than_the_limit_is_unsettled(world: World) -> None:
 def test_browsed_messages_count_as_unsettled_until_they_are_released(world: World) -> None:
     world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=3)), world.chunk)
     client, session = scene(world, 5)
-    session.subscribe("q", "d", acquire_mode=1).grant(10)
+    session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(10)
     world.run()
     events = client.take(TransferReceived)
     assert len(events) == 3
@@ -64,7 +64,7 @@ def test_browsed_messages_count_as_unsettled_until_they_are_released(world: Worl
 def test_what_need_not_be_settled_is_not_limited(world: World) -> None:
     world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=1)), world.chunk)
     client, session = scene(world, 5)
-    session.subscribe("q", "d", accept_mode=1).grant(10)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE).grant(10)
     world.run()
     assert len(bodies(client)) == 5
 
@@ -89,7 +89,7 @@ def test_credit_that_was_granted_after_a_flush_is_used_when_that_is_done() -> No
     world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=2)))
     client, session = scene(world, 2)
     subscription = session.subscribe("q", "d")
-    subscription.set_mode(CREDIT_MODE)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(100)
     session.publish(routing_key="q", body=b"2")
     world.run()
@@ -114,8 +114,8 @@ def test_a_flush_that_replay_holds_up_pushes_out_all_that_was_there() -> None:
     done(client, session, queue.Declare("q"))
     for number in range(5):
         session.publish(routing_key="q", body=b"%d" % number)
-    subscription = session.subscribe("q", "d", accept_mode=1)
-    subscription.set_mode(CREDIT_MODE)
+    subscription = session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(100)
     flushed = subscription.flush()
     world.run()
@@ -128,7 +128,7 @@ def test_a_flush_that_replay_holds_up_pushes_out_all_that_was_there() -> None:
 def test_a_message_that_is_acquired_for_good_makes_room_for_another(world: World) -> None:
     world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=2)), world.chunk)
     client, session = scene(world, 4)
-    session.subscribe("q", "d", accept_mode=1, acquire_mode=1).grant(10)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE, acquire_mode=AcquireMode.NOT_ACQUIRED).grant(10)
     client.deaf = True
     client.peer.receive_data(client.connection.data_to_send())
     list(world.broker.events())
@@ -192,7 +192,7 @@ def test_what_cannot_be_kept_for_replay_waits_for_completions() -> None:
     done(client, session, queue.Declare("q"))
     for number in range(12):
         session.publish(routing_key="q", body=b"%d" % number)
-    session.subscribe("q", "d", accept_mode=1).grant(100)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE).grant(100)
     client.deaf = True
     world.run()
     assert world.broker.host("").queues["q"].available == 7
@@ -286,8 +286,8 @@ def test_a_subscription_that_is_not_local_gets_nothing_of_its_own_connection(wor
     client, session = world.session()
     done(client, session, queue.Declare("q"))
     more = NOT_LOCAL | {"x-apache-selector": "JMSPriority < 9"}
-    session.subscribe("q", "d", acquire_mode=acquire_mode, arguments=NOT_LOCAL).grant(10)
-    session.subscribe("q", "e", acquire_mode=1, arguments=more).grant(10)
+    session.subscribe("q", "d", acquire_mode=AcquireMode(acquire_mode), arguments=NOT_LOCAL).grant(10)
+    session.subscribe("q", "e", acquire_mode=AcquireMode.NOT_ACQUIRED, arguments=more).grant(10)
     other, theirs = world.session(b"other")
     for who, body in ((session, b"own"), (theirs, b"foreign"), (client.session(b"sibling"), b"sibling"), (theirs, b"last")):
         who.publish(routing_key="q", body=body)
@@ -317,7 +317,9 @@ def test_what_came_before_a_restart_is_nobodys_own() -> None:
 
 
 def replay(session: Session, destination: str, seconds: int, acquire_mode: int = 0) -> None:
-    session.subscribe("q", destination, acquire_mode=acquire_mode, arguments={"x-qpid-replay-period": seconds}).grant(10)
+    session.subscribe(
+        "q", destination, acquire_mode=AcquireMode(acquire_mode), arguments={"x-qpid-replay-period": seconds}
+    ).grant(10)
 
 
 @pytest.mark.parametrize("acquire_mode", [0, 1])
@@ -338,7 +340,7 @@ def test_a_subscription_with_a_replay_period_gets_what_arrived_since_then(world:
     assert bodies(client) == [b"later"], "the moment is that of message.subscribe"
     kept = world.broker.host().queues["q"].available
     assert kept == (1 if acquire_mode == 0 else 4)
-    session.subscribe("q", "e", acquire_mode=1).grant(10)
+    session.subscribe("q", "e", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(10)
     world.run()
     assert bodies(client)[0] == b"100", "it stays for the others"
 

@@ -21,6 +21,7 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import message, queue
+from amqp_sansio.spec.codes import AcceptMode, DeliveryMode, ErrorCode
 from amqp_sansio.spec.queue import QueueQueryResult
 
 KEEP = ServerConfig(session_timeout=None)
@@ -111,7 +112,7 @@ def test_a_client_that_says_an_exception_ends_it(world: World) -> None:
     session.subscribe("q", "d").grant(1)
     session.publish(routing_key="q", body=b"1")
     world.run()
-    session.fail(None, 541)
+    session.fail(None, ErrorCode.INTERNAL_ERROR)
     world.run()
     assert front(world.broker).sessions == {}
     assert world.broker.host("").queues == {}
@@ -359,7 +360,7 @@ def test_completions_and_results_wait_for_the_journal(world: World) -> None:
     world.run()
     assert [declare in event.ids for event in client.take(CommandsCompleted)] == [True]
     session.subscribe("q", "d").grant(5)
-    kept = session.publish(routing_key="q", body=b"kept", delivery_mode=2, sync=True)
+    kept = session.publish(routing_key="q", body=b"kept", delivery_mode=DeliveryMode.PERSISTENT, sync=True)
     lost = session.publish(routing_key="q", body=b"lost", sync=True)
     world.run()
     completed = RangeSet()
@@ -398,7 +399,9 @@ def test_publishes_with_accept_mode_explicit_are_accepted(world: World) -> None:
     """By message.accept, which completes them; unroutable ones are rejected with code 1."""
     client, session = world.session()
     done(client, session, queue.Declare("q"))
-    ids = [session.publish(routing_key=key, body=b"x", accept_mode=0) for key in ("q", "q", "none", "q", "none")]
+    ids = [
+        session.publish(routing_key=key, body=b"x", accept_mode=AcceptMode.EXPLICIT) for key in ("q", "q", "none", "q", "none")
+    ]
     world.run()
     accepted, rejected = RangeSet(), RangeSet()
     for event in client.all(CommandReceived):

@@ -10,8 +10,9 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived, SessionDetached, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import exchange, message, queue
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode
 from amqp_sansio.spec.message import Acquired, DeliveryProperties, MessageResumeResult
 from amqp_sansio.spec.queue import QueueQueryResult
 
@@ -68,7 +69,7 @@ def test_window_credit_comes_back_with_completion(world: World) -> None:
 def test_credit_of_mode_credit_does_not_come_back(world: World) -> None:
     client, session = queue_with(world, b"1", b"2", b"3")
     subscription = session.subscribe("q", "d")
-    subscription.set_mode(CREDIT_MODE)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(2)
     world.run()
     first = received(client)
@@ -84,7 +85,7 @@ def test_octets_of_header_and_body_are_charged(world: World) -> None:
     """The header that is delivered counts, with the exchange that the broker has written into it."""
     client, session = queue_with(world, b"12345678")
     subscription = session.subscribe("q", "d")
-    subscription.set_mode(CREDIT_MODE)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(1, 18)  # header: 4 + 2 + 2, exchange "" 1, key "q" 2; body 8
     world.run()
     assert bodies(client) == []
@@ -136,7 +137,7 @@ def test_a_release_keeps_the_place_and_marks_when_asked(world: World) -> None:
 
 def test_a_browser_sees_and_takes_nothing_until_it_acquires(world: World) -> None:
     client, session = queue_with(world, b"1", b"2")
-    session.subscribe("q", "d", acquire_mode=1).grant(5)
+    session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(5)
     world.run()
     first, second = received(client)
     assert depth(client, session) == 2
@@ -156,7 +157,9 @@ def test_a_browser_sees_and_takes_nothing_until_it_acquires(world: World) -> Non
 def test_what_is_released_comes_again_to_a_browser_that_accepts(world: World, explicit: bool, again: list[bytes]) -> None:
     """As to a JMS consumer with a selector, which acquires what it is shown; not to a browser, which accepts nothing."""
     client, session = queue_with(world, b"1", b"2", b"3")
-    session.subscribe("q", "d", accept_mode=0 if explicit else 1, acquire_mode=1).grant(50)
+    session.subscribe(
+        "q", "d", accept_mode=AcceptMode.EXPLICIT if explicit else AcceptMode.NONE, acquire_mode=AcquireMode.NOT_ACQUIRED
+    ).grant(50)
     other, taker = world.session(b"taker")
     taker.subscribe("q", "t").grant(2)
     world.run()
@@ -171,7 +174,7 @@ def test_what_is_released_comes_again_to_a_browser_that_accepts(world: World, ex
 
 def test_what_a_session_acquired_and_gives_back_comes_to_it_again(world: World) -> None:
     client, session = queue_with(world, b"1", b"2")
-    session.subscribe("q", "d", acquire_mode=1).grant(50)
+    session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(50)
     world.run()
     first, second = received(client)
     both = RangeSet.of(first.id, second.id)
@@ -183,14 +186,14 @@ def test_what_a_session_acquired_and_gives_back_comes_to_it_again(world: World) 
         both = RangeSet.of(*[event.id for event in events])
     client.cut()
     other, again = world.session(b"again")
-    again.subscribe("q", "d", acquire_mode=1).grant(50)
+    again.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(50)
     world.run()
     assert bodies(other) == [b"1", b"2"]
 
 
 def test_acquire_names_what_is_not_had_by_others(world: World) -> None:
     client, session = queue_with(world, b"1", b"2")
-    session.subscribe("q", "d", acquire_mode=1).grant(5)
+    session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(5)
     other, thief = world.session(b"thief")
     thief.subscribe("q", "t").grant(1)
     world.run()
@@ -210,7 +213,7 @@ def test_acquire_names_what_is_not_had_by_others(world: World) -> None:
 
 def test_what_somebody_else_had_can_be_acquired_once_that_one_releases_it(world: World) -> None:
     client, session = queue_with(world, b"1", b"2", b"3")
-    browser = session.subscribe("q", "d", acquire_mode=1)
+    browser = session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED)
     browser.grant(3)
     world.run()
     first, second, third = [event.id for event in received(client)]
@@ -244,7 +247,7 @@ def test_what_somebody_else_had_can_be_acquired_once_that_one_releases_it(world:
 
 def test_reject_without_acquisition_is_ignored(world: World) -> None:
     client, session = queue_with(world, b"1")
-    session.subscribe("q", "d", acquire_mode=1).grant(5)
+    session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(5)
     world.run()
     (only,) = received(client)
     done(client, session, message.Reject(RangeSet.of(only.id)))
@@ -269,7 +272,7 @@ def test_a_refused_reject_hides_no_message(world: World) -> None:
 
 def test_accept_none_is_off_the_queue_when_it_is_sent(world: World) -> None:
     client, session = queue_with(world, b"1", b"2")
-    session.subscribe("q", "d", accept_mode=1).grant(1)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE).grant(1)
     world.run()
     assert bodies(client) == [b"1", b"2"]  # our client completes at once, which moves the window
     assert depth(client, session) == 0
@@ -283,7 +286,7 @@ def test_accept_none_and_not_acquired_can_be_acquired_and_is_gone_then(world: Wo
     done(client, session, queue.Declare("q"))
     session.publish(routing_key="q", body=b"1")
     session.publish(routing_key="q", body=b"2")
-    session.subscribe("q", "d", accept_mode=1, acquire_mode=1).grant(5)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE, acquire_mode=AcquireMode.NOT_ACQUIRED).grant(5)
     world.run()
     first, second = received(client)
     asked = session.acquire(first.id)
@@ -301,7 +304,7 @@ def test_accept_none_and_not_acquired_can_be_acquired_and_is_gone_then(world: Wo
 def test_flush_completes_behind_what_it_pushed_out_and_ends_the_credit(world: World) -> None:
     client, session = queue_with(world, b"1", b"2")
     subscription = session.subscribe("q", "d")
-    subscription.set_mode(CREDIT_MODE)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(5)
     world.run()
     assert bodies(client) == [b"1", b"2"]
@@ -317,7 +320,7 @@ def test_flush_completes_behind_what_it_pushed_out_and_ends_the_credit(world: Wo
 def test_flush_emulates_get(world: World) -> None:
     client, session = queue_with(world, b"1")
     subscription = session.subscribe("q", "d")
-    subscription.set_mode(CREDIT_MODE)
+    subscription.set_mode(FlowMode.CREDIT)
     for expected in ([b"1"], []):
         subscription.grant(1)
         flush = subscription.flush(sync=True)

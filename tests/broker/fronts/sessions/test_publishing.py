@@ -14,6 +14,7 @@ from amqp_sansio.events import CommandReceived, CommandsCompleted, ExceptionRece
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import exchange, message, queue
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties
 
 
@@ -45,7 +46,7 @@ def test_no_such_exchange(world: World) -> None:
 
 def test_unroutable_with_accept_mode_explicit_is_rejected(world: World) -> None:
     client, session = world.session()
-    lost = session.publish("amq.fanout", body=b"1", accept_mode=0)
+    lost = session.publish("amq.fanout", body=b"1", accept_mode=AcceptMode.EXPLICIT)
     world.run()
     assert rejects(client) == [message.Reject(RangeSet.of(lost), 1)]
 
@@ -130,7 +131,7 @@ def test_unroutable_goes_to_the_alternate_exchange_once(world: World) -> None:
 
 def test_discard_unroutable(world: World) -> None:
     client, session = world.session()
-    session.publish("amq.fanout", body=b"1", accept_mode=0, discard_unroutable=True)
+    session.publish("amq.fanout", body=b"1", accept_mode=AcceptMode.EXPLICIT, discard_unroutable=True)
     world.run()
     assert rejects(client) == []
     assert failed(client) == []
@@ -140,11 +141,11 @@ def test_immediate_counts_the_credit_that_is_left(world: World) -> None:
     client, session = world.session()
     done(client, session, queue.Declare("q"))
     subscription = session.subscribe("q", "d")
-    subscription.set_mode(0)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(1)
     world.run()
-    session.publish(routing_key="q", body=b"1", immediate=True, accept_mode=0)
-    second = session.publish(routing_key="q", body=b"2", immediate=True, accept_mode=0)
+    session.publish(routing_key="q", body=b"1", immediate=True, accept_mode=AcceptMode.EXPLICIT)
+    second = session.publish(routing_key="q", body=b"2", immediate=True, accept_mode=AcceptMode.EXPLICIT)
     world.run()
     assert [event.body for event in client.all(TransferReceived)] == [b"1"]
     assert rejects(client) == [message.Reject(RangeSet.of(second), 2)]
@@ -155,12 +156,12 @@ def test_immediate_counts_the_credit_that_waiting_messages_leave(world: World) -
     client, session = world.session()
     done(client, session, queue.Declare("q"))
     for number in range(100):
-        session.publish(routing_key="q", body=b"%d" % number, accept_mode=1)
+        session.publish(routing_key="q", body=b"%d" % number, accept_mode=AcceptMode.NONE)
     subscription = session.subscribe("q", "d")
-    subscription.set_mode(0)
+    subscription.set_mode(FlowMode.CREDIT)
     world.run()
     subscription.grant(80)
-    last = session.publish(routing_key="q", body=b"now", immediate=True, accept_mode=0)
+    last = session.publish(routing_key="q", body=b"now", immediate=True, accept_mode=AcceptMode.EXPLICIT)
     world.run()
     assert len(client.all(TransferReceived)) == 80
     assert rejects(client) == [message.Reject(RangeSet.of(last), 2)]
@@ -237,7 +238,7 @@ def test_a_queue_that_is_not_local_gets_nothing_of_its_owners_connection(world: 
         done(client, owner, exchange.Bind(name, "amq.fanout", ""))
     for who, session in ((client, own), (client, owner), (other, foreign)):
         tx = session.select_tx() if transacted else None
-        session.publish("amq.fanout", body=b"1", accept_mode=0)
+        session.publish("amq.fanout", body=b"1", accept_mode=AcceptMode.EXPLICIT)
         if tx is not None:
             tx.commit()
         world.run()
@@ -288,7 +289,7 @@ def test_a_publish_that_says_not_acquired_is_accepted(world: World) -> None:
     """Acquire-mode means nothing on the way to a queue: the message is on it, and the publisher hears so."""
     client, session = world.session()
     done(client, session, queue.Declare("q"))
-    id = session.publish(routing_key="q", body=b"1", accept_mode=0, acquire_mode=1)
+    id = session.publish(routing_key="q", body=b"1", accept_mode=AcceptMode.EXPLICIT, acquire_mode=AcquireMode.NOT_ACQUIRED)
     world.run()
     accepted = [event.command for event in client.all(CommandReceived) if isinstance(event.command, message.Accept)]
     assert [each.transfers for each in accepted] == [RangeSet.of(id)]

@@ -9,6 +9,7 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.events import ProducerCreditChanged
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import AcceptMode, FlowMode
 
 FLOWS = ClientConfig(properties={"qpid.session_flow": 1})
 LIMITS = BrokerConfig(limits=BrokerLimits(throttle_messages=4))
@@ -46,8 +47,8 @@ def test_a_publisher_waits_until_half_is_gone(world: World) -> None:
     else:
         raise AssertionError("it may publish")
     other, consumer = world.session(b"c")
-    subscription = consumer.subscribe("q", "d", accept_mode=1)
-    subscription.set_mode(0)
+    subscription = consumer.subscribe("q", "d", accept_mode=AcceptMode.NONE)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(1)
     world.run()
     assert told(client) == []

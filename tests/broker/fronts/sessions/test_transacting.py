@@ -15,7 +15,7 @@ from amqp_sansio.events import CommandsCompleted, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
 from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.codes import AcquireMode, DeliveryMode, FlowMode, XaStatus
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult, Xid
 from amqp_sansio.spec.message import Acquired
 
@@ -201,7 +201,7 @@ def test_what_is_acquired_is_known_beside_what_was_only_shown(said: list[tuple[s
     world = World()
     client, session = scene(world, *[b"%d" % number for number in range(3)])
     done(client, session, tx.Select())
-    session.subscribe("q", "browser", acquire_mode=1).grant(5)
+    session.subscribe("q", "browser", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(5)
     session.subscribe("q", "taker").grant(1)
     world.run()
     (holder,) = front(world.broker).sessions.values()
@@ -258,7 +258,7 @@ def test_a_commit_waits_for_the_journal(world: World) -> None:
     client, session = world.session()
     session.send(queue.Declare("q", durable=True))
     session.send(tx.Select())
-    session.publish(routing_key="q", body=b"1", delivery_mode=2)
+    session.publish(routing_key="q", body=b"1", delivery_mode=DeliveryMode.PERSISTENT)
     session.publish(routing_key="q", body=b"2")
     commit = session.send(tx.Commit(), sync=True)
     world.run()
@@ -302,7 +302,7 @@ def test_a_branch_in_two_phases(world: World) -> None:
 def test_a_branch_rolled_back_gives_accepted_messages_back(world: World) -> None:
     client, session = scene(world, b"1")
     subscription = session.subscribe("q", "d")
-    subscription.set_mode(0)
+    subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(1)
     world.run()
     (first,) = client.take(TransferReceived)

@@ -102,7 +102,7 @@ class SessionHolder(Holder):
         self.ended = False
         self.owing: Final[dict[int, Struct | None]] = {}
         """Results that are not sent yet: it is detached, or an entry is not journalled."""
-        self.failing: tuple[int | None, int, str, int | None] | None = None
+        self.failing: tuple[int | None, ErrorCode, str, int | None] | None = None
         """The exception that could not be sent while it was detached."""
         self._waiting: Final[set[int]] = set()  # the ids of `owing` that wait for the journal
         self.accepts: Final = MutableRangeSet()  # publishes that are to be accepted
@@ -243,7 +243,7 @@ class SessionHolder(Holder):
         code = code_of(refused, self.session.profile.error_codes)
         self.fail(id, code, refused.text, field_index_of(refused) if id is not None else None)
 
-    def fail(self, id: int | None, code: int, text: str, field_index: int | None = None) -> None:
+    def fail(self, id: int | None, code: ErrorCode, text: str, field_index: int | None = None) -> None:
         """Says an exception, which ends the session."""
         if self.speaks:
             peer = self.peer

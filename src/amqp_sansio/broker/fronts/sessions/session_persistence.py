@@ -20,6 +20,7 @@ from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.limits import BrokerLimits, Limits
+from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.types import decode_struct32
 
@@ -148,7 +149,7 @@ def restore(front: Sessions, plain: Mapping[str, Any], rebuilding: Rebuilding) -
         holder.rejects[code] = MutableRangeSet(RangeSet(ranges))
     for id, octets in plain["owing"]:
         holder.owing[id] = None if octets is None else decode_struct32(octets, 0, len(octets))[0]
-    holder.failing = None if failing is None else tuple(failing)
+    holder.failing = None if failing is None else (failing[0], ErrorCode(failing[1]), failing[2], failing[3])
     if plain["told"] is not None:
         front.throttle.restored(holder, plain["told"])
     _catch_up(holder)
