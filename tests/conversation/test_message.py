@@ -43,8 +43,8 @@ def test_all_its_properties() -> None:
 
 def test_a_correlation_id_is_text_and_goes_back_as_it_came() -> None:
     """A requester that uses octets which are not UTF-8 gets them back from whoever answers with the text."""
-    asked = received(correlation_id="grün", user_id="guest", app_id=b"\xff")
-    assert (asked.correlation_id, asked.raw_correlation_id, asked.user_id) == ("grün", "grün".encode(), "guest")
+    asked = received(correlation_id="grün", app_id=b"\xff")
+    assert (asked.correlation_id, asked.raw_correlation_id, asked.user_id) == ("grün", "grün".encode(), None)
     assert asked.app_id == "\udcff"
     octets = bytes(range(256))
     question = received(correlation_id=octets)

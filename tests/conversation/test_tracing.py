@@ -46,7 +46,7 @@ def test_each_message_is_traced() -> None:
         message = inbox.take()
         assert message is not None
         getattr(message, how)()
-    assert tracing.noted[:4] == [("h:1", "", "q", 1), "NoneType", ("q", b"traced"), "accept"]
+    assert tracing.noted[:4] == [("h:1", "", "q", 1), "NoneType", ("q", "traced"), "accept"]
     assert [each for each in tracing.noted if each in ("accept", "release", "reject")] == ["accept", "release", "reject"]
 
 
