@@ -35,6 +35,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         rewrite_share(files_of(session.config.args)[mine :: worker["workercount"]], session.config)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Forms that are slow by nature wait for `make soak`; another form of each runs always."""
+    slow = [] if os.environ.get("AMQP_PROFILE") == "soak" else [each for each in items if each.get_closest_marker("soak")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [each for each in items if not each.get_closest_marker("soak")]
+
+
 def pytest_collection_finish() -> None:
     """Fifteen thousand tests are a heap that no garbage collection needs to walk: it made some tests ten times as slow."""
     gc.collect()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.conftest import pytest_terminal_summary
+from tests.conftest import pytest_collection_modifyitems, pytest_terminal_summary
 
 
 def said(monkeypatch: pytest.MonkeyPatch, peers: str, *reasons: str) -> list[str]:
@@ -25,3 +25,18 @@ def test_it_says_what_it_left_out_and_why(monkeypatch: pytest.MonkeyPatch) -> No
 def test_it_says_that_real_peers_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(monkeypatch, "") == ["left out: tests with real brokers, clients and browsers: make interop runs them"]
     assert said(monkeypatch, "1") == []
+
+
+@pytest.mark.parametrize(("profile", "kept"), [("ci", ["quick"]), ("soak", ["quick", "slow"])])
+def test_slow_forms_wait_for_soak(monkeypatch: pytest.MonkeyPatch, profile: str, kept: list[str]) -> None:
+    monkeypatch.setenv("AMQP_PROFILE", profile)
+    left_out: list[Any] = []
+    config: Any = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items)))
+    items: list[Any] = [
+        SimpleNamespace(name=name, get_closest_marker=lambda marker, name=name: marker == "soak" and name == "slow")
+        for name in ("quick", "slow")
+    ]
+    every = [each.name for each in items]
+    pytest_collection_modifyitems(config, items)
+    assert [each.name for each in items] == kept
+    assert sorted(each.name for each in [*items, *left_out]) == sorted(every)

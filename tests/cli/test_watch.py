@@ -59,6 +59,8 @@ def test_once_reads_all_that_is_there(tmp_path: Path) -> None:
         "--json",
         "--tables",
         "connections,violations",
+        "--conf",
+        "spark.sql.shuffle.partitions=1",  # each has workers of its own, which start anew for every batch
     ]
     words += ["--out", str(tmp_path / "out"), "--checkpoint", str(tmp_path / "checkpoint")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

@@ -36,6 +36,8 @@ def _layout(*verbs: str) -> Layout:
 VERBS: tuple[type[Control | Command], ...] = (*CONTROLS, *COMMANDS)
 STRAIGHT = _layout(*[kind.VERB for kind in VERBS])
 INTERPRETED = _layout()
+FEW = min(settings.default.max_examples // 6, 30)
+"""Examples of each of 84 verbs: ten, or thirty in `make soak`."""
 READINGS = (DEFAULT_READING, Reading(text="surrogateescape"), Reading(canonical=True), Reading(nesting=1, ranges=1))
 
 
@@ -72,7 +74,7 @@ def _octets(layout: Layout, thing: Control | Command) -> bytes:
 
 
 @pytest.mark.parametrize("kind", VERBS)
-@settings(max_examples=20)
+@settings(max_examples=FEW)
 @given(data=st.data())
 def test_what_is_written_and_read_is_the_same(kind: type[Control | Command], data: st.DataObject) -> None:
     """Octets, and the values and types that are read from them."""
@@ -84,7 +86,7 @@ def test_what_is_written_and_read_is_the_same(kind: type[Control | Command], dat
 
 
 @pytest.mark.parametrize("kind", VERBS)
-@settings(max_examples=30)
+@settings(max_examples=FEW)
 @given(data=st.data())
 def test_damaged_octets_are_read_the_same(kind: type[Control | Command], data: st.DataObject) -> None:
     """Cut, changed or with octets behind it: the same value, or the same error with its field, octet, rule and code."""

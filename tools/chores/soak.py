@@ -6,10 +6,10 @@ seeds in each of three dialects), the fuzzer, the pipeline (all combinations of
 how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut,
 and with odd packets by the thousand (twenty minutes at most, from another recording on in each round), every recording in
 forty variants of how it may have been captured (clocks, both ends, tunnels, cut, rotated, link types), greed in the broker
-for longer, and `serve`: 200 faults (connections cut, and silent, processes killed, disks full: fifty each), a gigabyte of
-messages of all sizes and a thousand connections; and the live source and sink of Spark at every step of their protocol: a
-hundred crashes of each and a hundred kills of the broker under each, at least, exactly once and at least once; a hundred
-kills of the JVM; and, where Java and Maven are, the same crashes with Qpid Broker-J. The number of rounds done is kept in
+for longer, every form that is marked `soak`, and `serve`: 200 faults (connections cut, and silent, processes killed, disks
+full: fifty each), a gigabyte of messages of all sizes and a thousand connections; and the live source and sink of Spark at
+every step of their protocol: a hundred crashes of each and a hundred kills of the broker under each, at least, exactly once
+and at least once; a hundred kills of the JVM; and, where Java and Maven are, the same crashes with Qpid Broker-J. The number of rounds done is kept in
 out/soak.json, so that a run that was stopped goes on with the next seed.
 """
 
@@ -67,7 +67,8 @@ def main() -> int:
         seed += 1
         left = end - time.monotonic()
         print(f"soak: round {seed}, {left:.0f} s left", flush=True)
-        properties = (sys.executable, "-m", "pytest", "-n", "2", "tests/properties", f"--hypothesis-seed={seed}")
+        examples = ("tests/properties", "tests/wire/test_interpreter.py", "tests/wire/layouts/test_v0_10.py")
+        properties = (sys.executable, "-m", "pytest", "-n", "2", *examples, f"--hypothesis-seed={seed}")
         fuzz = (sys.executable, "-m", "fuzz", "--seconds", str(int(min(left, 300.0)) + 1), "--seed", str(seed))
         pipeline = (
             sys.executable,
@@ -90,7 +91,8 @@ def main() -> int:
             *(sys.executable, "-m", "tools.witnesses", "--seed", str(seed), "--heard", "0", "--most", "3"),
             *("--lengths", "20", "60", "200"),
         )
-        for command in (properties, witnesses, fuzz, pipeline, variants, serving, live, broker_j, seeds):
+        marked = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", "soak", f"--hypothesis-seed={seed}")
+        for command in (properties, witnesses, fuzz, pipeline, variants, serving, live, broker_j, marked, seeds):
             failed = failed or not passes(command, environment)
         packets = [f"tests/captures/columns/test_{each}.py" for each in ("runs", "losses")]
         losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", *packets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import NamedTuple
 
 from amqp_sansio.grammar import connection
@@ -31,6 +32,12 @@ def spread(language: Automaton, word: Word, over: Iterable[Word]) -> Automaton:
     return Automaton(moves, language.finals)
 
 
+@cache
+def _beginnings(grammar: Callable[[], Automaton]) -> Automaton:
+    """The language of a grammar that may break off anywhere: many ask, and it takes its time."""
+    return grammar().prefixes()
+
+
 class Section(NamedTuple):
     """`tables` together must take the beginnings of the conversations of `grammar`, where `beside` allows them.
 
@@ -57,7 +64,7 @@ class Section(NamedTuple):
 
     def said(self) -> Automaton:
         """The language of the grammar, which may break off anywhere."""
-        return self.grammar().prefixes()
+        return _beginnings(self.grammar)
 
     def heard(self, table: Table, word: Word) -> Word | None:
         """A word of the grammar as one of the tables hears it; None: not at all."""

@@ -20,6 +20,8 @@ from amqp_sansio.spec.values import Array, Map, NullArray, NullMap, NullStruct, 
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.reading import Reading
 
+FEW = min(settings.default.max_examples // 6, 30)
+"""Examples of each of a hundred kinds: ten, or thirty in `make soak`."""
 GOLDEN_FILE = Path(__file__).parents[1] / "golden.txt"
 FRAMES = [bytes.fromhex(line.split("\t")[1]) for line in GOLDEN_FILE.read_text().splitlines() if not line.startswith("#")]
 DELIVERY = message.DeliveryProperties(delivery_mode=2, routing_key="q")
@@ -98,7 +100,7 @@ def test_every_prefix_of_a_golden_payload_fails(frame: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", CONTROLS)
-@settings(max_examples=25)
+@settings(max_examples=FEW)
 @given(data=st.data())
 def test_controls_round_trip(kind: type[Control], data: st.DataObject) -> None:
     """Any control decodes from its octets to an equal control, and from nothing shorter when its fields fill it."""
@@ -115,7 +117,7 @@ def test_controls_round_trip(kind: type[Control], data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", COMMANDS)
-@settings(max_examples=25)
+@settings(max_examples=FEW)
 @given(data=st.data(), sync=st.booleans())
 def test_commands_round_trip(kind: type[Command], data: st.DataObject, sync: bool) -> None:
     """Any command decodes from its octets to an equal command and the same sync bit, and from nothing shorter."""
@@ -130,7 +132,7 @@ def test_commands_round_trip(kind: type[Command], data: st.DataObject, sync: boo
 
 
 @pytest.mark.parametrize("kind", CODED)
-@settings(max_examples=25)
+@settings(max_examples=FEW)
 @given(data=st.data())
 def test_structs_round_trip(kind: type[Struct], data: st.DataObject) -> None:
     """Any coded struct decodes from its octets to an equal struct, alone and in a header segment."""
