@@ -2,14 +2,14 @@
 
 Each round takes the next seed and runs the property tests with the profile `soak`, the grammars against the tables and
 against what runs (the whole product with the observer of the older dialects), channels over links that break (a thousand
-seeds in each of three dialects), the fuzzer, the pipeline (all combinations of
-how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut,
-and with odd packets by the thousand (twenty minutes at most, from another recording on in each round), every recording in
-forty variants of how it may have been captured (clocks, both ends, tunnels, cut, rotated, link types), greed in the broker
-for longer, every form that is marked `soak`, and `serve`: 200 faults (connections cut, and silent, processes killed, disks
-full: fifty each), a gigabyte of messages of all sizes and a thousand connections; and the live source and sink of Spark at
-every step of their protocol: a hundred crashes of each and a hundred kills of the broker under each, at least, exactly once
-and at least once; a hundred kills of the JVM; and, where Java and Maven are, the same crashes with Qpid Broker-J. The number of rounds done is kept in
+seeds in each of three dialects), the fuzzer, the pipeline (all combinations of how its work can be cut, and a stream that
+is killed twenty times), captures with every one of their packets lost or cut, and with odd packets by the thousand (twenty
+minutes at most, from another recording on in each round), every recording in forty variants of how it may have been
+captured (clocks, both ends, tunnels, cut, rotated, link types), greed in the broker for longer, every form that is marked
+`soak`, and `serve`: 200 faults (connections cut, and silent, processes killed, disks full: fifty each), a gigabyte of
+messages of all sizes and a thousand connections; and the live source and sink of Spark at every step of their protocol: a
+hundred crashes of each and a hundred kills of the broker under each, at least, exactly once and at least once; a hundred
+kills of the JVM; and, where Java and Maven are, the same crashes with Qpid Broker-J. The number of rounds done is kept in
 out/soak.json, so that a run that was stopped goes on with the next seed.
 """
 
