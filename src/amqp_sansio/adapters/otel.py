@@ -14,8 +14,9 @@ from amqp_sansio.errors import HeaderError
 from amqp_sansio.kernel.build import VERSION
 
 if TYPE_CHECKING:
-    from amqp_sansio.conversation.message import Message
-    from amqp_sansio.conversation.properties import Arguments, SessionProperties
+    from amqp_sansio.conversation.channels.properties import AnyProperties
+    from amqp_sansio.conversation.properties import Arguments
+    from amqp_sansio.conversation.tracing import Received
 
 SYSTEM: Final = "amqp"
 """The value of `messaging.system`."""
@@ -32,8 +33,8 @@ class Tracing:
         self._tracer: Final = trace.get_tracer("amqp_sansio", VERSION, provider)
 
     def publishing(
-        self, endpoint: str, exchange: str, routing_key: str | None, size: int, properties: SessionProperties
-    ) -> tuple[SessionProperties, Callable[[Exception | None], None]]:
+        self, endpoint: str, exchange: str, routing_key: str | None, size: int, properties: AnyProperties
+    ) -> tuple[AnyProperties, Callable[[Exception | None], None]]:
         """See `conversation.tracing`."""
         attributes = _attributes(endpoint, exchange or routing_key or "", "publish", "send", size)
         attributes["messaging.amqp.destination.routing_key"] = routing_key or ""
@@ -45,7 +46,7 @@ class Tracing:
         carrier: dict[str, str] = {}
         propagate.inject(carrier, trace.set_span_in_context(span))
         headers: Arguments = {**(properties.get("headers") or {}), **carrier}
-        sent: SessionProperties = {**properties, "headers": headers}
+        sent: AnyProperties = {**properties, "headers": headers}
 
         def end(error: Exception | None) -> None:
             if error is not None:
@@ -55,15 +56,15 @@ class Tracing:
 
         return sent, end
 
-    def received(self, endpoint: str, message: Message) -> None:
+    def received(self, endpoint: str, message: Received) -> None:
         """See `conversation.tracing`."""
         self._short(endpoint, message, "receive", "receive")
 
-    def settled(self, endpoint: str, message: Message, how: str) -> None:
+    def settled(self, endpoint: str, message: Received, how: str) -> None:
         """See `conversation.tracing`."""
         self._short(endpoint, message, how, "settle")
 
-    def _short(self, endpoint: str, message: Message, name: str, kind: str) -> None:
+    def _short(self, endpoint: str, message: Received, name: str, kind: str) -> None:
         attributes = _attributes(endpoint, message.queue, name, kind, len(message.body))
         links: list[Link] = []
         try:

@@ -94,7 +94,7 @@ class Inbox:
         if not self.explicit:
             self._give_back(message)
         if self.talk.traces is not None:
-            self.talk.traces.tracing.received(self.talk.traces.endpoint(), message)
+            self.talk.traces.received(message)
         return message
 
     def must_be_open(self) -> None:
@@ -138,7 +138,7 @@ class Inbox:
 
     def _trace(self, message: Message, how: str) -> None:
         if self.talk.traces is not None:
-            self.talk.traces.tracing.settled(self.talk.traces.endpoint(), message, how)
+            self.talk.traces.settled(message, how)
 
     def _settle(self, message: Message, how: Callable[[], object]) -> None:
         talk = self.talk

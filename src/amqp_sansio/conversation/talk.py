@@ -235,7 +235,10 @@ class Talk:
         Without any, the header says where the message goes and no more: it is made once for each routing key.
         """
         if self.traces is not None:
-            return self.traces.publish(self._post, exchange, routing_key, body, properties, sync)
+            written(routing_key, properties)  # or says what is wrong in them
+            return self.traces.publish(
+                lambda said: self._post(exchange, routing_key, body, said, sync), exchange, routing_key, body, properties
+            )
         return self._post(exchange, routing_key, body, properties, sync)
 
     def _post(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from amqp_sansio.conversation.properties import SessionProperties, written
+from amqp_sansio.conversation.channels.properties import AnyProperties
 from amqp_sansio.conversation.ticket import Ticket
 
 if TYPE_CHECKING:
-    from amqp_sansio.conversation.message import Message
+    from amqp_sansio.conversation import message as of_sessions
+    from amqp_sansio.conversation.channels import message as of_channels
+
+    Received: TypeAlias = of_sessions.Message | of_channels.Message
 
 
 class Traces(NamedTuple):
@@ -20,38 +23,44 @@ class Traces(NamedTuple):
 
     def publish(
         self,
-        post: Callable[[str, str | None, bytes, SessionProperties, bool], Ticket[None]],
+        post: Callable[[AnyProperties], Ticket[None]],
         exchange: str,
         routing_key: str | None,
         body: bytes,
-        properties: SessionProperties,
-        sync: bool,
+        properties: AnyProperties,
     ) -> Ticket[None]:
-        """Publishes by `post`, between the two calls of the tracing."""
-        written(routing_key, properties)  # or says what is wrong in them
+        """Publishes by `post`, between the two calls of the tracing.  What is wrong in the properties was raised before."""
         sent, end = self.tracing.publishing(self.endpoint(), exchange, routing_key, len(body), properties)
         try:
-            ticket = post(exchange, routing_key, body, sent, sync)
+            ticket = post(sent)
         except Exception as error:
             end(error)
             raise
         ticket.on_done(lambda: end(ticket.error))
         return ticket
 
+    def received(self, message: Received) -> None:
+        """A message was handed to the program."""
+        self.tracing.received(self.endpoint(), message)
+
+    def settled(self, message: Received, how: str) -> None:
+        """A message was settled."""
+        self.tracing.settled(self.endpoint(), message, how)
+
 
 class Tracing(Protocol):
-    """Hears of each message that is published, received and settled.  It raises nothing."""
+    """Hears of each message that is published, received and settled, in either family.  It raises nothing."""
 
     def publishing(
-        self, endpoint: str, exchange: str, routing_key: str | None, size: int, properties: SessionProperties
-    ) -> tuple[SessionProperties, Callable[[Exception | None], None]]:
+        self, endpoint: str, exchange: str, routing_key: str | None, size: int, properties: AnyProperties
+    ) -> tuple[AnyProperties, Callable[[Exception | None], None]]:
         """A message is about to be published: the properties with which it goes out, and what is called at its confirm."""
         raise NotImplementedError
 
-    def received(self, endpoint: str, message: Message) -> None:
+    def received(self, endpoint: str, message: Received) -> None:
         """A message was handed to the program."""
         raise NotImplementedError
 
-    def settled(self, endpoint: str, message: Message, how: str) -> None:
+    def settled(self, endpoint: str, message: Received, how: str) -> None:
         """A message was settled: "accept", "release" or "reject"."""
         raise NotImplementedError

@@ -14,6 +14,7 @@ from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.topology import Chosen, everything
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.dialects import AMQP_0_9_1, ChannelDialect
 from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.events import Event
@@ -28,13 +29,14 @@ class Stage:
     """`client` is connected to `broker` by `connect`; `cut` is the end of the connection; `told` is what the listener heard."""
 
     def __init__(
-        self, dialect: ChannelDialect = AMQP_0_9_1, *, retry: RetryPolicy = AT_ONCE, topology: Chosen = everything
-    ) -> None:
+        self, dialect: ChannelDialect = AMQP_0_9_1, *, retry: RetryPolicy = AT_ONCE, topology: Chosen = everything,
+        tracing: Tracing | None = None,
+    ) -> None:  # fmt: skip
         self.broker: Final = ChannelBroker(dialect)
         self.told: Final[list[Event]] = []
         self.client: Final = ChannelClient(
             ClientConfig(dialect=dialect, username="guest", password="guest"),
-            prefix="test", retry=retry, topology=topology, tell=self._tell,
+            prefix="test", retry=retry, topology=topology, tell=self._tell, tracing=tracing,
         )  # fmt: skip
         self.server: ChannelServerConnection | None = None
         self.now = 0.0

@@ -312,7 +312,7 @@ def test_a_request_is_answered() -> None:
     stage.queue("rpc")
     asking, serving = stage.open(), stage.open()
     inbox = serving.subscribe("rpc")
-    answer = asking.request("", "rpc", b"abc", {})
+    answer = asking.requests.publish("", "rpc", b"abc", {})
     stage.run()
     request = inbox.take()
     assert request is not None
@@ -327,13 +327,13 @@ def test_a_request_needs_the_capability_of_the_broker(monkeypatch: pytest.Monkey
     core = stage.open()
     monkeypatch.setattr(type(core.channel._channels.carrier), "capable", lambda self, name: False)
     with pytest.raises(CapabilityMissing, match="direct_reply_to"):
-        core.request("", "rpc", b"", {})
+        core.requests.publish("", "rpc", b"", {})
 
 
 def test_a_request_that_reaches_no_queue_fails() -> None:
     stage = staged()
     core = stage.open()
-    answer = core.request("", "nowhere", b"", {"mandatory": True})
+    answer = core.requests.publish("", "nowhere", b"", {"mandatory": True})
     stage.run()
     with pytest.raises(MessageReturned):
         answer.result()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from tests.conversation.channels.stage import staged
 
-from amqp_sansio.conversation.channels.requests import Requests
 from amqp_sansio.errors import ChannelClosed, LimitError, LocalProtocolError
 
 
 def test_an_answer_reaches_the_caller_of_its_request() -> None:
     stage = staged()
     stage.queue("q", b"1")
-    message = stage.fetch(stage.open(), "q")
-    requests = Requests()
+    core = stage.open()
+    message = stage.fetch(core, "q")
+    requests = core.requests
     one, two = requests.ask("1"), requests.ask("2")
     requests.answered("2", message)
     requests.answered("2", message)  # a second answer
@@ -23,7 +23,7 @@ def test_an_answer_reaches_the_caller_of_its_request() -> None:
 
 
 def test_an_id_waits_once() -> None:
-    requests = Requests()
+    requests = staged().open().requests
     first = requests.ask("1")
     with pytest.raises(LocalProtocolError, match="correlation_id '1'"):
         requests.ask("1")
@@ -32,7 +32,7 @@ def test_an_id_waits_once() -> None:
 
 
 def test_a_request_fails_with_what_became_of_it() -> None:
-    requests = Requests()
+    requests = staged().open().requests
     one, two = requests.ask("1"), requests.ask("2")
     requests.failed("1", ValueError())
     requests.failed("1", ValueError())
@@ -42,7 +42,7 @@ def test_a_request_fails_with_what_became_of_it() -> None:
 
 
 def test_at_most_so_many_wait() -> None:
-    requests = Requests()
+    requests = staged().open().requests
     requests.most = 2
     for id in ("1", "2"):
         requests.ask(id)

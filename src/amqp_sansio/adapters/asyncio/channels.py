@@ -19,6 +19,7 @@ from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.topology import Chosen, everything, nothing
 from amqp_sansio.conversation.pending import Pending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.errors import ChannelClosed, InDoubt, MessageNacked, MessageReturned, SubscriptionCancelled
 
 __all__ = [
@@ -68,6 +69,7 @@ def connect(
     close_timeout: float = CLOSE_TIMEOUT,
     on_event: Callable[[ChannelClientEvent], None] | None = None,
     log_octets: bool = False,
+    tracing: Tracing | None = None,
 ) -> Connection:
     """A connection to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
 
@@ -77,7 +79,8 @@ def connect(
     (default: against the system's authorities); `retry` whether and how to come back after a loss, and `topology` what is
     declared again then; `close_timeout` the seconds for the clean end of a subscription, a channel or the connection.
     `on_event` is called with what happens to the client (`ChannelClientEvent` lists that): it returns soon, and calls nothing
-    of the client.  `log_octets` logs all octets but the login at DEBUG, to `amqp_sansio.octets`.
+    of the client.  `log_octets` logs all octets but the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages:
+    `adapters.otel.Tracing()`.
 
     AddressError at once; ConnectFailed when no broker answers.
     """
@@ -89,5 +92,6 @@ def connect(
         topology=topology,
         tell=teller(on_event),
         tap=logs.log_octets if log_octets else None,
+        tracing=tracing,
     )
     return Connection(address, client, tls or trust(address), close_timeout)

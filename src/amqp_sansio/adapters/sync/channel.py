@@ -219,7 +219,7 @@ class Channel:
         until = end_of(timeout)
         with self._lock:
             self._room(timeout, until)
-            answer = self._core.request(exchange, routing_key, body, properties)
+            answer = self._core.requests.publish(exchange, routing_key, body, properties)
             try:
                 return self._driver.wait(answer, timeout, until)
             finally:

@@ -21,6 +21,7 @@ from amqp_sansio.conversation.channels.client import ChannelClient, ChannelClien
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.topology import Chosen, everything, nothing
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.errors import ChannelClosed, InDoubt, MessageNacked, MessageReturned, SubscriptionCancelled
 
 __all__ = [
@@ -78,6 +79,7 @@ def connect(
     close_timeout: float = CLOSE_TIMEOUT,
     on_event: Callable[[ChannelClientEvent], None] | None = None,
     log_octets: bool = False,
+    tracing: Tracing | None = None,
 ) -> Connection:
     """A connection, open, to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
 
@@ -87,7 +89,8 @@ def connect(
     (default: against the system's authorities); `retry` whether and how to come back after a loss, and `topology` what is
     declared again then; `close_timeout` the seconds for the clean end of a subscription, a channel or the connection.
     `on_event` is called with what happens to the client (`ChannelClientEvent` lists that): it returns soon, and calls nothing
-    of the client.  `log_octets` logs all octets but the login at DEBUG, to `amqp_sansio.octets`.
+    of the client.  `log_octets` logs all octets but the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages:
+    `adapters.otel.Tracing()`.
 
     AddressError at once; ConnectFailed when no broker answers.
     """
@@ -97,6 +100,6 @@ def connect(
     client = ChannelClient(
         address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry, topology=topology,
         tell=teller(on_event), tap=logs.log_octets if log_octets else None,
-        wake=turn.want, guard=turn,
+        wake=turn.want, guard=turn, tracing=tracing,
     )  # fmt: skip
     return Connection(address, client, tls or trust(address), lock, turn, close_timeout)._open()

@@ -206,7 +206,7 @@ class Channel:
         TimeoutError when nobody has answered within `timeout` seconds; an answer that comes later is dropped.
         """
         await self._room()
-        answer = self._core.request(exchange, routing_key, body, properties)
+        answer = self._core.requests.publish(exchange, routing_key, body, properties)
         try:
             return await self._line.wait(answer, timeout)
         finally:

@@ -16,6 +16,7 @@ from amqp_sansio.conversation.channels.topology import Chosen, Topology, everyth
 from amqp_sansio.conversation.happenings import ClientEvent
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.tracing import Traces, Tracing
 from amqp_sansio.dialects import DIALECTS
 from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost
@@ -57,11 +58,13 @@ class ChannelClient(BaseClient):
         guard: AbstractContextManager[object] = nullcontext(),
         tell: Callable[[ChannelClientEvent], None] = lambda event: None,
         tap: Tap | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         super().__init__(config, retry=retry, wake=wake, guard=guard, tell=tell, tap=tap)
         self.prefix: Final = prefix
         """How the tags of its consumers begin."""
         self.topology: Final = Topology(topology)
+        self.traces: Final = None if tracing is None else Traces(tracing, lambda: self.endpoint)
         self._tell: Final = tell
         self.cores: Final[dict[ChannelCore, None]] = {}
         self._by_number: Final[dict[int, ChannelCore]] = {}

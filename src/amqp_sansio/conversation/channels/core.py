@@ -15,7 +15,6 @@ from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.engine.channels.client import Channel, TagSet
 from amqp_sansio.errors import (
     AmqpError,
-    CapabilityMissing,
     ChannelClosed,
     LocalProtocolError,
     MessageNacked,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.client import ChannelClient
 
 CONFIRMS: Final = "publisher_confirms"
-DIRECT_REPLY_TO: Final = "direct_reply_to"
 _MOST_PREFETCH: Final = 65535
 
 
@@ -45,6 +43,7 @@ class ChannelCore:
 
     def __init__(self, client: ChannelClient, number: int) -> None:
         self.client: Final = client
+        self.traces: Final = client.traces
         self.index: Final = number
         """Counts the channels of the client; on each connection the channel has a number of its own."""
         self._channel: Channel | None = None
@@ -58,12 +57,12 @@ class ChannelCore:
         self.in_flight: Final = InFlight()
         self._mode: str | None = None  # "confirm" or "tx" once that was selected
         self._calls: Final[dict[int, tuple[Ticket[Method], Method]]] = {}
-        self._gets: Final[dict[int, Ticket[Message | None]]] = {}
+        self._gets: Final[dict[int, tuple[Ticket[Message | None], str]]] = {}  # and from which queue
         self._acks: Final = MutableRangeSet()  # accepted, and not sent yet
         self._room: Ticket[None] | None = None
         self._closing = False
         self.transaction: Final = Transaction(self)
-        self.requests: Final = Requests()
+        self.requests: Final = Requests(self)
         self._numbers = 0
 
     # --- where it stands -----------------------------------------------------------------------------------------------------
@@ -156,7 +155,7 @@ class ChannelCore:
         self.flush()
         id = channel.get(queue, no_ack=not accept)
         ticket: Ticket[Message | None] = Ticket()
-        self._gets[id] = ticket
+        self._gets[id] = ticket, queue
         self.client.wake()
         return ticket
 
@@ -190,6 +189,14 @@ class ChannelCore:
         no confirms, its next answer tells, for which `alone` asks at once; in a transaction, the commit.  Wait for `room`
         first: without it LimitError, or FlowStopped.
         """
+        if self.traces is not None:
+            published(properties)  # or says what is wrong in them
+            return self.traces.publish(
+                lambda said: self._post(exchange, routing_key, body, said, alone), exchange, routing_key, body, properties
+            )
+        return self._post(exchange, routing_key, body, properties, alone)
+
+    def _post(self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties, alone: bool) -> Ticket[None]:
         self.in_flight.must_have_room(len(body))
         said = published(properties)
         channel = self.channel
@@ -244,26 +251,6 @@ class ChannelCore:
         self._call(basic.Qos(0, inbox.prefetch, False))
         said = self._call(basic.Consume(inbox.queue, inbox.tag, False, False, inbox.exclusive, False, 0, {}, {}))
         said.on_done(lambda: inbox.fail(said.error) if said.error is not None and self.error is None else None)
-
-    def request(self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties) -> Ticket[Message]:
-        """Publishes a request, whose answer comes by direct reply-to (RabbitMQ).  CapabilityMissing without it."""
-        channel = self.channel
-        if not channel._channels.carrier.capable(DIRECT_REPLY_TO):
-            raise CapabilityMissing("request", DIRECT_REPLY_TO)
-        if REPLY_TO not in channel.consumers:
-            self._call(basic.Consume(REPLY_TO, REPLY_TO, False, True, False, True, 0, {}, {}))
-        self._numbers += 1
-        known = properties.get("correlation_id") or f"{self.client.prefix}-{self.index}-{self._numbers}"
-        said: ChannelProperties = {**properties, "reply_to": REPLY_TO, "correlation_id": known}
-        id = known.decode() if isinstance(known, bytes) else known
-        answer = self.requests.ask(id)
-        try:
-            taken = self.publish(exchange, routing_key, body, said)
-        except AmqpError:
-            self.requests.forget(answer)
-            raise
-        taken.on_done(lambda: self.requests.failed(id, taken.error) if taken.error is not None else None)
-        return answer
 
     def accept(self, channel: Channel, tag: int) -> None:
         """Notes that a delivery is done; said with the others before anything else is, or octets are taken."""
@@ -333,7 +320,8 @@ class ChannelCore:
                 self.in_flight.returned(event)
             case events.MessageGot(id=id):
                 assert self._channel is not None  # it brought it
-                self._gets.pop(id).settle(Message(event, self, self._channel))
+                got, queue = self._gets.pop(id)
+                got.settle(self._traced(Message(event, self, self._channel, "", queue)))
             case events.ConsumerCancelled(consumer_tag=tag, origin=origin):
                 self._cancelled(tag, origin)
             case events.FlowChanged():
@@ -362,15 +350,21 @@ class ChannelCore:
         channel = self._channel
         assert channel is not None  # it brought it
         if inbox is not None:
-            inbox.arrive(Message(event, self, channel, tag))
+            inbox.arrive(Message(event, self, channel, tag, inbox.queue))
         elif tag == REPLY_TO:
-            self.requests.answered(event.properties.correlation_id or "", Message(event, self, channel, tag))
+            answer = self._traced(Message(event, self, channel, tag, REPLY_TO))
+            self.requests.answered(event.properties.correlation_id or "", answer)
         elif channel.closed_cause is None and event.tag in channel._deliveries.tags.ids.outstanding:
             channel.nack(event.tag)  # it was on its way when its consumer was cancelled
 
+    def _traced(self, message: Message) -> Message:
+        if self.traces is not None:
+            self.traces.received(message)
+        return message
+
     def _answered(self, id: int, method: Method) -> None:
         if (got := self._gets.pop(id, None)) is not None:
-            got.settle(None)  # basic.get-empty
+            got[0].settle(None)  # basic.get-empty
             return
         asked = self._calls.pop(id, None)
         if self._mode != "confirm" and self.in_flight and self._channel is not None:
@@ -410,7 +404,7 @@ class ChannelCore:
     def _interrupt(self, error: AmqpError) -> None:
         """The channel on this connection is gone: all that waits for an answer fails."""
         self._acks.clear()
-        fails = [*[ticket.fail for ticket, _ in self._calls.values()], *[ticket.fail for ticket in self._gets.values()]]
+        fails = [*[ticket.fail for ticket, _ in self._calls.values()], *[ticket.fail for ticket, _ in self._gets.values()]]
         self._calls.clear()
         self._gets.clear()
         for fail in fails:

@@ -58,8 +58,10 @@ class Inbox:
                 raise seen(self.error)
             return None
         message = self.messages.popleft()
+        if self.core.traces is not None:
+            self.core.traces.received(message)
         if not self.explicit:
-            message.accept()
+            self.core.accept(message._channel, message.tag)
         return message
 
     def must_be_open(self) -> None:

@@ -23,14 +23,16 @@ class Message:
     second time is LocalProtocolError, and StaleDelivery when the channel that brought it is over: the server delivers it again.
     """
 
-    __slots__ = ("_channel", "_core", "received", "subscription")
+    __slots__ = ("_channel", "_core", "queue", "received", "subscription")
 
     def __init__(
-        self, received: MessageDelivered | MessageGot, core: ChannelCore, channel: Channel, subscription: str = ""
+        self, received: MessageDelivered | MessageGot, core: ChannelCore, channel: Channel, subscription: str, queue: str
     ) -> None:
         self.received: Final = received
         self.subscription: Final = subscription
         """The consumer tag that it came for; "" when `get` fetched it."""
+        self.queue: Final = queue
+        """The queue that it came from."""
         self._core: Final = core
         self._channel: Final = channel
 
@@ -137,14 +139,21 @@ class Message:
     def accept(self) -> None:
         """It is done: the broker may forget it (basic.ack).  On a transacted channel, once that is committed."""
         self._core.accept(self._channel, self.tag)
+        if self._core.traces is not None:
+            self._core.traces.settled(self, "accept")
 
     def release(self) -> None:
         """Gives it back to the queue, to be delivered again (basic.nack or basic.reject with requeue)."""
-        self._core.give_back(self._channel, self.tag, True)
+        self._give_back("release")
 
     def reject(self) -> None:
         """It cannot be processed: the queue's dead letter exchange gets it, or it is dropped (basic.nack or basic.reject)."""
-        self._core.give_back(self._channel, self.tag, False)
+        self._give_back("reject")
+
+    def _give_back(self, how: str) -> None:
+        self._core.give_back(self._channel, self.tag, how == "release")
+        if self._core.traces is not None:
+            self._core.traces.settled(self, how)
 
     def __repr__(self) -> str:
         return f"<Message {self.tag} for {self.subscription!r}, {len(self.body)} octets>"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from amqp_sansio.conversation.properties import Arguments, CommonProperties, refuse_unknown
+from amqp_sansio.conversation.properties import Arguments, CommonProperties, SessionProperties, refuse_unknown
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec.methods.basic import Properties
 
@@ -23,6 +23,10 @@ class ChannelProperties(CommonProperties, total=False):
     """What kind of message it is, by a name of the application."""
     cluster_id: str | None
     """For clusters of servers; clients leave it alone."""
+
+
+AnyProperties = TypeVar("AnyProperties", SessionProperties, ChannelProperties)
+"""Those of a message, in whichever family."""
 
 
 class Published(NamedTuple):

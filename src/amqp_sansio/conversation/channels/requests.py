@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.answers import IN_FLIGHT
 from amqp_sansio.conversation.channels.message import Message
+from amqp_sansio.conversation.channels.properties import ChannelProperties
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError
+from amqp_sansio.errors import AmqpError, CapabilityMissing, LimitError, LocalProtocolError
+from amqp_sansio.spec.methods import basic
 
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.channels.core import ChannelCore
+
+DIRECT_REPLY_TO: Final = "direct_reply_to"
 REPLY_TO: Final = "amq.rabbitmq.reply-to"
 """The queue of a channel's answers, and the tag of its consumer."""
 
@@ -16,11 +22,34 @@ REPLY_TO: Final = "amq.rabbitmq.reply-to"
 class Requests:
     """The callers of one channel that wait for answers, by the correlation ids of their requests."""
 
-    __slots__ = ("_waiting", "most")
+    __slots__ = ("_core", "_made", "_waiting", "most")
 
-    def __init__(self) -> None:
+    def __init__(self, core: ChannelCore) -> None:
+        self._core: Final = core
         self.most = IN_FLIGHT
+        self._made = 0
         self._waiting: Final[dict[str, Ticket[Message]]] = {}
+
+    def publish(self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties) -> Ticket[Message]:
+        """Publishes a request, whose answer comes by direct reply-to (RabbitMQ).  CapabilityMissing without it."""
+        core = self._core
+        channel = core.channel
+        if not channel._channels.carrier.capable(DIRECT_REPLY_TO):
+            raise CapabilityMissing("request", DIRECT_REPLY_TO)
+        if REPLY_TO not in channel.consumers:
+            core._call(basic.Consume(REPLY_TO, REPLY_TO, False, True, False, True, 0, {}, {}))
+        self._made += 1
+        known = properties.get("correlation_id") or f"{core.client.prefix}-{core.index}-request-{self._made}"
+        said: ChannelProperties = {**properties, "reply_to": REPLY_TO, "correlation_id": known}
+        id = known.decode() if isinstance(known, bytes) else known
+        answer = self.ask(id)
+        try:
+            taken = core.publish(exchange, routing_key, body, said)
+        except AmqpError:
+            self.forget(answer)
+            raise
+        taken.on_done(lambda: self.failed(id, taken.error) if taken.error is not None else None)
+        return answer
 
     def ask(self, id: str) -> Ticket[Message]:
         """A request is about to be published.  LimitError for too many; LocalProtocolError for an id that waits already."""
