@@ -41,7 +41,7 @@ class Tracing:
         for name, given in (("id", properties.get("message_id")), ("conversation_id", properties.get("correlation_id"))):
             if given is not None:
                 octets = octets_of(str(given) if isinstance(given, UUID) else given) or b""
-                attributes[f"messaging.message.{name}"] = octets.decode(errors="replace")
+                attributes[f"messaging.message.{name}"] = _text(given)
         span = self._tracer.start_span(_named("publish", attributes), kind=SpanKind.PRODUCER, attributes=attributes)
         carrier: dict[str, str] = {}
         propagate.inject(carrier, trace.set_span_in_context(span))
@@ -78,6 +78,10 @@ class Tracing:
         except HeaderError:
             pass  # its sender encoded its headers wrongly: there is no context in them
         self._tracer.start_span(_named(name, attributes), kind=SpanKind.CLIENT, attributes=attributes, links=links).end()
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _named(operation: str, attributes: dict[str, str | int]) -> str:
