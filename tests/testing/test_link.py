@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, ChannelDialect
+from amqp_sansio.engine.channel_client import ChannelClientConnection
+from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.sasl import PlainServer
@@ -177,4 +180,18 @@ def test_crossing_closes_end_both() -> None:
     ]
     ends: tuple[Connection, Connection] = (link.client, link.server)
     assert all(each.finished for each in ends)
+    assert link.violations == []
+
+
+@pytest.mark.parametrize("dialect", [AMQP_0_8, AMQP_0_9, AMQP_0_9_1], ids=lambda dialect: dialect.name)
+def test_a_link_carries_either_family(dialect: ChannelDialect) -> None:
+    """Its observer and its transcript know what is spoken by the header of the client."""
+    client = ChannelClientConnection(ClientConfig(dialect=dialect))
+    link = Link(client, ChannelServerConnection(ServerConfig(dialects=(dialect,))), chunk=1)
+    link.run()
+    client.channel().publish("", "k", b"one")
+    link.run()
+    text = str(link.transcript)
+    assert f"client: protocol header AMQP {dialect.name}" in text
+    assert "client: [1] basic.publish(" in text
     assert link.violations == []

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode, TracerProvider
 
-from amqp_sansio.conversation.properties import octets_of
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.kernel.build import VERSION
 
@@ -40,7 +38,6 @@ class Tracing:
         attributes["messaging.amqp.destination.routing_key"] = routing_key or ""
         for name, given in (("id", properties.get("message_id")), ("conversation_id", properties.get("correlation_id"))):
             if given is not None:
-                octets = octets_of(str(given) if isinstance(given, UUID) else given) or b""
                 attributes[f"messaging.message.{name}"] = _text(given)
         span = self._tracer.start_span(_named("publish", attributes), kind=SpanKind.PRODUCER, attributes=attributes)
         carrier: dict[str, str] = {}
@@ -81,7 +78,7 @@ class Tracing:
 
 
 def _text(value: object) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return ((value if isinstance(value, bytes) else octets_of(str(value))) or b"").decode(errors="replace")
 
 
 def _named(operation: str, attributes: dict[str, str | int]) -> str:

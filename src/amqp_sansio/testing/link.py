@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from amqp_sansio.dialects import DIALECTS, Dialect
+from amqp_sansio.dialects import DEFAULT, READABLE, Dialect
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import Event, Violation
 from amqp_sansio.testing.choices import Choices
@@ -76,7 +76,7 @@ class Link(Generic[C, S]):
         choices: Sequence[int] | Random = (),
         seconds: float | None = None,
         strict: bool | None = False,
-        dialects: Sequence[Dialect[Codec]] = DIALECTS,
+        dialects: Sequence[Dialect[Codec]] = READABLE,
         on_client: Callable[[C, Event], object] | None = None,
         on_server: Callable[[S, Event], object] | None = None,
     ) -> None:
@@ -89,7 +89,7 @@ class Link(Generic[C, S]):
         self.dialects: Final = tuple(dialects)
         self.on_client: Final = on_client
         self.on_server: Final = on_server
-        self.transcript: Final = Transcript()
+        self.transcript: Final = Transcript(self.dialects[0] if self.dialects else DEFAULT)
         self.moment = 0
         """Steps so far."""
         self.connections = 0

@@ -4,33 +4,47 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.dialects import DEFAULT, SessionDialect
+from amqp_sansio.dialects import DEFAULT, READABLE, Dialect
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
+from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed
+from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.framing import Reader
 
 
 class Ear:
-    """Hears one speaker of one connection, from its first octet."""
+    """Hears one speaker of one connection, from its first octet.
 
-    def __init__(self, dialect: SessionDialect = DEFAULT) -> None:
-        self._dialect: Final = dialect
-        self._header: bytes | None = b""
-        self._reader: Final = SegmentReader(DEFAULT_LIMITS, tolerant=True, offset=SIZE)
+    `dialect` is what it speaks, unless its protocol header is that of another one of `READABLE`.  `opens` is for the client; a
+    server of a dialect in which it says no header begins with a frame.
+    """
+
+    def __init__(self, dialect: Dialect[Codec] = DEFAULT, opens: bool = True) -> None:
+        self.dialect = dialect
+        self._opens: Final = opens
+        self._head = b""
+        self._reader: Reader | None = None
 
     def hear(self, octets: bytes) -> list[str]:
-        """What these octets complete, in words: one text for each protocol header, control and command."""
+        """What these octets complete, in words: one text for each protocol header, and each control, command or method."""
         said: list[str] = []
-        if self._header is not None:
-            self._header += octets
-            if len(self._header) < SIZE:
+        if self._reader is None:
+            self._head += octets
+            silent = not (self._opens or self.dialect.handshake.greets)
+            frames = silent and bool(self._head) and self.dialect.framing.begins(self._head[0])
+            if len(self._head) < SIZE and not frames:
                 return said
-            header, octets = ProtocolHeader(self._header[:SIZE]), self._header[SIZE:]
-            self._header = None
-            said.append(f"protocol header {header.name}")
+            start = 0 if frames else SIZE
+            if not frames:
+                header = ProtocolHeader(self._head[:SIZE])
+                said.append(f"protocol header {header.name}")
+                if self._opens and header.octets not in self.dialect.spellings:
+                    self.dialect = next((each for each in READABLE if header.octets in each.spellings), self.dialect)
+            octets = self._head[start:]
+            self._reader = self.dialect.framing.overhearing(DEFAULT_LIMITS, self.dialect.codec.carries, start)
         self._reader.receive(octets)
         while (thing := self._reader.next()) is not None:
             said.append(self._words(thing))
@@ -39,20 +53,17 @@ class Ear:
     def _words(self, thing: Assembly | Malformed) -> str:
         if isinstance(thing, Malformed):
             return f"[{thing.channel}] {thing.said}: {thing.text} ({thing.rule})"
-        payload, layout = thing.payload, self._dialect.codec
-        kind = "command" if thing.kind == COMMAND else "control"
-        verb = layout.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
+        if thing.kind not in (CONTROL, COMMAND):  # out of band, or a trace, in 0-8 and 0-9
+            return f"[{thing.channel}] a frame of type {thing.kind}, {len(thing.payload)} octets"
+        codec = self.dialect.codec
         try:
-            if thing.kind == COMMAND:
-                command, sync = layout.decode_command(payload, 0, len(payload))
-                shown = f"{fields_of(command)}{' sync' if sync else ''}"
-            else:
-                shown = fields_of(layout.decode_control(payload, 0, len(payload)))
+            word, sync = codec.read_unit(thing)
+            shown = f"{fields_of(word)}{' sync' if sync else ''}"
         except DecodeError as error:
             shown = f" that cannot be read: {error}"
         content = "" if thing.header is None else f", header of {len(thing.header)} octets"
         content += "" if thing.body is None else f", body of {len(thing.body)} octets"
-        return f"[{thing.channel}] {verb}{shown}{content}"
+        return f"[{thing.channel}] {codec.said_in(thing)}{shown}{content}"
 
 
 def fields_of(said: Value) -> str:
@@ -70,22 +81,27 @@ def _shown(said: Value, name: str) -> str:
 
 
 class Transcript:
-    """The lines of a conversation: `moment speaker: [channel] method`.  Secrets show as their length."""
+    """The lines of a conversation: `moment speaker: [channel] method`.  Secrets show as their length.
 
-    def __init__(self, dialect: SessionDialect = DEFAULT) -> None:
+    The client's protocol header tells what is spoken, in either family; `dialect` is for another edition than that of
+    `READABLE`.
+    """
+
+    def __init__(self, dialect: Dialect[Codec] = DEFAULT) -> None:
         self._dialect: Final = dialect
         self.lines: list[str] = []
         self._ears: dict[str, Ear] = {}
 
     def begin(self, moment: int, connection: int) -> None:
         """A new connection begins."""
-        self._ears = {speaker: Ear(self._dialect) for speaker in ("client", "server")}
+        self._ears = {"client": Ear(self._dialect), "server": Ear(self._dialect, opens=False)}
         self.note(moment, f"--- connection {connection} ---")
 
     def hear(self, moment: int, speaker: str, octets: bytes) -> None:
         """`speaker` said these octets."""
         for words in self._ears[speaker].hear(octets):
             self.lines.append(f"{moment:5} {speaker}: {words}")
+        self._ears["server"].dialect = self._ears["client"].dialect
 
     def note(self, moment: int, text: str) -> None:
         """Something that nobody said."""

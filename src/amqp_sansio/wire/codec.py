@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.wire.assembly import Assembly
-from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 
 class Codec:
@@ -29,6 +30,10 @@ class Codec:
 
     def write_control(self, control: Control) -> bytes:
         """The payload of a control.  EncodeError."""
+        raise NotImplementedError
+
+    def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[Value, bool]:
+        """The control, command or method of a unit, and whether it asks for completion at once (`sync`).  DecodeError."""
         raise NotImplementedError
 
     def said_in(self, unit: Assembly) -> str:

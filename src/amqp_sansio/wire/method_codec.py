@@ -153,6 +153,10 @@ class MethodCodec(Codec):
             raise DecodeError(control.VERB, 0, "is no method of class connection", 503)
         return control
 
+    def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[Value, bool]:
+        """See `Codec`."""
+        return (self.read(unit.payload, reading) if unit.payload else Heartbeat()), False
+
     def write_control(self, control: Control) -> bytes:
         """See `Codec`."""
         return b"" if isinstance(control, Heartbeat) else self.methods.encode(control)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
+from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.wire.assembly import COMMAND, Assembly
@@ -124,6 +125,11 @@ class Layout(Codec):
 
     def write_control(self, control: Control) -> bytes:
         return self.encode_control(control)
+
+    def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[Value, bool]:
+        if unit.kind == COMMAND:
+            return self.decode_command(unit.payload, 0, len(unit.payload), reading)
+        return self.read_control(unit, reading), False
 
     def said_in(self, unit: Assembly) -> str:
         kind, payload = "command" if unit.kind == COMMAND else "control", unit.payload
