@@ -233,11 +233,9 @@ def test_channels_on_trio_are_traced() -> None:
 
 def test_a_message_in_doubt_has_a_span_that_says_so() -> None:
     tracing, exporter = traced()
-    with (
-        ServedChannels() as served,
-        blocking_channels.connect(served.url, tracing=tracing) as connection,
-        connection.channel() as channel,
-    ):
+    with ServedChannels() as served:
+        connection = blocking_channels.connect(served.url, tracing=tracing)
+        channel = connection.open_channel()
         channel.declare_queue("q")
         served.broker.mute = True
         pending = channel.send("", "q", b"body")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode, TracerProvider
 
+from amqp_sansio.conversation.properties import octets_of
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.kernel.build import VERSION
 
