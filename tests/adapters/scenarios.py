@@ -162,7 +162,7 @@ def test_a_broker_that_is_gone_whenever_we_want_something_is_not_tried_for_ever(
         loop.run(lambda: main(url))
 
 
-def test_errors_reach_who_waits(loop: Loop) -> None:
+def test_errors_reach_the_waiting_caller(loop: Loop) -> None:
     async def main(url: str) -> None:
         async with loop.connect(url) as connection:
             with pytest.raises(SessionFailed, match=r"404 to queue.delete"):

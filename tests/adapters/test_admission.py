@@ -177,7 +177,7 @@ def test_addresses_take_turns_in_having_their_passwords_checked() -> None:
 
 
 @servers
-def test_a_stranger_who_tries_many_passwords_holds_up_nobody_from_elsewhere(serving: Serving) -> None:
+def test_a_client_that_tries_many_passwords_delays_no_other_address(serving: Serving) -> None:
     """Neither whoever's password is known, nor whoever comes from another address, whose turn is the next but one."""
     turns, asked = threading.Semaphore(0), list[str]()
 

@@ -91,7 +91,7 @@ def test_a_loss_step_by_step(caplog: pytest.LogCaptureFixture) -> None:
     assert len(caplog.records) == len(told)
 
 
-def test_a_refused_login_is_told_without_its_password(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_of_a_refused_login_has_no_password(caplog: pytest.LogCaptureFixture) -> None:
     told: list[ClientEvent] = []
     server = ServerConfig(mechanisms=(PlainServer(lambda user, password: False),))
     with Served(server) as served, caplog.at_level(logging.DEBUG, "amqp_sansio"):

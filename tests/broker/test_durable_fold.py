@@ -121,7 +121,7 @@ def test_a_branch_that_was_decided_is_known_until_it_is_forgotten() -> None:
     assert there.operations() == (Q, R)
 
 
-def test_who_owned_a_queue_matters_where_it_goes_with_its_owner() -> None:
+def test_the_owner_of_a_queue_matters_where_the_queue_goes_with_its_owner() -> None:
     there = HostLedger("h")
     there.apply(QueueDeclared("h", "a", exclusive=True))
     there.apply(QueueDeclared("h", "b", exclusive=True, auto_delete=True))

@@ -53,7 +53,7 @@ def test_what_cannot_be_read_raises_after_the_good_verdicts(tmp_path: Path) -> N
         next(check_capture(str(tmp_path / "missing")))
 
 
-def test_oddities_are_told_to_whoever_asks(tmp_path: Path) -> None:
+def test_check_reports_oddities_on_request(tmp_path: Path) -> None:
     heard: list[str] = []
     (tmp_path / "cut.pcap").write_bytes((SAMPLES / "hello.pcap").read_bytes()[:-3])
     list(check_capture(str(tmp_path / "cut.pcap"), warn=heard.append))

@@ -68,7 +68,7 @@ def test_an_event_belongs_to_the_packet_that_brought_its_last_octet() -> None:
 
 
 @pytest.mark.parametrize("server", [0, 1])
-def test_without_a_syn_who_goes_on_with_start_is_the_server(server: int) -> None:
+def test_without_a_syn_the_side_that_sends_start_is_the_server(server: int) -> None:
     talk = Talk(begun=False, server=None)
     talk.say(server, build.HEADER + build.START).say(1 - server, build.START_OK)
     assert talk.conversation.client == 1 - server
@@ -76,7 +76,7 @@ def test_without_a_syn_who_goes_on_with_start_is_the_server(server: int) -> None
     assert talk.made == [True]  # the client's header was not heard
 
 
-def test_without_a_syn_who_sends_its_header_alone_is_the_client() -> None:
+def test_without_a_syn_the_side_that_sends_its_header_alone_is_the_client() -> None:
     talk = Talk(begun=False, server=None).say(0, build.HEADER).say(1, build.HEADER + build.START)
     assert (talk.conversation.client, talk.made) == (0, [False])
 

@@ -53,7 +53,7 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
         SocketTransport("127.0.0.1", free(), 1.0)
 
 
-def test_somebody_who_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_peer_that_sends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         assert main(["probe", f"127.0.0.1:{port}", "--timeout", "0.05", "--section", "tx"]) == 2

@@ -56,7 +56,7 @@ def test_channels_and_verbs_and_both() -> None:
     assert taken(Wanted(channels=(2,), verbs=("message.*",)), *rows) == [1]
 
 
-def test_a_session_is_what_is_said_between_attach_and_detached() -> None:
+def test_a_session_lasts_from_attach_to_detached() -> None:
     name = {"name": b"mine".hex()}
     rows = [
         row("session.attach", fields=name), row("message.transfer"), row("message.transfer", channel=2),

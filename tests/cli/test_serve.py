@@ -280,7 +280,7 @@ def test_a_store_with_a_hole_is_reported(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_log_shows_who_said_what_but_no_secret_and_no_payload(tmp_path: Path) -> None:
+def test_the_log_shows_each_command_with_its_sender_but_no_secret_and_no_payload(tmp_path: Path) -> None:
     with Serving("--auth", users(tmp_path), "--log", "conversation") as serving:
         url = serving.url.replace("//", "//alice:secret@")
         assert run("send", url, "--queue", "q", "--create", "the payload").returncode == 0

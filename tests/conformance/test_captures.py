@@ -42,7 +42,7 @@ def test_counts_per_speaker_and_verb(shared: Path, capsys: pytest.CaptureFixture
         assert packets[-1] <= int(entry["packets"])
 
 
-def test_who_did_nothing_wrong_is_clean(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_connection_without_violations_is_clean(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for entry in entries(shared):
         if entry["faults"] == "none":
             arguments = ["check", "--json", "--port", entry["port"], str(shared / "captures" / entry["file"])]

@@ -177,7 +177,7 @@ def test_what_is_sent_before_a_reset_arrives_counts(ask: Ask, tmp_path: Path) ->
     ]
 
 
-def test_order_holds_for_a_header_of_which_nobody_knows_who_sent_it(ask: Ask, tmp_path: Path) -> None:
+def test_order_holds_for_a_header_of_an_unknown_sender(ask: Ask, tmp_path: Path) -> None:
     told = segments(DATA / "hello.pcap")
     alone = replace(told[3], source=(told[3].source[0], 40000))
     path = tmp_path / "x.pcap"

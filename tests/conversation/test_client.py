@@ -77,7 +77,7 @@ def test_a_connection_that_is_not_open_is_left_at_once() -> None:
     assert client.close().done
 
 
-def test_who_never_comes_back_loses_everything_with_the_connection() -> None:
+def test_a_client_that_never_reconnects_loses_everything_with_the_connection() -> None:
     stage = staged(retry=NEVER)
     talk = stage.open(timeout=600)
     waiting = talk.execute(queue.Declare("q"))

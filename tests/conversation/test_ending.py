@@ -12,7 +12,7 @@ from amqp_sansio.errors import SessionLost
 from amqp_sansio.spec import queue
 
 
-def test_who_let_an_end_pass_is_not_waited_for_again_on_that_connection() -> None:
+def test_close_does_not_wait_again_for_a_broker_that_let_one_end_time_out() -> None:
     client = Client(ClientConfig(), prefix="p")
     ending = Ending(client, 10.0)
     assert (ending.timeout, ending.seconds) == (10.0, 10.0)

@@ -31,7 +31,7 @@ def test_text_is_quoted_and_all_else_is_hex(octets: bytes, text: str) -> None:
         (OURS, "the other side stopped in the middle of the opening"),
     ],
 )
-def test_of_who_fell_silent(octets: bytes, text: str) -> None:
+def test_the_error_for_a_broker_that_fell_silent(octets: bytes, text: str) -> None:
     assert when_silent(octets) == text
 
 
@@ -45,7 +45,7 @@ def test_of_who_fell_silent(octets: bytes, text: str) -> None:
         (OURS, False, ", in the middle of the opening, and did not say why"),
     ],
 )
-def test_of_who_went_away(octets: bytes, tls: bool, text: str) -> None:
+def test_the_error_for_a_broker_that_went_away(octets: bytes, tls: bool, text: str) -> None:
     assert when_ended(octets, tls) == f"the other side ended the connection before it was open{text}"
 
 

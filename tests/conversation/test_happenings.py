@@ -52,7 +52,7 @@ def test_a_session_that_is_not_kept_is_opened_again_and_what_is_in_doubt_is_name
     assert opened == SessionOpened(talk.name, True)
 
 
-def test_a_refusal_is_told_once() -> None:
+def test_the_client_reports_a_refusal_once() -> None:
     stage = Stage()
     stage.connect()
     talk = stage.open()
@@ -63,7 +63,7 @@ def test_a_refusal_is_told_once() -> None:
     assert ended.cause.startswith("the other side answers 542")
 
 
-def test_the_end_is_told_once() -> None:
+def test_the_client_reports_its_end_once() -> None:
     stage = Stage()
     stage.connect()
     stage.open()

@@ -175,7 +175,7 @@ def test_the_end_reports_what_nobody_asked_about() -> None:
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
 @pytest.mark.parametrize("look", [True, False])
-def test_what_a_call_raised_of_its_session_is_not_told_again_of_messages(look: bool, retry: RetryPolicy) -> None:
+def test_a_session_failure_that_a_call_raised_is_raised_once(look: bool, retry: RetryPolicy) -> None:
     stage = staged(retry=retry)
     talk = stage.open()
     refused = talk.execute(queue.Delete("nowhere"))
@@ -196,7 +196,7 @@ def test_what_a_call_raised_of_its_session_is_not_told_again_of_messages(look: b
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
 @pytest.mark.parametrize("detached", [True, False])
-def test_a_refused_message_is_told_once_whatever_other_calls_raised(detached: bool, retry: RetryPolicy) -> None:
+def test_the_session_reports_a_refused_message_once_whatever_other_calls_raised(detached: bool, retry: RetryPolicy) -> None:
     """Before its session is opened again, and before it is detached, too."""
     stage = staged(retry=retry)
     talk = stage.open()
@@ -221,7 +221,7 @@ def test_a_refused_message_is_told_once_whatever_other_calls_raised(detached: bo
 
 
 @pytest.mark.parametrize("look", [True, False])
-def test_a_loss_that_a_call_raised_is_not_told_again(look: bool) -> None:
+def test_a_loss_that_a_call_raised_is_raised_once(look: bool) -> None:
     stage = staged(retry=NEVER)
     talk = stage.open()
     sent, other = talk.publish("", "q", b"in doubt"), talk.publish("", "q", b"too")
@@ -272,7 +272,7 @@ def test_no_more_octets_are_in_flight_than_may_be() -> None:
     talk.publish("", "q", b"x")
 
 
-def test_a_publisher_who_never_looks_is_confirmed_as_it_goes() -> None:
+def test_a_publisher_that_never_waits_is_confirmed_as_it_goes() -> None:
     """Every so often a message asks for its completion by itself, so that room comes back without a wait for it."""
     stage = staged()
     talk = stage.open()
@@ -448,7 +448,7 @@ def test_executing_gives_the_result_where_there_is_one() -> None:
     assert (declared, found.queue) == (None, "q")
 
 
-def test_a_broker_that_completes_without_the_result_is_named_to_who_asked() -> None:
+def test_the_caller_learns_that_the_broker_completed_its_command_without_a_result() -> None:
     stage = staged()
     talk = stage.open()
     asked = talk.execute(queue.Query("q"))

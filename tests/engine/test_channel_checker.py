@@ -300,7 +300,7 @@ def test_secrets_stay_hidden(dialect: Dialect[MethodCodec]) -> None:
         assert not [each for each in told if "hush" in each]
 
 
-def test_close_says_who_and_which_code_about_which_method() -> None:
+def test_close_names_the_side_the_code_and_the_method() -> None:
     close: dict[str, object] = {"reply_code": 404, "reply_text": "NOT_FOUND", "class_id": 50, "method_id": 10}
     words = said("S", m("channel.close", 1, **close), m("connection.close", 0, **{**close, "reply_code": 504}))
     told = [event.text for _, _, _, event in observe([*opening(ONE), *words]) if isinstance(event, Note)]

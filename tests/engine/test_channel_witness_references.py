@@ -41,7 +41,7 @@ def test_lives_of_a_reference(who: Speaker, verbs: tuple[str, ...], rule: str) -
     assert broken(found) == ([f"{who} {rule}"] if rule else [])
 
 
-def test_a_reference_belongs_to_who_opened_it_and_to_its_channel() -> None:
+def test_a_reference_belongs_to_the_side_and_channel_that_opened_it() -> None:
     other = said("append", who="S")
     assert broken(observe([*opening(NINE), *said("open"), *other])) == ["S message.append.reference.non-existent-reference"]
     again = ("C", frame(NINE, "message.open", 2, reference=b"r"))

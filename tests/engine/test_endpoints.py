@@ -87,7 +87,7 @@ def test_endpoints_hear_of_the_end_before_the_program_does() -> None:
     assert b"one" not in pair.server.data_to_send()
 
 
-def test_an_endpoint_tells_who_broke_its_rules_and_the_connection_is_closed() -> None:
+def test_an_endpoint_names_the_side_that_broke_its_rules_and_the_connection_is_closed() -> None:
     pair = Pair()
     pair.client.receive_data(LINES.frame(3, 1, BAD, 4096))
     (closed,) = pair.client.events()

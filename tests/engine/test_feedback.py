@@ -61,7 +61,7 @@ def test_what_is_not_sent_again_was_sent_with_timely_reply(words: list[tuple[str
             timely |= {id for id in done for said in batch if said.timely_reply and id in (said.commands or EMPTY)}
 
 
-def test_what_is_confirmed_in_many_ranges_is_said_to_be_complete_too() -> None:
+def test_commands_confirmed_in_many_ranges_are_reported_complete_too() -> None:
     carrier, session = attached_session("server")
     carrier.hear(*[queue.Declare("q")] * 40)
     for count, words in ((TIMELY_RANGES, [Confirmed]), (TIMELY_RANGES + 1, [Confirmed, Completed])):

@@ -176,7 +176,7 @@ def test_living_sides_never_give_each_other_up(interval: int, delays: list[int],
     gaps=st.lists(st.floats(0.1, 500.0), min_size=1, max_size=20),
     count=st.integers(1, 3),
 )
-def test_one_who_reads_late_gives_nobody_up(role: str, gaps: list[float], count: int) -> None:
+def test_a_late_reader_does_not_give_up_its_peer(role: str, gaps: list[float], count: int) -> None:
     peer = opened(role)
     conn = peer.connection
     now = 0.0

@@ -113,7 +113,7 @@ def test_a_vote_that_comes_late_is_rolled_back_too() -> None:
     assert machine.take() == (Ask("b", dtx.Rollback(B)),)
 
 
-def test_who_only_read_takes_no_part_in_the_second_phase() -> None:
+def test_a_participant_that_only_read_takes_no_part_in_the_second_phase() -> None:
     machine = two()
     machine.take()
     machine.answered("a", RDONLY)

@@ -57,7 +57,7 @@ def test_nobody_is_accused_of_what_may_follow_from_missing_words(speaker: str, c
 
 
 @pytest.mark.parametrize("command", [file.Consume("", "t"), stream.Consume("q", ""), file.Ack(0)])
-def test_what_is_wrong_by_itself_is_wrong_for_who_came_late(command: Command) -> None:
+def test_a_late_observer_reports_what_is_wrong_by_itself(command: Command) -> None:
     content, findings = witness(late=True)
     say(content, C, command)
     assert len(rules(findings)) == 1

@@ -30,7 +30,7 @@ def hear(*said: Command, strict: bool = False, limits: Limits = DEFAULT_LIMITS) 
     return [each for each in findings.found if isinstance(each, Violation)]
 
 
-def test_a_violation_says_who_said_what_and_what_would_have_been_legal() -> None:
+def test_a_violation_names_the_sender_the_command_and_the_legal_ones() -> None:
     (found,) = hear(dtx.Select(), dtx.Start(X), dtx.End(Y))
     assert (found.speaker, found.rule, found.code) == ("C", "dtx.end.xid.not-associated", 503)
     assert found.said == "dtx.end of another xid"

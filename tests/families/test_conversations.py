@@ -50,7 +50,7 @@ def test_of_a_method_with_an_octet_too_many_its_speaker_alone_is_accused(talk: C
 
 @pytest.mark.parametrize("strict", MODES)
 @pytest.mark.parametrize("talk", LEGAL, ids=lambda talk: talk.name)
-def test_of_a_content_beyond_our_limits_its_speaker_alone_is_told(talk: Conversation, strict: bool) -> None:
+def test_only_the_sender_of_a_content_beyond_our_limits_gets_the_error(talk: Conversation, strict: bool) -> None:
     found = broken(observe(talk.said, strict, limits=Limits(header_octets=8)))
     assert found == [f"{who} limits.header_octets" for who, octets in talk.said if octets[0] == CONTENT_HEADER]
 
@@ -58,7 +58,7 @@ def test_of_a_content_beyond_our_limits_its_speaker_alone_is_told(talk: Conversa
 # Whole, and octet by octet where it is strict.
 @pytest.mark.parametrize("strict", MODES)
 @pytest.mark.parametrize("talk", ILLEGAL, ids=lambda talk: talk.name)
-def test_a_verdict_says_who_what_where_and_with_which_code(talk: Conversation, strict: bool) -> None:
+def test_a_verdict_names_the_side_the_word_the_place_and_the_code(talk: Conversation, strict: bool) -> None:
     found = [event for *_, event in observe(talk.said, strict, 1 if strict else 0) if isinstance(event, Violation)]
     if talk.letter and not strict:
         assert not found

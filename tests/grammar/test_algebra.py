@@ -28,7 +28,7 @@ def test_operations_are_those_of_sets(one: Expression, other: Expression) -> Non
 
 # A product hears a word on both sides where both know it, on one side else.
 @given(expressions, expressions)
-def test_product_is_legal_for_everyone_who_knows_the_word(one: Expression, other: Expression) -> None:
+def test_a_product_accepts_what_each_part_accepts_of_its_own_words(one: Expression, other: Expression) -> None:
     first, second = automaton(one), automaton(other)
     both = algebra.product(first, second)
     for words in all_words(4):

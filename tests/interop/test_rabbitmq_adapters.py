@@ -282,7 +282,7 @@ def test_a_worker_thread_acknowledges_while_another_one_publishes(rabbitmq: Rabb
 
 
 @pytest.mark.parametrize("where", ["guest:wrong@127.0.0.1:{}", "guest:guest@127.0.0.1:{}/none"])
-def test_who_is_not_let_in_is_told_why(rabbitmq: RabbitMq, where: str) -> None:
+def test_the_broker_tells_a_refused_client_the_reason(rabbitmq: RabbitMq, where: str) -> None:
     with (
         pytest.raises(ConnectFailed, match=r"refused|ACCESS|access|vhost"),
         blocking.connect("amqp://" + where.format(rabbitmq.port)),

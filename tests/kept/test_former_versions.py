@@ -63,7 +63,7 @@ def test_a_prepared_branch_is_read(folder: Path, tmp_path: Path) -> None:
     assert [entry.message.body for entry in broker.host().queues["q"].all()][-1] == b"in doubt"
 
 
-def test_who_had_a_session_goes_on_with_it(folder: Path, tmp_path: Path) -> None:
+def test_a_client_goes_on_with_its_kept_session(folder: Path, tmp_path: Path) -> None:
     world = World(broker=broker_of(folder, tmp_path / "store"))
     client = world.connect(ClientConfig(), KEEP)
     client.session(b"new", 300)

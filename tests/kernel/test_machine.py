@@ -50,7 +50,7 @@ def test_the_speaker_matters() -> None:
     assert Machine(DOOR).step("host", "knock") is not None
 
 
-def test_one_who_came_late_accuses_only_when_no_state_is_left() -> None:
+def test_a_late_observer_reports_a_violation_only_when_no_state_is_left() -> None:
     machine = Machine.unknown(DOOR)
     assert machine.step("guest", "knock") is None
     assert machine.states == ("knocked",)
@@ -89,7 +89,7 @@ def test_an_unknown_final_state_is_a_mistake() -> None:
 
 # Whatever is said, one who knows the state accuses whenever one who came late does.
 @given(st.lists(st.sampled_from(sorted({(row.speaker, row.verb) for row in DOOR.rows})), max_size=12))
-def test_one_who_came_late_never_accuses_more(words: list[tuple[str, str]]) -> None:
+def test_a_late_observer_never_reports_more_violations(words: list[tuple[str, str]]) -> None:
     knows = Machine(DOOR)
     late = Machine.unknown(DOOR)
     for speaker, verb in words:

@@ -76,7 +76,9 @@ def test_each_message_is_on_one_side_after_any_crash_while_others_recover(kills:
     ],
 )
 @pytest.mark.parametrize("victim", ["nobody", "west", "manager", "all"])
-def test_an_administrator_who_could_not_wait_is_reported(decided: XaStatus, on_west: list[bytes], victim: str) -> None:
+def test_the_manager_reports_a_branch_that_an_administrator_decided(
+    decided: XaStatus, on_west: list[bytes], victim: str
+) -> None:
     """The manager hears what was decided, says so, and has it forgotten; only so can both sides differ."""
     world = World((b"one",))
     found: list[dict[str, XaStatus]] = []

@@ -62,7 +62,7 @@ def test_what_to_act_on_is_ranked_by_what_it_may_cost(tmp_path: Path) -> None:
     ]
 
 
-def test_where_nothing_is_to_be_done_nothing_is_said(tmp_path: Path) -> None:
+def test_the_report_has_no_list_of_actions_where_nothing_is_to_be_done(tmp_path: Path) -> None:
     write_table(tmp_path, "violations", [])
     assert first_to_do(Overview(Folder(str(tmp_path))), None) == ""
 

@@ -156,7 +156,7 @@ def test_events_are_reported_as_they_happen() -> None:
     assert told == ["StartReceived", "ConnectionOpened", "ConnectionClosed"]
 
 
-def test_the_observer_tells_who_broke_the_protocol() -> None:
+def test_the_observer_names_the_side_that_broke_the_protocol() -> None:
     link = Link(*pair())
     link.run()
     link.client._write(b"\x0f\x00\x00\x10" + bytes(8) + b"\x01\x08\x00\x00")

@@ -24,7 +24,7 @@ def test_a_control_without_octets_is_a_heartbeat() -> None:
 
 
 @pytest.mark.parametrize("kind", [4, 5, 6, 7])
-def test_frames_out_of_band_and_traces_are_known_to_those_who_name_them(kind: int) -> None:
+def test_framings_that_list_them_read_frames_out_of_band_and_traces(kind: int) -> None:
     frame = bytes([kind]) + bytes.fromhex("0001 00000002 6869 ce")
     for framing, known in ((METHODS, False), (METHODS_AND_TRACES, True)):
         reader = framing.overhearing(DEFAULT_LIMITS, lambda *_: False, 0)

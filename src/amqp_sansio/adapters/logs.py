@@ -93,7 +93,7 @@ def line(cause: str) -> str:
 
 
 def log_octets(sent: bool, octets: bytes, is_open: bool) -> None:
-    """Logs what is sent or received, at DEBUG; of the handshake, in which passwords are said, only how much."""
+    """Logs what is sent or received, at DEBUG; of the handshake, which holds passwords, only how much."""
     if OCTETS.isEnabledFor(logging.DEBUG):
         cut = "" if len(octets) <= SHOWN else f" and {len(octets) - SHOWN} more"
         shown = octets[:SHOWN].hex(" ") + cut if is_open else "not shown, for the login is in them"

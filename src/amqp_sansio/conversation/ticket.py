@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 def seen(error: Exception) -> Exception:
     """The error, to be raised to one caller, and noted as one that a caller has seen; so is the one that it comes from.
 
-    But not the refusal behind a SharedSessionFailed: whose command it was is still to be told.
+    But not the refusal behind a SharedSessionFailed: the caller whose command it was has not seen it yet.
 
     Each caller gets a copy: what is raised again and again, while other errors are handled, would at last be its own cause.
     """

@@ -18,7 +18,7 @@ def named(code: int) -> str:
 
 
 def explained(code: int, text: str | None) -> str:
-    """A code with its name and what was said about it, of which the name is often the beginning."""
+    """A code with its name and the text that came with it, which often begins with the name."""
     name, said = named(code), text or ""
     if not said:
         return name

@@ -139,7 +139,7 @@ def test_at_the_end_nobody_waits_for_clients_that_say_nothing(monkeypatch: pytes
     run(main)
 
 
-def test_at_the_end_who_reads_slowly_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_waits_for_a_client_that_reads_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as octets go out."""
     monkeypatch.setattr(asyncio_server, "QUIET_SECONDS", 0.01)
 
@@ -190,7 +190,7 @@ def test_a_store_that_fails_ends_it_and_nothing_is_claimed(tmp_path: Path) -> No
     store.close()
 
 
-def test_a_disk_that_is_behind_holds_up_who_fills_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_disk_stops_the_client_that_fills_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While more waits for the disk than may, nothing is read; then all of it comes through."""
     monkeypatch.setattr(writing, "BACKLOG", 10_000)
     monkeypatch.setattr(broker_server, "LOOK", 0.01)

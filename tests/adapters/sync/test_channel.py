@@ -50,7 +50,7 @@ def test_what_becomes_of_a_message_is_raised() -> None:
             other.send("", "full")  # nobody asks what became of it
 
 
-def test_a_subscription_ends_as_it_is_told() -> None:
+def test_a_subscription_ends_as_its_caller_asks() -> None:
     with ServedChannels() as served, connect(served.url) as connection, connection.channel() as channel:
         channel.declare_queue("q")
         with channel.subscribe("q") as subscription:

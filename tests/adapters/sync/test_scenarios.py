@@ -21,7 +21,7 @@ from tests.adapters.scenarios import (  # noqa: F401  # pytest finds them here
     test_an_error_that_was_handled_is_not_raised_at_the_end_of_the_block,
     test_by_tls,
     test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusal,
-    test_errors_reach_who_waits,
+    test_errors_reach_the_waiting_caller,
     test_heartbeats_flow_while_nobody_says_anything,
     test_our_own_mistakes_fail_the_pending_calls,
     test_the_end_of_a_block_tells_of_its_own_message_that_was_refused,

@@ -235,7 +235,7 @@ def test_a_message_beyond_the_limit_is_refused_with_its_command_id(size: int) ->
 
 
 @pytest.mark.parametrize("logged_in", [False, True])
-def test_who_broke_the_protocol_and_speaks_on_is_not_read_for_long(logged_in: bool) -> None:
+def test_a_client_that_sends_on_after_a_violation_is_not_read_for_long(logged_in: bool) -> None:
     broker, connect_to = patient()
     with serve(broker, connect_to, port=0) as server:
         assert speak_on(server.address, logged_in)

@@ -48,7 +48,7 @@ def test_what_is_asked_is_answered(connection: Connection) -> None:
         assert answer.message_count == 1
 
 
-def test_errors_reach_who_waits(connection: Connection) -> None:
+def test_errors_reach_the_waiting_caller(connection: Connection) -> None:
     with pytest.raises(SessionFailed, match=r"404 to queue.delete"), connection.session() as session:
         session.execute(queue.Delete("nowhere"))
     with pytest.raises(SessionFailed, match="404"), connection.session() as session:

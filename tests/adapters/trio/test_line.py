@@ -222,7 +222,7 @@ def reads_for(ticket: Ticket[int], then: Callable[[Connection, Wire], None]) -> 
         trio.run(main, served.url)
 
 
-def test_nobody_looks_after_who_waits_long_and_the_socket_is_read_again_when_he_is_done() -> None:
+def test_a_long_wait_leaves_the_socket_to_the_caller_and_the_background_reads_again_afterwards() -> None:
     """Two looks of the task that reads, and then none before the heartbeat; afterwards it reads once nobody else has."""
     clock = trio.testing.MockClock()
     ticket: Ticket[int] = Ticket()

@@ -259,7 +259,7 @@ def test_a_system_without_file_descriptors_is_logged_and_tried_again(
 
 
 @pytest.mark.parametrize("logged_in", [False, True])
-def test_who_broke_the_protocol_and_speaks_on_is_not_read_for_long(logged_in: bool) -> None:
+def test_a_client_that_sends_on_after_a_violation_is_not_read_for_long(logged_in: bool) -> None:
     async def main() -> None:
         broker, connect_to = patient()
         async with serve(broker, connect_to, port=0) as server:

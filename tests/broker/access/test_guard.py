@@ -13,7 +13,7 @@ from amqp_sansio.errors import EncodeError
 PURGE = Request("bob", Verb.PURGE, Kind.QUEUE, "q")
 
 
-def test_a_refusal_names_who_the_verb_and_the_name() -> None:
+def test_a_refusal_names_the_user_the_verb_and_the_name() -> None:
     with pytest.raises(Refused) as refused:
         Guard(Rules()).demand(PURGE)
     assert (refused.value.condition, refused.value.text) == (ACCESS_DENIED, "'bob' may not purge queue 'q'")

@@ -47,7 +47,7 @@ def test_a_session_moves_and_a_connection_does_not() -> None:
         (0, None, False),
     ],
 )
-def test_who_published_a_message(publisher: int, owner: Owner | None, expected: bool) -> None:
+def test_an_owner_names_the_publisher_of_a_message(publisher: int, owner: Owner | None, expected: bool) -> None:
     """Nobody's message is nobody's own."""
     assert published_by(sent(publisher), owner) is expected
 

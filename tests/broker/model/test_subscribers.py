@@ -213,7 +213,7 @@ def test_selective_consumers_cost_linear_work(many: int) -> None:
     assert turns <= 2 * many
 
 
-def test_of_many_who_are_not_able_some_are_asked_and_others_the_next_time() -> None:
+def test_of_many_subscribers_without_credit_some_are_asked_now_and_others_the_next_time() -> None:
     sent = message()
     queue = queue_of(*[Sink(credit=0) for _ in range(ASKED)], Sink(credit=1))
     assert not queue.able(sent)
@@ -542,7 +542,7 @@ BrowsingMachine.TestCase.settings = settings(max_examples=100, stateful_step_cou
 TestBrowsing = BrowsingMachine.TestCase
 
 
-def test_browsers_that_look_again_are_told_once() -> None:
+def test_browsers_that_look_again_are_notified_once() -> None:
     passed, sink = Passed(), Sink()
     passed.add(sink, [(0, 5)])
     assert passed.all() == [sink]

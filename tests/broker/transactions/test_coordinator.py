@@ -318,7 +318,7 @@ def test_the_branches_of_a_session_that_ends_can_only_be_rolled_back(suspended: 
     assert stage.on() == []
 
 
-def test_others_who_joined_hear_that_a_branch_is_to_be_rolled_back_when_they_end() -> None:
+def test_sessions_that_joined_a_branch_learn_at_their_end_that_it_must_be_rolled_back() -> None:
     stage = started()
     c = stage.coordinator
     c.start(YOU, XID, join=True)

@@ -31,7 +31,7 @@ def truth(path: Path) -> dict[int, int]:
     return found
 
 
-def test_samples_tell_who_says_how_much(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_estimate_the_share_of_each_connection(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it where every packet is looked at; about, where one of some."""
     whole = truth(path)
     about = weights(splits(str(path), 0))

@@ -78,7 +78,7 @@ def seen(id: int, command: Command) -> CommandSeen:
     return CommandSeen(1, b"s", id, command.VERB, command, False, b"1234", None, None)
 
 
-def test_results_are_in_the_rows_and_what_was_said_is_counted() -> None:
+def test_rows_hold_results_and_counts_of_commands() -> None:
     rows = Rows()
     one = session(rows, ByHand())
     known = KnownCommand(1, Transfer("in", 0, 0), False, PAYLOAD)

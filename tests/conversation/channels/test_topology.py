@@ -55,7 +55,7 @@ def test_a_queue_that_the_server_named_is_kept_by_that_name() -> None:
     assert topology.bindings == ()
 
 
-def test_bindings_are_told_apart_by_key_and_arguments() -> None:
+def test_key_and_arguments_distinguish_bindings() -> None:
     assert len(filled(bound("a"), bound("a", key="l"), bound("a", x="1"), bound("a", x="2"), bound("b")).bindings) == 5
 
 

@@ -29,7 +29,7 @@ def access(url: str, **more: str) -> Access:
 
 
 @pytest.mark.parametrize("mechanism", ["", "PLAIN", "cram-md5"])
-def test_who_we_are(mechanism: str, tmp_path: Path) -> None:
+def test_a_link_logs_in_by_url_option_or_password_file(mechanism: str, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("geheim\n")
     with Served(USERS) as served:
         url = served.url.replace("localhost", "127.0.0.1")

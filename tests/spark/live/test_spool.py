@@ -45,7 +45,7 @@ def test_segments_are_removed_for_good(tmp_path: Path) -> None:
         again.between(1, 3)
 
 
-def test_who_died_while_removing_has_removed(tmp_path: Path) -> None:
+def test_a_removal_that_a_crash_interrupted_is_finished(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     made = add(spool, 1)
     octets = (tmp_path / made.name).read_bytes()

@@ -41,7 +41,7 @@ def test_a_hint_of_a_queue_is_taken_and_handed_out_once_and_not_where_it_came_to
     assert world.broker.hints.take() == ()
 
 
-def test_a_full_ring_drops_the_oldest_and_a_queue_that_destroys_itself_ends_who_subscribes(world: World) -> None:
+def test_a_full_ring_drops_the_oldest_and_a_queue_that_destroys_itself_ends_its_subscriptions(world: World) -> None:
     client, session = world.session()
     for policy in ("ring", "self-destruct"):
         done(client, session, queue.Declare(policy, arguments={"qpid.policy_type": policy, "qpid.max_count": 2}))

@@ -185,7 +185,7 @@ def test_every_command_has_its_requests_or_touches_only_what_is_its_own() -> Non
     assert own | WANTS.keys() | BRANCHES == COMMANDS.keys() | {file.Consume, file.Publish, stream.Consume, stream.Publish}
 
 
-def test_who_may_only_look_does_not_acquire_what_it_was_shown() -> None:
+def test_a_user_with_only_the_right_to_browse_acquires_nothing() -> None:
     for grants, refused in ((((V.BROWSE, Q, "q"),), True), (((V.BROWSE, Q, "q"), (V.CONSUME, Q, "q")), False)):
         world, client, bob = stage(grants)
         client.events.clear()
