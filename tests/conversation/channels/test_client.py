@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests.conversation.channels.stage import staged
+from tests.steps import assert_linear
 
+from amqp_sansio.conversation.retry import NEVER
 from amqp_sansio.errors import ConnectionClosedError, ConnectionLost
 from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked
 from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
@@ -98,3 +102,19 @@ def test_channels_beyond_what_a_new_connection_carries_end_with_an_error() -> No
     stage.connect()
     assert [core.is_open for core in cores] == [True, True, False]
     assert cores[2].error is not None
+
+
+def test_the_end_of_a_connection_costs_as_much_as_it_has_channels() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        stage = staged(retry=NEVER)
+        for _ in range(size):
+            stage.client.open_channel()
+        stage.run()
+
+        def end() -> None:
+            stage.client.receive_eof()
+            stage.client.tick(stage.now)
+
+        return end
+
+    assert_linear(prepared, 200)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.conversation.channels.stage import Stage, staged
+from tests.steps import assert_linear
 
+from amqp_sansio.conversation.channels.requests import REPLY_TO
 from amqp_sansio.conversation.retry import NEVER
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
@@ -22,7 +25,10 @@ from amqp_sansio.errors import (
     SubscriptionCancelled,
     TransactionFailed,
 )
+from amqp_sansio.events import Confirmed
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.methods import basic, confirm, exchange, queue, tx
+from amqp_sansio.wire.method_frames import frame_content
 
 DIALECTS = (AMQP_0_9_1, AMQP_0_9, AMQP_0_9_RABBITMQ, AMQP_0_8)
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
@@ -181,6 +187,28 @@ def test_sync_waits_for_all_that_was_published() -> None:
     assert len(stage.bodies("q")) == 50
 
 
+def test_sync_waits_for_its_answer_where_all_is_confirmed_before() -> None:
+    stage = staged()
+    core = stage.open()
+    stage.queue("q")
+    core.publish("", "q", b"", {})
+    done = core.sync()
+    core._hear(Confirmed(1, RangeSet.of(1)))
+    assert not done.done
+    stage.get(done)
+
+
+def test_sync_costs_as_much_as_it_waits_for() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        core = staged().open()
+        for _ in range(size):
+            core.publish("", "q", b"", {})
+        core.sync()
+        return lambda: core.in_flight.confirmed(RangeSet.span(1, size))
+
+    assert_linear(prepared, 200)
+
+
 def test_confirms_and_transactions_exclude_each_other() -> None:
     stage = staged()
     stage.queue("q")
@@ -328,6 +356,20 @@ def test_a_request_needs_the_capability_of_the_broker(monkeypatch: pytest.Monkey
     monkeypatch.setattr(type(core.channel._channels.carrier), "capable", lambda self, name: False)
     with pytest.raises(CapabilityMissing, match="direct_reply_to"):
         core.requests.publish("", "rpc", b"", {})
+
+
+def test_an_answer_whose_id_cannot_be_read_is_nobodys() -> None:
+    stage = staged()
+    core = stage.open()
+    stage.queue("q")
+    answer = core.requests.publish("", "q", b"", {})
+    stage.run()
+    method = AMQP_0_9_1.codec.methods.encode(basic.Deliver(REPLY_TO, 1, False, "", REPLY_TO))
+    not_utf_8 = b"\x04\x00" + b"\x02\xff\xfe"
+    stage.client.receive_data(b"".join(frame_content(1, method, 60, not_utf_8, b"", 4096, 0)))
+    stage.run()
+    assert core.is_open
+    assert not answer.done
 
 
 def test_a_request_that_reaches_no_queue_fails() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from tests.steps import assert_linear
 
 from amqp_sansio.conversation.channels.in_flight import InFlight
 from amqp_sansio.errors import ChannelClosed, InDoubt, LimitError, MessageNacked, MessageReturned, TransactionFailed
@@ -103,3 +106,30 @@ def test_both_limits_hold() -> None:
     books.confirmed(RangeSet([(4, 4)]))
     room.append(books.has_room)
     assert room == [True, False, True]
+
+
+@pytest.mark.parametrize("body", [b"1", b"of none"])
+def test_a_return_costs_the_same_however_many_are_in_flight(body: bytes) -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        books = filled(size)
+
+        def come_back() -> None:
+            for _ in range(size // 2):
+                books.returned(returned(None, body))
+
+        return come_back
+
+    assert_linear(prepared, 200)
+
+
+def test_what_is_confirmed_does_not_come_back() -> None:
+    books = filled(5)
+    tickets = books.tickets
+    books.confirmed(RangeSet.of(1))
+    books.returned(returned(3))
+    books.returned(returned(None))
+    assert [isinstance(ticket.error, MessageReturned) for ticket in tickets] == [False, False, True, False, True]
+    books.returned(returned(None))
+    books.lost(ChannelClosed(1, "gone"))
+    assert [ticket for ticket in tickets if isinstance(ticket.error, InDoubt)] == [tickets[1], tickets[3]]
+    assert not books._returnable

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tests.steps import assert_linear
+
 from amqp_sansio.engine.channels.returns import MOST, Returnable
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 
@@ -39,3 +43,55 @@ def test_so_many_pairs_are_remembered() -> None:
         book.publish(MOST + 2, "x", "more", doubt)
         doubt.add(MOST + 2)
         assert (book.returned("x", "more", doubt) == MOST + 2) is named
+
+
+def holey(size: int) -> tuple[Returnable, MutableRangeSet]:
+    """So many equal messages, of which every other one is still in doubt."""
+    book, doubt = Returnable(), MutableRangeSet()
+    for number in range(1, size + 1):
+        book.publish(number, "x", "a", doubt)
+        doubt.add(number)
+    for number in range(1, size, 2):
+        doubt.discard_id(number)
+    return book, doubt
+
+
+def test_a_return_costs_the_same_however_many_it_may_be_of() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        book, doubt = holey(size)
+        return lambda: [book.returned("x", "a", doubt) for _ in range(size)]
+
+    assert_linear(prepared, 500)
+
+
+def test_what_is_in_doubt_no_more_is_looked_at_once() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        book, doubt = holey(size)
+        doubt.discard(RangeSet([(1, size - 2)]))
+        assert book.returned("x", "a", doubt) == size
+        return lambda: [book.returned("x", "a", doubt) for _ in range(size)]
+
+    assert_linear(prepared, 500)
+    book, doubt = holey(6)
+    doubt.discard(RangeSet.of(2))
+    assert book.returned("x", "a", doubt) is None, "4 or 6"
+    doubt.discard(RangeSet.of(6))
+    assert book.returned("x", "a", doubt) == 4
+    book, doubt = Returnable(), MutableRangeSet(RangeSet.of(2, 9))
+    for number in (1, 2, 3, 9):
+        book.publish(number, "x", "a", doubt)
+    assert book.returned("x", "a", doubt) is None, "2 or 9"
+    doubt.discard_id(2)
+    assert book.returned("x", "a", doubt) == 9
+
+
+def test_pairs_are_forgotten_at_the_cost_of_what_was_published() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        book, doubt = Returnable(), MutableRangeSet()
+        for number in range(1, size + 1):
+            book.publish(number, "x", str(number), doubt)
+        for number in range(1, size, 2):
+            doubt.add(number)
+        return lambda: book._prune(doubt)
+
+    assert_linear(prepared, 500)

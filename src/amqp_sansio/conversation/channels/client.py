@@ -133,8 +133,8 @@ class ChannelClient(BaseClient):
         """A channel is over."""
         self.cores.pop(core, None)
         self._owing.pop(core, None)
-        for number in [number for number, each in self._by_number.items() if each is core]:
-            del self._by_number[number]
+        if core.number is not None and self._by_number.get(core.number) is core:
+            del self._by_number[core.number]
 
     def _open(self, core: ChannelCore) -> None:
         channel = self.machine.channel()

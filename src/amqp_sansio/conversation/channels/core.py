@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.channels.in_flight import InFlight
@@ -16,6 +17,7 @@ from amqp_sansio.engine.channels.client import Channel, TagSet
 from amqp_sansio.errors import (
     AmqpError,
     ChannelClosed,
+    HeaderError,
     LocalProtocolError,
     MessageNacked,
     SubscriptionCancelled,
@@ -135,16 +137,18 @@ class ChannelCore:
         By channel.flow, which changes nothing and is answered in every version.
         """
         done: Ticket[None] = Ticket()
-        waits = self.in_flight.tickets
         answered = self._call(channels.Flow(True))
+        waits: list[Ticket[Method] | Ticket[None]] = [answered, *self.in_flight.tickets]
+        left = len(waits)
 
         def settle() -> None:
+            nonlocal left
+            left -= 1
             if answered.error is not None:
                 done.fail(answered.error)
-            elif all(ticket.done for ticket in waits):
+            elif not left:
                 done.settle(None)
 
-        answered.on_done(settle)
         for ticket in waits:
             ticket.on_done(settle)
         return done
@@ -352,8 +356,9 @@ class ChannelCore:
         if inbox is not None:
             inbox.arrive(Message(event, self, channel, tag, inbox.queue))
         elif tag == REPLY_TO:
-            answer = self._traced(Message(event, self, channel, tag, REPLY_TO))
-            self.requests.answered(event.properties.correlation_id or "", answer)
+            with suppress(HeaderError):  # whoever answers with an id that cannot be read answers nobody
+                id = event.properties.correlation_id or ""
+                self.requests.answered(id, self._traced(Message(event, self, channel, tag, REPLY_TO)))
         elif channel.closed_cause is None and event.tag in channel._deliveries.tags.ids.outstanding:
             channel.nack(event.tag)  # it was on its way when its consumer was cancelled
 

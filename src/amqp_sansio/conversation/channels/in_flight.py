@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Container
-from typing import Final
+from typing import Final, TypeAlias
 
 from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS
 from amqp_sansio.conversation.ticket import Ticket
@@ -13,31 +13,35 @@ from amqp_sansio.events.channel import MessageReturned as Returned
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet
 
+_Said: TypeAlias = tuple[str, str, bytes]
+"""Exchange, routing key and body."""
+
 
 class _Publish:
     """What is kept of one message."""
 
-    __slots__ = ("body", "exchange", "octets", "routing_key", "ticket")
+    __slots__ = ("octets", "said", "ticket")
 
-    def __init__(self, ticket: Ticket[None], octets: int, exchange: str, routing_key: str, body: bytes | None) -> None:
+    def __init__(self, ticket: Ticket[None], octets: int, said: _Said | None) -> None:
         self.ticket: Final = ticket
         self.octets: Final = octets
-        self.exchange: Final = exchange
-        self.routing_key: Final = routing_key
-        self.body: Final = body
+        self.said: Final = said
         """None where the server never returns it."""
 
 
 class InFlight:
     """The messages of one channel, by the numbers of their publishes."""
 
-    __slots__ = ("_failed", "_octets", "_publishes", "most", "most_octets")
+    __slots__ = ("_failed", "_octets", "_publishes", "_returnable", "most", "most_octets")
 
     def __init__(self) -> None:
         self.most = IN_FLIGHT
         self.most_octets = IN_FLIGHT_OCTETS
         self._octets = 0
         self._publishes: Final[dict[int, _Publish]] = {}
+        self._returnable: Final[dict[_Said, OrderedDict[int, None]]] = {}
+        """The numbers of those that may come back, the oldest first: not a dict, whose first one is found behind all that were
+        taken away."""
         self._failed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
 
     def __len__(self) -> int:
@@ -63,7 +67,10 @@ class InFlight:
     def add(self, number: int, exchange: str, routing_key: str, body: bytes, returnable: bool) -> Ticket[None]:
         """A message was published; `returnable`: the server may give it back."""
         ticket: Ticket[None] = Ticket()
-        self._publishes[number] = _Publish(ticket, len(body), exchange, routing_key, body if returnable else None)
+        said = (exchange, routing_key, body) if returnable else None
+        self._publishes[number] = _Publish(ticket, len(body), said)
+        if said is not None:
+            self._returnable.setdefault(said, OrderedDict())[number] = None
         self._octets += len(body)
         return ticket
 
@@ -98,15 +105,17 @@ class InFlight:
         """
         number, said = event.number, event.method
         if number is None:
-            number = next((number for number, each in self._publishes.items() if _same(each, event)), None)
+            number = next(iter(self._returnable.get((said.exchange, said.routing_key, event.body), ())), None)
         found = None if number is None else self._publishes.get(number)
-        if found is not None:
+        if number is not None and found is not None:
+            self._settled(number, found.said)
             self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text))
 
     def lost(self, cause: AmqpError) -> None:
         """The channel is gone: nobody knows what became of them."""
         publishes = list(self._publishes.items())
         self._publishes.clear()
+        self._returnable.clear()
         self._octets = 0
         for number, each in publishes:
             doubt = InDoubt(number, str(cause))
@@ -123,14 +132,18 @@ class InFlight:
     def _take(self, number: int) -> Ticket[None]:
         each = self._publishes.pop(number)
         self._octets -= each.octets
+        self._settled(number, each.said)
         return each.ticket
+
+    def _settled(self, number: int, said: _Said | None) -> None:
+        """It will not come back: it has, or it is confirmed."""
+        numbers = None if said is None else self._returnable.get(said)
+        if said is not None and numbers is not None:
+            numbers.pop(number, None)
+            if not numbers:
+                del self._returnable[said]
 
     def _fail(self, ticket: Ticket[None], error: AmqpError) -> None:
         if not ticket.done:
             ticket.fail(error)
             self._failed.append(ticket)
-
-
-def _same(each: _Publish, event: Returned) -> bool:
-    where = each.exchange, each.routing_key
-    return not each.ticket.done and each.body == event.body and where == (event.method.exchange, event.method.routing_key)

@@ -75,8 +75,9 @@ class Requests:
 
     def forget(self, answer: Ticket[Message]) -> None:
         """Its caller does not wait any more."""
-        for id in [id for id, each in self._waiting.items() if each is answer]:
-            del self._waiting[id]
+        if not answer.done:  # else it waits no more
+            for id in [id for id, each in self._waiting.items() if each is answer]:
+                del self._waiting[id]
 
     def lost(self, error: AmqpError) -> None:
         """The channel is gone, and with it all answers."""

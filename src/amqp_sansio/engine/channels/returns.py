@@ -35,21 +35,38 @@ class Returnable:
         numbers = self._numbers.get((exchange, key))
         if numbers is None:
             return None
-        found = numbers.common(doubt.freeze())
-        if not found:
-            del self._numbers[exchange, key]
-            return None
-        self._numbers[exchange, key] = MutableRangeSet(found)
-        if len(found) > 1:
-            return None
+        first = None
+        if _begins(numbers, 0, doubt):
+            first, last = numbers.lows[0], numbers.highs[0]
+            if first < last and doubt.first_within(first + 1, last) is not None:
+                return None
+            numbers.highs[0] = first
+            if _begins(numbers, 1, doubt):
+                return None
         del self._numbers[exchange, key]
-        return found.first
+        return first
 
     def _prune(self, doubt: MutableRangeSet) -> bool:
         """Forgets what is in doubt no more; whether enough room is left by it."""
-        left = doubt.freeze()
-        self._numbers = {pair: numbers for pair, numbers in self._numbers.items() if numbers.common(left)}
+        self._numbers = {pair: numbers for pair, numbers in self._numbers.items() if _begins(numbers, 0, doubt)}
         if len(self._numbers) > MOST // 2:
             self._numbers.clear()
             self._lost = True
         return not self._lost
+
+
+def _begins(numbers: MutableRangeSet, at: int, doubt: MutableRangeSet) -> bool:
+    """Takes ranges away, from this one on, up to a number that is in doubt; whether there is one, which then begins a range.
+
+    What is taken away is never looked at again: however many come back, each number costs once.
+    """
+    lows, highs = numbers.lows, numbers.highs
+    end, found = at, None
+    while end < len(lows) and found is None:
+        found = doubt.first_within(lows[end], highs[end])
+        end += 1
+    if found is not None:
+        end -= 1
+        lows[end] = found[0]
+    del lows[at:end], highs[at:end]
+    return found is not None
