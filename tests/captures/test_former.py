@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.captures.finer import TABLES_1
 
-from amqp_sansio.captures.former import RENAMED, former_name, former_names
+from amqp_sansio.captures.former import RENAMED, former_name, former_names, refusal
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.schema import Table
 from amqp_sansio.captures.tables import PARTITIONS, TABLES
@@ -29,3 +29,9 @@ def test_names_follow_from_those_of_today() -> None:
         "end",
     ]
     assert set(RENAMED) <= {name for table in TABLES.values() for name in table.names}
+
+
+def test_only_two_versions_are_read() -> None:
+    assert [refusal(version) for version in (1, 2)] == [None, None]
+    assert refusal(3) == "tables of schema 3, and this version knows 1 and 2"
+    assert refusal("x" * 99) == f"tables of schema {'x' * 20}, and this version knows 1 and 2"

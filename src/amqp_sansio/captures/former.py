@@ -9,11 +9,19 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.captures.schema import Table, in_ns, is_time
+from amqp_sansio.captures.tables import SCHEMA_VERSION
 
 FORMER_VERSION: Final = 1
 """The version that is read besides `captures.tables.SCHEMA_VERSION`."""
 RENAMED: Final = {"ending": "end", "file_offset": "offset", "ended_at": "end_ns"}
 """What a column was called, where that does not follow from `in_ns`."""
+
+
+def refusal(version: object) -> str | None:
+    """Why tables of this schema version cannot be read; None where they can."""
+    if version in (FORMER_VERSION, SCHEMA_VERSION):
+        return None
+    return f"tables of schema {str(version)[:20]}, and this version knows {FORMER_VERSION} and {SCHEMA_VERSION}"
 
 
 def former_name(name: str) -> str:

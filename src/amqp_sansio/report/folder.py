@@ -15,9 +15,9 @@ from amqp_sansio.captures.columns.moments import TIME, nanoseconds
 from amqp_sansio.captures.columns.place import MANIFEST
 from amqp_sansio.captures.columns.published import BATCH_ROWS, needed, partitions_of, shaped
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.former import FORMER_VERSION
+from amqp_sansio.captures.former import refusal
 from amqp_sansio.captures.locations import Located, located
-from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
+from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.errors import AmqpError
 
 FEW_ROWS: Final = 4096
@@ -152,9 +152,8 @@ def _manifest(root: Located) -> dict[str, Any] | None:
         raise ReportError(f"{path}: is no manifest: {_one_line(error)}") from error
     if not isinstance(said, dict) or not isinstance(said.get("tables"), dict):
         raise ReportError(f"{path}: is no manifest of tables")
-    if said.get("schema") not in (FORMER_VERSION, SCHEMA_VERSION):
-        known = f"this version knows {FORMER_VERSION} and {SCHEMA_VERSION}"
-        raise ReportError(f"{path}: tables of schema {str(said.get('schema'))[:20]}, and {known}")
+    if (refused := refusal(said.get("schema"))) is not None:
+        raise ReportError(f"{path}: {refused}")
     return said
 
 

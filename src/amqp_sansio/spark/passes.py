@@ -15,7 +15,7 @@ from amqp_sansio.captures.columns.place import Place, Written
 from amqp_sansio.captures.columns.published import rows_in
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.former import FORMER_VERSION
+from amqp_sansio.captures.former import refusal
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -134,9 +134,8 @@ def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapp
     """
     place = Place(folder)
     version = place.version
-    if version not in (None, FORMER_VERSION, SCHEMA_VERSION):
-        known = f"this version knows {FORMER_VERSION} and {SCHEMA_VERSION}"
-        raise PipelineError(f"{folder}: tables of schema {version}, and {known}")
+    if version is not None and (refused := refusal(version)) is not None:
+        raise PipelineError(f"{folder}: {refused}")
     files: dict[str, list[str]] = {}
     for file in place.published():
         files.setdefault(file.table, []).append(file.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,11 +16,12 @@ from amqp_sansio.config import ClientConfig, ClientMechanism
 from amqp_sansio.engine.sasl import Anonymous, CramMd5, External, Plain, Scram
 from amqp_sansio.errors import AmqpError, BranchFailed, ConnectFailed, SessionFailed
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.options import BRANCH_TIMEOUT, Access
+from amqp_sansio.spark.live.options import AT_LEAST_ONCE, BRANCH_TIMEOUT, EXACTLY_ONCE, Access
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.exchange import Query as QueryExchange
 
+LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 END_SECONDS: Final = 5.0
 """Seconds that a clean end may take."""
 NO_SUCH_BRANCH: Final = 404
@@ -101,6 +103,21 @@ class Link:
                 raise LiveError(f"{self.access.shown}: {error}") from None
             return False
         return True
+
+    def mode(self, wanted: str, dtx: bool) -> str:
+        """EXACTLY_ONCE or AT_LEAST_ONCE, as `wanted` and what the broker knows (`dtx`) allow.
+
+        LiveSetupError when EXACTLY_ONCE is wanted and the broker knows no distributed transactions.
+        """
+        if dtx or wanted == AT_LEAST_ONCE:
+            return AT_LEAST_ONCE if wanted == AT_LEAST_ONCE else EXACTLY_ONCE
+        if wanted == EXACTLY_ONCE:
+            raise LiveSetupError(
+                f"{self.access.shown}: the broker knows no distributed transactions, and mode exactly-once needs them; "
+                "there is at-least-once"
+            )
+        LOG.warning("%s: the broker knows no distributed transactions", self.access.shown)
+        return AT_LEAST_ONCE
 
     def queue(self, name: str) -> int | None:
         """The messages on a queue; None when there is no such queue."""

@@ -14,7 +14,7 @@ from amqp_sansio.spark.live.broker_link import UNDONE, Link
 from amqp_sansio.spark.live.decisions import Decision, Decisions
 from amqp_sansio.spark.live.errors import LiveError, LiveLossError, LiveSetupError
 from amqp_sansio.spark.live.identity import JOB, SINK, from_word, number_of, number_of_job, owned, unseen, word
-from amqp_sansio.spark.live.options import AT_LEAST_ONCE, AUTO, EXACTLY_ONCE, SinkOptions
+from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions
 from amqp_sansio.spark.live.publisher import Published
 from amqp_sansio.spark.live.spooler import FIRST_DELAY, LONGEST_DELAY, Step, go_on
 from amqp_sansio.spec.codes import XaStatus
@@ -55,21 +55,13 @@ class Coordinator:
         """
         with self.decisions.lock, Link(self.options.access) as link:
             self._there(link)
-            mode = self.options.mode
             dtx = link.has_dtx()
-            if mode != AT_LEAST_ONCE and not dtx:
-                if mode == EXACTLY_ONCE:
-                    raise LiveSetupError(
-                        f"{self.options.access.shown}: the broker knows no distributed transactions, and mode exactly-once "
-                        "needs them; there is at-least-once"
-                    )
-                LOG.warning("%s: the broker knows no distributed transactions", self.options.access.shown)
-                mode = AT_LEAST_ONCE
+            mode = link.mode(self.options.mode, dtx)
             if dtx:
                 self.recover(link)
             if mode == AT_LEAST_ONCE:
                 LOG.warning(SAID, self.options.access.shown)
-            return EXACTLY_ONCE if mode == AUTO else mode
+            return mode
 
     def _there(self, link: Link) -> None:
         exchange, key = self.options.exchange, self.options.routing_key

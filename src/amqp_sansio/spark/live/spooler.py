@@ -22,7 +22,7 @@ from amqp_sansio.spark.live.broker_link import UNDONE
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.identity import SOURCE, branch, owned, unseen, word
 from amqp_sansio.spark.live.intake import Intake
-from amqp_sansio.spark.live.options import AT_LEAST_ONCE, AUTO, EXACTLY_ONCE, SourceOptions
+from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE, SourceOptions
 from amqp_sansio.spark.live.segment import Taken
 from amqp_sansio.spark.live.spool import Segment, Spool
 from amqp_sansio.spec.codes import XaStatus
@@ -105,15 +105,7 @@ class Spooler:
 
     def _choose(self, intake: Intake) -> None:
         wanted = self.options.mode
-        if wanted != AT_LEAST_ONCE and not intake.link.has_dtx():
-            if wanted == EXACTLY_ONCE:
-                raise LiveSetupError(
-                    f"{self.options.access.shown}: the broker knows no distributed transactions, and mode exactly-once needs "
-                    "them; there is at-least-once"
-                )
-            LOG.warning("%s: the broker knows no distributed transactions", self.options.access.shown)
-            wanted = AT_LEAST_ONCE
-        mode = EXACTLY_ONCE if wanted == AUTO else wanted
+        mode = intake.link.mode(wanted, wanted != AT_LEAST_ONCE and intake.link.has_dtx())
         if mode == AT_LEAST_ONCE and self.mode != mode:
             LOG.warning(AT_LEAST_ONCE_SAID, self.options.access.shown)
         self.mode = mode
