@@ -159,7 +159,7 @@ AMQP_0_10_FINAL: Final = Dialect(
 )
 """AMQP 0-10 to the letter of its first edition; it differs in dtx.xid only and has the same protocol header."""
 
-DEFAULT: Final = AMQP_0_10
+DEFAULT: Final[SessionDialect] = AMQP_0_10
 """The dialect of a config that names none."""
 
 DIALECTS: Final = (AMQP_0_10, AMQP_0_10_FINAL)

@@ -11,6 +11,7 @@ import pytest
 from tests.adapters.asyncio.test_connection import AsyncioLoop
 from tests.adapters.conditions import PATIENCE
 from tests.adapters.trio.test_connection import TrioLoop
+from tests.cli.test_channels import said
 from tests.docs.test_snippets import snippets
 from tests.examples.test_examples import ADAPTERS, CHANNELS, ROOT, run
 from tests.interop.cutting import Cutting
@@ -339,3 +340,13 @@ def test_the_pages_about_rabbitmq_do_what_they_say(rabbitmq: RabbitMq, capsys: p
     asyncio.run(main())
     assert "404 queue.declare\n" in capsys.readouterr().out
     assert left(rabbitmq, "orders") == left(rabbitmq, "tasks") == []
+
+
+def test_the_verbs_work_with_rabbitmq(rabbitmq: RabbitMq, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    status, _, err = said(capfdbinary, "send", rabbitmq.url, "--queue", "shell", "--create", "one", "two", "three")
+    assert (status, len(err.splitlines())) == (0, 1)
+    assert b"speaks AMQP 0-9-1" in err
+    for protocol, body in (("0-9", b"one\n"), ("0-8", b"two\n")):
+        url = f"{rabbitmq.url}?protocol={protocol}"
+        assert said(capfdbinary, "receive", url, "shell", "--count", "1") == (0, body, b"")
+    assert left(rabbitmq, "shell") == [b"three"]

@@ -50,13 +50,19 @@ _SEND: Final = """\
 Send messages: each BODY is one, else all of stdin is, or each of its lines with --lines. With --queue they go to that queue,
 else to --exchange with --key. Messages are persistent unless --transient. It ends when the broker has all of them for certain.
 
-URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in AMQP_URL, else amqp://127.0.0.1."""
+URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in AMQP_URL, else amqp://127.0.0.1.
+
+With a broker that answers in AMQP 0-9-1, 0-9 or 0-8, such as RabbitMQ, it goes on in that version and says so on stderr;
+?protocol=0-9-1 in the URL asks in it at once (or 0-9, 0-9-rabbitmq, 0-8, 0-10)."""
 
 _RECEIVE: Final = """\
 Print the messages of a queue as they come, each body and a newline, and accept what is printed. It ends with --count
 messages, when --timeout is over, or on SIGINT.
 
 URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in AMQP_URL, else amqp://127.0.0.1.
+
+With a broker that answers in AMQP 0-9-1, 0-9 or 0-8, such as RabbitMQ, it goes on in that version and says so on stderr;
+?protocol=0-9-1 in the URL asks in it at once (or 0-9, 0-9-rabbitmq, 0-8, 0-10). There is no --browse in these versions.
 
 JSON (--json): one object on each line, ASCII, with body (body_hex where it is no UTF-8), exchange, routing_key, redelivered,
 headers (those of the application) and properties (those of the message)."""

@@ -9,9 +9,15 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from amqp_sansio.adapters.sync import Connection, Session, connect
+import attrs
+
+from amqp_sansio.adapters.sync import Connection, Session, channels, connect
 from amqp_sansio.cli.output import complain
-from amqp_sansio.errors import AmqpError, ConnectFailed, MessageReturned
+from amqp_sansio.conversation.address import Address
+from amqp_sansio.conversation.channels.address import ChannelAddress
+from amqp_sansio.dialects import CHANNEL_PROTOCOLS, DEFAULT
+from amqp_sansio.errors import AddressError, AmqpError, ChannelClosed, ConnectFailed, MessageReturned
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 URL: Final = "amqp://127.0.0.1"
 VARIABLE: Final = "AMQP_URL"
@@ -33,8 +39,12 @@ def split_url(words: Sequence[str], behind: Sequence[str] = ()) -> tuple[str, li
     return os.environ.get(VARIABLE) or URL, [*words, *behind]
 
 
-def dial(url: str, authorities: str | None) -> Connection:
-    """A connection, not open yet.  `authorities` is a file of certificates to trust.  AddressError, ConnectFailed."""
+def dial(url: str, authorities: str | None) -> Connection | channels.Connection:
+    """An open connection, with sessions or with channels; `authorities` is a file of certificates to trust.
+
+    `protocol` in the URL says which, and so does an option that only brokers with channels have; else the protocol header that
+    the server answers: to 0-10, brokers with channels answer with theirs.  AddressError, ConnectFailed.
+    """
     tls = None
     if authorities is not None:
         try:
@@ -42,15 +52,64 @@ def dial(url: str, authorities: str | None) -> Connection:
         except OSError as error:
             reason = getattr(error, "reason", None) or error.strerror
             raise ConnectFailed(authorities, f"no certificates can be read from it: {reason}") from None
-    return connect(url, tls=tls)
+    shown, named = _without_protocol(url)
+    if named not in ("", DEFAULT.name):
+        return channels.connect(url, tls=tls)
+    try:
+        address = Address.parse(shown)
+    except AddressError:
+        if named or not _is_of_channels(url):
+            raise
+        return channels.connect(url, tls=tls)
+    try:
+        return connect(address, tls=tls)
+    except ConnectFailed as failed:
+        if named or failed.offered not in CHANNEL_PROTOCOLS:
+            raise
+        other = attrs.evolve(ChannelAddress.parse(url), dialect=CHANNEL_PROTOCOLS[failed.offered])
+        connection = channels.connect(other, tls=tls)
+        complain(
+            f"{failed.endpoint} speaks AMQP {failed.offered}, not 0-10 (protocol={failed.offered} in the URL saves asking)"
+        )
+        return connection
 
 
-def there(session: Session, queue: str, create: bool) -> None:
+def _without_protocol(url: str) -> tuple[str, str]:
+    """The URL without its option `protocol`, and what that says; "" where it is not there."""
+    head, _, query = url.partition("?")
+    kept = [each for each in query.split("&") if each.partition("=")[0] != "protocol"]
+    said = [each.partition("=")[2] for each in query.split("&") if each.partition("=")[0] == "protocol"]
+    return (f"{head}?{'&'.join(kept)}" if kept and query else head), said[-1] if said else ""
+
+
+def _is_of_channels(url: str) -> bool:
+    try:
+        ChannelAddress.parse(url)
+    except AddressError:
+        return False
+    return True
+
+
+def opened(connection: Connection | channels.Connection) -> Session | channels.Channel:
+    """A session or a channel on it, to be used as `with`."""
+    return connection.session() if isinstance(connection, Connection) else connection.channel()
+
+
+def there(session: Session | channels.Channel, queue: str, create: bool) -> None:
     """Sees to it that there is such a queue: made durable with `create`.  NothingDone when there is none."""
     if create:
         session.declare_queue(queue, durable=True)
         return
-    if not session.query_queue(queue).queue:
+    if isinstance(session, Session):
+        found = bool(session.query_queue(queue).queue)
+    else:
+        try:
+            found = bool(session.declare_queue(queue, passive=True).queue)
+        except ChannelClosed as closed:
+            if closed.code != ReplyCode.NOT_FOUND:
+                raise
+            found = False
+    if not found:
         raise NothingDone(f"there is no queue {queue!r} (--create makes it)")
 
 

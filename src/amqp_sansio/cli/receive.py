@@ -8,12 +8,14 @@ import time
 
 import attrs
 
-from amqp_sansio.captures.json_values import Json, plain, struct
-from amqp_sansio.cli.dialing import NothingDone, dial, there, told
+from amqp_sansio.adapters.sync import Session, Subscription, channels
+from amqp_sansio.captures.json_values import Json, fields, plain
+from amqp_sansio.cli.dialing import NothingDone, dial, opened, there, told
 from amqp_sansio.cli.interrupts import LOOK, Interrupts
 from amqp_sansio.cli.output import complain, json_line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.errors import HeaderError
+from amqp_sansio.events import TransferReceived
 
 PREFETCH = 100
 """Messages at most that are on their way to us, or here and not printed yet."""
@@ -43,10 +45,10 @@ def _receive(wishes: Receiving) -> int:
         raise NothingDone("stdout is closed: messages would be lost")
     count = wishes.count
     got = 0
-    with Interrupts() as interrupts, dial(wishes.url, wishes.authorities) as connection, connection.session() as session:
+    with Interrupts() as interrupts, dial(wishes.url, wishes.authorities) as connection, opened(connection) as session:
         there(session, wishes.queue, wishes.create)
         prefetch = PREFETCH if count is None else max(1, min(count, PREFETCH))
-        with session.subscribe(wishes.queue, prefetch=prefetch, browse=wishes.browse) as messages:
+        with _subscribed(session, wishes, prefetch) as messages:
             until = None if wishes.timeout is None else time.monotonic() + wishes.timeout
             while count is None or got < count:
                 interrupts.look()
@@ -69,7 +71,15 @@ def _receive(wishes: Receiving) -> int:
     return 0
 
 
-def _show(message: Message, as_json: bool) -> None:
+def _subscribed(session: Session | channels.Channel, wishes: Receiving, prefetch: int) -> Subscription | channels.Subscription:
+    if isinstance(session, Session):
+        return session.subscribe(wishes.queue, prefetch=prefetch, browse=wishes.browse)
+    if wishes.browse:
+        raise NothingDone("this version of AMQP has no browsing: --browse is for 0-10")
+    return session.subscribe(wishes.queue, prefetch=prefetch)
+
+
+def _show(message: Message | channels.Message, as_json: bool) -> None:
     """Prints it, and sees to it that it is out before it is accepted."""
     out = sys.stdout
     if as_json:
@@ -80,7 +90,7 @@ def _show(message: Message, as_json: bool) -> None:
     out.flush()
 
 
-def as_object(message: Message) -> dict[str, Json]:
+def as_object(message: Message | channels.Message) -> dict[str, Json]:
     """A message as plain JSON: its body as text where it is UTF-8, else as hex digits, and what its header says."""
     said: dict[str, Json] = {}
     try:
@@ -89,12 +99,12 @@ def as_object(message: Message) -> dict[str, Json]:
         said["body_hex"] = message.body.hex()
     try:
         said |= {"exchange": message.exchange, "routing_key": message.routing_key, "redelivered": message.redelivered}
-        properties = message.received.message_properties
-        if properties is not None:
+        received = message.received
+        properties = received.message_properties if isinstance(received, TransferReceived) else received.properties
+        if properties is not None and any(getattr(properties, name) is not None for name in properties.FIELDS):
             said["headers"] = plain(message.headers)
-            said["properties"] = {
-                name: value for name, value in struct(properties).items() if name not in ("struct", "application_headers")
-            }
+            own = ("application_headers", "headers")
+            said["properties"] = {name: value for name, value in fields(properties).items() if name not in own}
     except HeaderError as error:
         said["header_error"] = str(error)
     return said

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from amqp_sansio.adapters.sync import Pending
-from amqp_sansio.cli.dialing import NothingDone, dial, split_url, there, told
+from amqp_sansio.adapters.sync import Pending, Session
+from amqp_sansio.cli.dialing import NothingDone, dial, opened, split_url, there, told
 from amqp_sansio.cli.output import json_line
+from amqp_sansio.conversation.properties import CommonProperties
 from amqp_sansio.spec.values import Value
 
 
@@ -45,19 +46,21 @@ def _send(wishes: Sending) -> int:
     url, bodies = split_url(wishes.words, wishes.behind)
     key = wishes.key if wishes.queue is None else wishes.queue
     headers: dict[str, Value] | None = dict(wishes.headers) or None
+    said: CommonProperties = {
+        "mandatory": True, "persistent": wishes.persistent, "priority": wishes.priority, "ttl": wishes.ttl,
+        "content_type": wishes.content_type, "headers": headers,
+    }  # fmt: skip
     sent = 0
-    with dial(url, wishes.authorities) as connection, connection.session() as session:
+    with dial(url, wishes.authorities) as connection, opened(connection) as session:
         if wishes.queue is not None:
             there(session, wishes.queue, wishes.create)
         waiting: deque[Pending[None]] = deque()
         try:
             for body in _bodies(bodies, wishes.lines):
-                waiting.append(
-                    session.send(
-                        wishes.exchange, key, body, mandatory=True, persistent=wishes.persistent, priority=wishes.priority,
-                        ttl=wishes.ttl, content_type=wishes.content_type, headers=headers,
-                    )
-                )  # fmt: skip
+                if isinstance(session, Session):
+                    waiting.append(session.send(wishes.exchange, key, body, **said))
+                else:
+                    waiting.append(session.send(wishes.exchange, key or "", body, **said))
                 while waiting and waiting[0].done:
                     waiting.popleft().result()
                     sent += 1

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from amqp_sansio.conversation.address import Address, Endpoint, known_hosts
 from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.causes import cause_of, reason_of
-from amqp_sansio.conversation.greeting import of_text, when_ended, when_silent
+from amqp_sansio.conversation.greeting import of_text, offered, when_ended, when_silent
 from amqp_sansio.conversation.happenings import AttemptFailed, ConnectionEnded, LoginRefused, Reconnecting
 from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionLost
 from amqp_sansio.errors.core import quoted
@@ -120,9 +120,10 @@ class Attempts:
     def _failed(self) -> ConnectFailed:
         """What was tried in a row, and what became of it."""
         where = self._failures
+        answered = offered(self.client.said)
         if len(where) == 1:
-            return ConnectFailed(*next(iter(where.items())))
-        return ConnectFailed(", ".join(where), "; ".join([f"{each}: {cause}" for each, cause in where.items()]))
+            return ConnectFailed(*next(iter(where.items())), answered)
+        return ConnectFailed(", ".join(where), "; ".join([f"{each}: {cause}" for each, cause in where.items()]), answered)
 
     def _try(self, endpoint: Endpoint, delay: float) -> Attempt:
         self._at = endpoint

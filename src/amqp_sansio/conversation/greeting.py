@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from amqp_sansio.dialects import CHANNEL_PROTOCOLS, DEFAULT
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 
 KEPT: Final = 64
@@ -21,6 +22,12 @@ def quoted(octets: bytes) -> str:
 def of_ours(octets: bytes) -> bool:
     """Whether it began as one does who speaks what we speak: with a protocol header, and then with frames."""
     return octets[:4] == b"AMQP" and len(octets) > SIZE
+
+
+def offered(octets: bytes) -> str:
+    """The version that they offer who answered with nothing but its protocol header, by what URLs call it; "" for none."""
+    known = {DEFAULT.name: DEFAULT, **CHANNEL_PROTOCOLS}
+    return next((name for name, dialect in known.items() if octets in dialect.spellings), "")
 
 
 def when_silent(octets: bytes) -> str:

@@ -230,10 +230,7 @@ class Talk:
     def post(
         self, exchange: str, routing_key: str | None, body: bytes, properties: SessionProperties, sync: bool = False
     ) -> Ticket[None]:
-        """`publish`, with the properties that are given.
-
-        Without any, the header says where the message goes and no more: it is made once for each routing key.
-        """
+        """`publish`, with the properties given; without any, the header says only where it goes: made once for each key."""
         if self.traces is not None:
             written(routing_key, properties)  # or says what is wrong in them
             return self.traces.publish(

@@ -31,19 +31,23 @@ class AddressError(AmqpError, ValueError):
 class ConnectFailed(AmqpError):
     """No connection could be opened.  `endpoint` is where, `cause` what the other side, or the system, said.
 
+    `offered` is the version of AMQP whose protocol header the last of them answered with instead, by what `protocol` in URLs
+    calls it; "" where none did.
+
     Cause: no broker listens there, it does not let this client in (name, password, virtual host), it speaks another protocol,
     its certificate is not trusted, or it did not answer within `connect_timeout`.
     What to do: correct the address, or try again later.
     In doubt: nothing.  Nothing was sent on a session.
     """
 
-    def __init__(self, endpoint: str, cause: str) -> None:
+    def __init__(self, endpoint: str, cause: str, offered: str = "") -> None:
         super().__init__(f"{endpoint}: {cause}")
         self.endpoint: Final = endpoint
         self.cause: Final = cause
+        self.offered: Final = offered
 
-    def __reduce__(self) -> tuple[type[ConnectFailed], tuple[str, str]]:
-        return type(self), (self.endpoint, self.cause)
+    def __reduce__(self) -> tuple[type[ConnectFailed], tuple[str, str, str]]:
+        return type(self), (self.endpoint, self.cause, self.offered)
 
 
 class ConnectionLost(AmqpError):
