@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeAlias
 
-from amqp_sansio.engine.guess import Guess
+from amqp_sansio.engine.guess import Found, Guess
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
 from amqp_sansio.wire.framing import Carries, Framing, Reader
 
-Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Framing
-"""One thing of a stream.  A framing: that in which frames were found, where they could have been in any of several."""
+Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Found
+"""One thing of a stream.  Found: the framing of its frames, where they could have been in any of several."""
 
 HEADER: Final = "header"
 """The first octets: a protocol header, if we have the beginning of the conversation."""
@@ -244,7 +244,11 @@ class Ear:
 
     def _guessed(self, guess: Guess) -> Heard | None:
         found = guess.look(self.ended)
-        return None if found is None else Heard(found[0], found[0] + 1, found[1])
+        if found is None:
+            return None
+        self.received -= len(found.rest)  # it is received again behind what the other side said meanwhile
+        self.heard -= len(found.rest)
+        return Heard(found.place, found.place + 1, found)
 
     def read_frames(self, start: int = SIZE) -> None:
         """What follows is frames.  When heard from the middle, the first one is looked for."""

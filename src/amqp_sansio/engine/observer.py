@@ -275,11 +275,13 @@ class Observer:
         elif isinstance(thing, Assembly):
             checker.hear(speaker, thing)
         else:
-            dialect = next(each for each in self._dialects if each.framing is thing)
+            dialect = next(each for each in self._dialects if each.framing is thing.framing)
             kin = _kin(dialect, self._dialects)
             names = " or ".join([dialect.name, *[each.name for each in kin if each.framing is not dialect.framing]])
             text = f"heard from the middle: three frames in a row are those of {names}"
             self._say(speaker, start, end, Note("framing", text))
+            if thing.rest:
+                self._inbox.appendleft((speaker, thing.rest, False))
             self._plug(dialect)
             self._checker.consider(kin)
         self._checker.flush(speaker, start, end)
