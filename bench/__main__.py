@@ -16,7 +16,20 @@ from importlib.metadata import version
 from typing import Final, NamedTuple
 
 from amqp_sansio.kernel import build
-from bench import broker, compiled, ending, fixture, memory, model, our_channels, ours, peer_pamqp, peer_pika, selecting
+from bench import (
+    broker,
+    compiled,
+    ending,
+    fixture,
+    memory,
+    model,
+    our_channels,
+    ours,
+    peer_pamqp,
+    peer_pika,
+    rabbitmq,
+    selecting,
+)
 from bench.harness import Fresh, once, progress, ratio, rounds
 from bench.loopback import compare as sockets
 from bench.messages import messages
@@ -155,6 +168,7 @@ def main() -> int:
     missed += selecting.linear()
     missed += broker.through_broker(arguments.rounds) + fixture.cost()
     missed += sockets.loopback(arguments.loopback, LOOPBACK_ROUNDS)
+    missed += rabbitmq.compare(arguments.loopback // 2, LOOPBACK_ROUNDS)
     missed += ending.compare()
     print()
     for line in missed:

@@ -75,9 +75,8 @@ class Broker(NamedTuple):
 
 def one(broker: Broker, client: str, case: str, count: int) -> Cost:
     """One client, to its end."""
-    environment = {
-        **os.environ, "AMQP_BENCH_URL": broker.url, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-    }  # fmt: skip
+    path = [str(ROOT / "src"), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment = {**os.environ, "AMQP_BENCH_URL": broker.url, "PYTHONPATH": os.pathsep.join(filter(None, path))}
     done = subprocess.run(
         [sys.executable, "-m", "bench.loopback.measure", client, case, str(count)],
         env=environment, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False,

@@ -30,6 +30,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.methods import basic, queue, stream
 from amqp_sansio.wire.reading import DEFAULT_READING
+from amqp_sansio.wire.repeated_properties import RepeatedProperties
 
 ONE, TWO = RangeSet.of(1), RangeSet.of(1, 2)
 HEADER = bytes.fromhex("003c0000 0000000000000004 8000 04") + b"text"
@@ -74,7 +75,7 @@ def test_the_engine_says_how_properties_are_read() -> None:
     deployed = MessageReturned(1, 1, basic.Return(), header)
     assert deployed.properties.headers == {"k": True}
     got = MessageGot(1, 1, GOT, header)
-    got.read_as((AMQP_0_8.codec, DEFAULT_READING))
+    got.read_as(RepeatedProperties(AMQP_0_8.codec, DEFAULT_READING))
     assert got.properties == deployed.properties or isinstance(got.properties, basic.Properties)
 
 
@@ -93,7 +94,7 @@ def test_what_cannot_be_read_raises_in_the_reader_and_not_in_the_repr(header: by
 def test_a_content_of_another_class_has_its_own_properties() -> None:
     header = bytes.fromhex("00500000 0000000000000000 8000 01") + b"a"
     event = ContentReceived(1, None, stream.Publish(), header)
-    event.read_as((AMQP_0_8.codec, DEFAULT_READING))
+    event.read_as(RepeatedProperties(AMQP_0_8.codec, DEFAULT_READING))
     assert event.read_properties() == stream.Properties(content_type="a")
     with pytest.raises(HeaderError, match="class basic"):
         _ = event.properties

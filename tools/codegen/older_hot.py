@@ -73,7 +73,7 @@ def _reader(verb: Verb, order: list[str]) -> list[str]:
 def _read_field(field: Field, name: str, blanks: str) -> list[str]:
     if field.type == "str8":
         lines = [f"{blanks}q = p + 1 + b[p]"]
-        lines += [] if field.reserved else [f'{blanks}{name} = b[p + 1 : q].decode("utf-8", reading.text)']
+        lines += [] if field.reserved else [f"{blanks}{name} = b[p + 1 : q].decode()"]
         return [*lines, f"{blanks}p = q"]
     width, read = _WIDTHS[field.type]
     return [*([] if field.reserved else [f"{blanks}{name} = {read}"]), f"{blanks}p += {width}"]
@@ -115,13 +115,17 @@ def properties_module(whole: Model) -> str:
     """wire/layouts/basic_properties.py: every version has the same."""
     (struct,) = next(amqp for amqp in whole.classes if amqp.name == "basic").structs
     about = "The properties of contents of class basic, which all older dialects have alike."
-    more = {"amqp_sansio.wire.interpreter": {"FieldReader", "FieldWriter"}}
+    more = {
+        "collections.abc": {"Mapping"},
+        "amqp_sansio.wire.interpreter": {"FieldWriter"},
+        "amqp_sansio.wire.layouts.methods": {"TableReader"},
+    }
     return assembled(about, _properties(struct), ["basic"], more, package="amqp_sansio.spec.methods")
 
 
 def _properties(struct: StructType) -> list[str]:
     made = cls(struct.owner, struct.name)
-    reads = ["b: bytes", "p: int", "end: int", "reading: Reading", "read_table: FieldReader"]
+    reads = ["b: bytes", "p: int", "end: int", "reading: Reading", "read_table: TableReader"]
     lines = ["", *call("def read_basic_properties", reads, f" -> {made} | None:", 0)]
     lines += ['    """The properties whose one word of flags lies at `p`; None for what the interpreter is to name."""']
     unknown = sum(0x8000 >> place for place in range(len(struct.fields), 16))
@@ -133,17 +137,20 @@ def _properties(struct: StructType) -> list[str]:
         lines.append(f"    if flags & 0x{0x8000 >> place:04X}:")
         name = field_name(field.name)
         if field.type == "table":
-            lines.append("        table, p = read_table(b, p, end, reading, 0)")
-            lines.append(f"        {name} = table if isinstance(table, Map) else None")
+            lines.append(f"        {name}, p = read_table(b, p, end, reading, 0)")
         else:
             lines += _read_field(Field(field.name, field.type, False, None, ""), name, "        ")
     lines += ["    if p != end:", "        return None"]
     lines += [*call(f"return {made}", [field_name(f.name) for f in struct.fields], "", 4), ""]
     lines += ["", f"def write_basic_properties(m: {made}, write_table: FieldWriter) -> bytes:"]
     lines += ['    """The octets of all properties that are not None, behind their word of flags."""']
-    lines += ["    flags = 0", '    parts = [b""]']
+    lines += call("return write_each", [*[f"m.{field_name(f.name)}" for f in struct.fields], "write_table"], "", 4)
+    kinds["table"] = "Mapping[str, object]"
+    takes = [f"{field_name(f.name)}: {kinds.get(f.type, 'int')} | None" for f in struct.fields]
+    lines += ["", "", *call("def write_each", [*takes, "write_table: FieldWriter"], " -> bytes:", 0)]
+    lines += ['    """The same without an object that holds them."""', "    flags = 0", '    parts = [b""]']
     for place, field in enumerate(struct.fields):
-        name = f"m.{field_name(field.name)}"
+        name = field_name(field.name)
         lines += [f"    if {name} is not None:", f"        flags |= 0x{0x8000 >> place:04X}"]
         if field.type == "str8":
             lines += [f"        octets = {name}.encode()", "        parts += (OCTET[len(octets)], octets)"]

@@ -11,11 +11,11 @@ from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Method, Struct
 from amqp_sansio.wire.method_frames import HEADER_HEAD
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.reading import DEFAULT_READING
 
 if TYPE_CHECKING:  # the words of a family are imported when a dialect of it is used
     from amqp_sansio.spec.methods import basic
-    from amqp_sansio.wire.method_codec import MethodCodec
+    from amqp_sansio.wire.repeated_properties import RepeatedProperties
 
 M = TypeVar("M", bound=Method)
 
@@ -135,14 +135,14 @@ class Content(Value, Generic[M]):
         self.header: Final = header
         self.body: Final = body
         self._tag: int | None = None  # the delivery-tag where `_method` is one like the method
-        self._memo: Value | tuple[MethodCodec, Reading] | None = None  # the properties, once read; before, how to read them
+        self._memo: Value | RepeatedProperties | None = None  # the properties, once read; before, how to read them
 
     @property
     def method(self) -> M:
         """What carries it."""
         return self._method
 
-    def read_as(self, how: tuple[MethodCodec, Reading]) -> None:
+    def read_as(self, how: RepeatedProperties) -> None:
         """For the engine: how the properties are read when somebody asks."""
         self._memo = how
 
@@ -156,9 +156,9 @@ class Content(Value, Generic[M]):
         memo = self._memo
         if isinstance(memo, Value):
             return memo
-        codec, reading = memo if memo is not None else (_deployed(), DEFAULT_READING)
+        how = _deployed() if memo is None else memo
         try:
-            properties = codec.read_properties(self.header, reading) if len(self.header) >= 2 else None
+            properties = how.read(self.header)
         except DecodeError as error:
             raise HeaderError(error.what, error.octet, error.rule, error.code) from None
         if properties is None:
@@ -173,9 +173,10 @@ class Content(Value, Generic[M]):
         return cast("basic.Properties", properties)
 
 
-def _deployed() -> MethodCodec:
-    codec: MethodCodec = import_module("amqp_sansio.wire.layouts.v0_9_1").CODEC
-    return codec
+def _deployed() -> RepeatedProperties:
+    codec = import_module("amqp_sansio.wire.layouts.v0_9_1").CODEC
+    made: RepeatedProperties = import_module("amqp_sansio.wire.repeated_properties").RepeatedProperties(codec, DEFAULT_READING)
+    return made
 
 
 class MessageDelivered(Content["basic.Deliver"]):

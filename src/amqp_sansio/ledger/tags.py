@@ -38,6 +38,17 @@ class Tags:
         """
         if tag is None:
             tag = self.last + 1
+            if tag <= WIDEST and not self.doubt and kept:  # nearly always: what follows without its calls
+                self.last = tag
+                self.count += 1
+                ids = self.ids
+                ids.next_id = tag + 1
+                highs = ids.outstanding.highs
+                if highs and highs[-1] == tag - 1:
+                    highs[-1] = tag
+                else:
+                    ids.outstanding.add(tag)
+                return True
         if tag <= self.last or self.doubt:
             return self.doubt
         if tag > WIDEST and self._span(tag) > WIDEST:

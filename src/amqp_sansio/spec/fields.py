@@ -14,6 +14,9 @@ Fields: TypeAlias = "tuple[tuple[str, Field], ...]"
 """The entries of a table: name and value under its letter, in order."""
 
 
+_FLAT: Final = frozenset([str, int, bool, float, bytes, type(None)])
+"""Types of values that hold no others."""
+
 DEEPEST: Final = 100
 """Tables and arrays in one another that a caller may give; nobody reads as many."""
 
@@ -42,12 +45,39 @@ class FieldTable(Map):
     them what was read is written again to the same octets.
     """
 
-    __slots__ = ("fields",)
+    __slots__ = ("_fields", "_letters")
 
     def __init__(self, fields: Iterable[tuple[str, Field]]) -> None:
         kept = tuple(fields)
         super().__init__({name: _plain(field.value) for name, field in kept}, True)
-        self.fields: Final[Fields] = kept
+        self._fields: Fields | None = kept
+        self._letters: str | None = None
+
+    @classmethod
+    def flat(cls, entries: dict[str, Plain], letters: str | None) -> FieldTable:
+        """For codecs: a table of values that hold no others and are whole without their octets; it takes the dict over.
+
+        `letters`: one for each entry, in order; None where the profile chooses all of them.
+        """
+        made = cls.__new__(cls)
+        made._entries = entries
+        made._fields = None  # made when somebody asks, which few do
+        made._letters = letters
+        return made
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the profile chooses every letter, of values that hold no others."""
+        return self._fields is None and self._letters is None
+
+    @property
+    def fields(self) -> Fields:
+        """Its entries, each value under its letter."""
+        if self._fields is None:
+            letters = self._letters or [""] * len(self._entries)
+            each = zip(self._entries.items(), letters, strict=True)
+            self._fields = tuple([(name, Field(letter, value)) for (name, value), letter in each])
+        return self._fields
 
     def __repr__(self) -> str:
         return f"FieldTable({self._entries!r})"
@@ -68,7 +98,11 @@ def as_fields(value: Mapping[str, object] | None) -> Map | None:
 
     EncodeError for what is no mapping, or nested more than `DEEPEST` deep.
     """
-    if value is None or isinstance(value, Map):
+    if value is None or type(value) is FieldTable:  # an abstract base makes isinstance slow
+        return value
+    if type(value) is dict and _FLAT.issuperset(map(type, value.values())):
+        return FieldTable.flat(value.copy(), None)
+    if isinstance(value, Map):
         return value
     if not isinstance(value, Mapping):
         raise EncodeError("field", f"takes a mapping, not {type(value).__name__}")

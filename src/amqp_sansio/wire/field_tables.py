@@ -11,14 +11,17 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from typing import Final, Protocol, TypeGuard
+from typing import Final, Protocol, TypeGuard, cast
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
 from amqp_sansio.spec.fields import DEEPEST, Field, FieldTable
 from amqp_sansio.spec.values import Datetime
+from amqp_sansio.spec.values import Value as Plain
+from amqp_sansio.wire.field_interpreter import UNWRITABLE
 from amqp_sansio.wire.primitives import OCTET, put_u32, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.types import BAD
 
 FORMS: Final = {
     "boolean": struct.Struct(">B"),
@@ -37,6 +40,12 @@ FORMS: Final = {
 }
 """Kinds of values of one width; a decimal is a scale and a number, which has no sign."""
 
+_TEXT_OCTET: Final = ord("S")
+_BOOLEAN_OCTET: Final = ord("t")
+"""The letters that mean the same in each profile that has them."""
+_put_text_head: Final = struct.Struct(">BI").pack
+_put_int32: Final = struct.Struct(">Bi").pack
+
 RANGES: Final = {
     f"{sign}int{bits}": (0, (1 << bits) - 1) if sign else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     for sign in ("", "u")
@@ -53,18 +62,32 @@ class Profile:
     which its values are written: the first one that can hold the value.
     """
 
-    __slots__ = ("letters", "name", "written")
+    __slots__ = ("_int32", "_short", "_widths", "letters", "name", "written")
 
     def __init__(self, name: str, letters: Mapping[str, str], written: Mapping[type, str]) -> None:
         self.name: Final = name
         self.letters: Final = dict(letters)
         self.written: Final = dict(written)
+        self._widths: Final = {
+            ord(letter): (FORMS[kind].unpack_from, FORMS[kind].size) for letter, kind in letters.items() if kind in RANGES
+        }
+        """How integers are read, and their octets, by the octet that is their letter."""
+        self._int32: Final = ord(written[int][0])
+        self._short: Final = letters["S"] == "text" and written[str] == "S" and letters[written[int][0]] == "int32"
+        """Whether texts and most integers are written as in every profile that there is."""
 
     def read(self, b: bytes, p: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[FieldTable, int]:
         """The table whose size lies at `p`, and where it ends; nothing behind `end` is read.
 
         DecodeError names the entry: 502, or 506 for a limit of ours (limits.nesting, TABLE_ENTRIES, TABLE_OCTETS).
         """
+        if reading.nesting > 0:
+            try:
+                flat, at = self._read_flat(b, p, end)
+            except BAD:
+                flat, at = None, 0
+            if flat is not None:
+                return flat, at
         try:
             start, stop = _span(b, p, end)
             if stop - start > TABLE_OCTETS:
@@ -75,10 +98,68 @@ class Profile:
 
     def write(self, table: Mapping[str, object]) -> bytes:
         """The octets of a table, its size included.  EncodeError names the entry that cannot be written."""
+        if self._short and (type(table) is dict or (type(table) is FieldTable and table.chosen)):
+            try:
+                return self._write_quickly(table)
+            except (EncodeError, *UNWRITABLE):
+                pass  # the way below names what is at fault
         try:
             return self._table(table, 0)
         except EncodeError as why:
             raise EncodeError(f"table{why.what}", why.rule) from None
+
+    # --- tables of texts and integers, which most are -------------------------------------------------------------------------
+
+    def _read_flat(self, b: bytes, p: int, end: int) -> tuple[FieldTable | None, int]:
+        """As `read`; None for all that is not as plain as that, which is read with every check."""
+        at = p + 4
+        stop: int = at + u32(b, p)[0]
+        if stop > end or stop - at > TABLE_OCTETS:
+            return None, 0
+        entries: dict[str, str | int] = {}
+        letters: list[int] = []
+        widths = self._widths
+        while at < stop:
+            behind = at + 1 + b[at]
+            letter = b[behind]
+            name = b[at + 1 : behind].decode()
+            if letter == _TEXT_OCTET:
+                at = behind + 5 + u32(b, behind + 1)[0]
+                entries[name] = b[behind + 5 : at].decode()
+            elif letter in widths:
+                read, size = widths[letter]
+                entries[name] = read(b, behind + 1)[0]
+                at = behind + 1 + size
+            elif letter == _BOOLEAN_OCTET and b[behind + 1] < 2 and "t" in self.letters:
+                entries[name] = b[behind + 1] == 1
+                at = behind + 2
+            else:
+                return None, 0
+            letters.append(letter)
+        if at != stop or len(entries) != len(letters) or len(letters) > TABLE_ENTRIES:
+            return None, 0
+        return FieldTable.flat(cast("dict[str, Plain]", entries), bytes(letters).decode()), stop
+
+    def _write_quickly(self, table: Mapping[str, object]) -> bytes:
+        """As `write`, for a table without letters of its own.  EncodeError, or what UNWRITABLE holds."""
+        parts = [b""]
+        size = 0
+        for name, value in table.items():
+            key = name.encode()
+            if type(value) is str:
+                octets = value.encode()
+                head = _put_text_head(_TEXT_OCTET, len(octets))
+                parts += (OCTET[len(key)], key, head, octets)
+                size += len(key) + len(octets) + 6
+            elif type(value) is int and -0x80000000 <= value <= 0x7FFFFFFF:
+                parts += (OCTET[len(key)], key, _put_int32(self._int32, value))
+                size += len(key) + 6
+            else:
+                octets = self._value(value, 0)
+                parts += (OCTET[len(key)], key, octets)
+                size += len(key) + len(octets) + 1
+        parts[0] = put_u32(size)
+        return b"".join(parts)
 
     # --- writing ----------------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import Struct
 from typing import Final
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods.basic import Properties, Publish
+from amqp_sansio.wire.layouts.basic_properties import write_each
 from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec
 from amqp_sansio.wire.method_frames import CONTENT_BODY, CONTENT_HEADER, FRAME_END, OVERHEAD, frame_method, put_frame
 
@@ -19,74 +21,92 @@ _put_body: Final = Struct(">BBHI").pack
 _END: Final = bytes([FRAME_END])
 
 
-class Head:
-    """What precedes the messages with one exchange, key and flags: the method's frame, and the properties of the last one."""
-
-    __slots__ = ("method", "octets", "properties")
-
-    def __init__(self, method: bytes) -> None:
-        self.method: Final = method
-        self.properties: Properties | None = None
-        self.octets = b""
-
-
 class Publishing:
     """Writes what is published on a channel in frames of at most `max_frame` octets.
 
     The method's frame is written once for each exchange, key and flags, `limits.cached_commands` of them at a time; properties
-    once for messages in a row with the same, which are immutable.
+    once for messages in a row with the same object, which is immutable.
     """
 
-    __slots__ = ("_channel", "_codec", "_heads", "_limits", "_max_frame")
+    __slots__ = ("_channel", "_codec", "_heads", "_last", "_limits", "_max_frame", "_octets")
 
     def __init__(self, codec: MethodCodec, channel: int, max_frame: int, limits: Limits) -> None:
         self._codec: Final = codec
         self._channel: Final = channel
         self._max_frame: Final = max_frame
         self._limits: Final = limits
-        self._heads: Final[dict[tuple[str, str, bool, bool, int | None], Head]] = {}
+        self._heads: Final[dict[tuple[str, str, bool, bool, int], bytes]] = {}
+        self._last: Properties | None = None
+        self._octets = b""  # of the last properties
 
     @property
     def remembered(self) -> int:
         """How many heads are."""
         return len(self._heads)
 
+    def flags_of(self, properties: Properties) -> bytes:
+        """The flags and octets of properties.  EncodeError as `MethodCodec.write_properties`."""
+        if properties is not self._last:
+            self._octets = self._codec.write_properties(_CLASS, properties)
+            self._last = properties
+        return self._octets
+
+    def flags_of_each(
+        self,
+        content_type: str | None,
+        content_encoding: str | None,
+        headers: Mapping[str, object] | None,
+        delivery_mode: int | None,
+        priority: int | None,
+        correlation_id: str | None,
+        reply_to: str | None,
+        expiration: str | None,
+        message_id: str | None,
+        timestamp: int | None,
+        type: str | None,
+        user_id: str | None,
+        app_id: str | None,
+    ) -> bytes:
+        """The same of properties one by one.  EncodeError, or what `field_interpreter.UNWRITABLE` holds: an object with them
+        tells what is wrong."""
+        return write_each(
+            content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to, expiration, message_id,
+            timestamp, type, user_id, app_id, None, self._codec.methods.write_table,
+        )  # fmt: skip
+
     def write(
         self,
         exchange: str,
         routing_key: str,
-        properties: Properties,
+        flags: bytes,
         body: bytes,
         mandatory: bool = False,
         immediate: bool = False,
-        ticket: int | None = None,
-    ) -> list[bytes]:
-        """The octets of a message, in parts.  EncodeError names what cannot be written or fits into no frame."""
-        head = self._heads.get((exchange, routing_key, mandatory, immediate, ticket))
-        if head is None or head.properties is not properties:
-            head = self._prepare(Publish(exchange, routing_key, mandatory, immediate, ticket), properties)
-        channel, octets, size = self._channel, head.octets, len(body)
-        parts = [head.method, _put_header(CONTENT_HEADER, channel, PROPERTIES_AT + len(octets), _CLASS << 16, size), octets]
-        most = self._max_frame - OVERHEAD
-        if not size:
-            parts.append(_END)
-        elif size <= most:
-            parts += (_put_body(FRAME_END, CONTENT_BODY, channel, size), body, _END)
-        else:
-            parts.append(_END)
-            parts += [put_frame(CONTENT_BODY, channel, body[at : at + most]) for at in range(0, size, most)]
-        return parts
+        ticket: int = 0,
+    ) -> bytes:
+        """The octets of a message, of which `flags` are those of its properties.
 
-    def _prepare(self, publish: Publish, properties: Properties) -> Head:
-        key = publish.exchange, publish.routing_key, publish.mandatory, publish.immediate, publish.ticket
-        known = self._heads.get(key)
-        head = known or Head(frame_method(self._channel, self._codec.methods.encode(publish), self._max_frame))
-        octets = self._codec.write_header(_CLASS, 0, properties)[PROPERTIES_AT:]
-        if (size := PROPERTIES_AT + len(octets) + OVERHEAD) > self._max_frame:
-            raise EncodeError("header", f"a frame of at most {self._max_frame} octets, not {size}")
-        if known is None:
-            if len(self._heads) >= self._limits.cached_commands:
-                self._heads.clear()
-            self._heads[key] = head
-        head.octets, head.properties = octets, properties
-        return head
+        EncodeError names what cannot be written or fits into no frame.
+        """
+        method = self._heads.get((exchange, routing_key, mandatory, immediate, ticket))
+        if method is None:
+            method = self._remember(exchange, routing_key, mandatory, immediate, ticket)
+        channel, size = self._channel, len(body)
+        header, most = PROPERTIES_AT + len(flags), self._max_frame - OVERHEAD
+        if header > most:
+            raise EncodeError("header", f"a frame of at most {self._max_frame} octets, not {header + OVERHEAD}")
+        head = _put_header(CONTENT_HEADER, channel, header, _CLASS << 16, size)
+        if not size:
+            return b"".join((method, head, flags, _END))
+        if size <= most:
+            return b"".join((method, head, flags, _put_body(FRAME_END, CONTENT_BODY, channel, size), body, _END))
+        frames = [put_frame(CONTENT_BODY, channel, body[at : at + most]) for at in range(0, size, most)]
+        return b"".join([method, head, flags, _END, *frames])
+
+    def _remember(self, exchange: str, routing_key: str, mandatory: bool, immediate: bool, ticket: int) -> bytes:
+        publish = Publish(exchange, routing_key, mandatory, immediate, ticket)
+        method = frame_method(self._channel, self._codec.methods.encode(publish), self._max_frame)
+        if len(self._heads) >= self._limits.cached_commands:
+            self._heads.clear()
+        self._heads[exchange, routing_key, mandatory, immediate, ticket] = method
+        return method

@@ -41,7 +41,8 @@ Contents: TypeAlias = "Struct | bytes | None"
 
 PLAIN, CONFIRMING, TRANSACTED = "plain", "confirming", "transacted"
 _LIVES: Final = frozenset(["channel.open", "channel.open-ok", CLOSE_OK, "channel.resume"])
-_NO_PROPERTIES: Final = b"\0\0"
+NO_PROPERTIES: Final = b"\0\0"
+"""Flags of none."""
 
 
 class Asked(NamedTuple):
@@ -275,7 +276,7 @@ class BaseChannel:
             raise EncodeError(f"{method.VERB} size", f"at least the {len(data)} octets of the body so far, not {octets}")
         class_code: int = u16(payload, 0)[0]
         if properties is None:
-            flags = _NO_PROPERTIES
+            flags = NO_PROPERTIES
         elif isinstance(properties, bytes):
             codec.check_properties(class_code, properties, channels.carrier.reading)
             flags = properties

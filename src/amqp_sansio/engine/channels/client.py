@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.channels.acknowledging import fewest, one_by_one
-from amqp_sansio.engine.channels.base import TRANSACTED, BaseChannel, Contents, MethodId
+from amqp_sansio.engine.channels.base import CONFIRMING, NO_PROPERTIES, TRANSACTED, BaseChannel, Contents, MethodId
 from amqp_sansio.engine.channels.saying import CLIENT_SAYS, say, unsettleable
 from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, EncodeError, StaleDelivery
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add, serial_lt, whole
@@ -15,9 +15,19 @@ from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import access, basic, confirm, exchange, queue, tx
 from amqp_sansio.tables.channel_words import CAPABILITIES
+from amqp_sansio.wire.field_interpreter import UNWRITABLE
+from amqp_sansio.wire.publishing import Publishing
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.channels.endpoint import Channels
 
 TagSet: TypeAlias = RangeSet | int | Iterable[int]
 """Tags as a set, as one tag or as any tags."""
+Said: TypeAlias = (
+    "tuple[str | None, str | None, Mapping[str, object] | None, int | None, int | None, str | None, str | None, str | None, "
+    "str | None, int | None, str | None, str | None, str | None]"
+)
+"""Properties of a message one by one, as `Channel.publish` takes them."""
 
 
 def as_tags(tags: TagSet) -> RangeSet:
@@ -40,7 +50,11 @@ class Channel(BaseChannel):
     server refuses closes the channel: ChannelClosed tells what was outstanding.
     """
 
-    __slots__ = ()
+    __slots__ = ("_writer",)
+
+    def __init__(self, channels: Channels, number: int) -> None:
+        super().__init__(channels, number)
+        self._writer: Publishing | None = None  # once the size of frames is agreed
 
     @property
     def flow_stopped(self) -> bool:
@@ -204,12 +218,68 @@ class Channel(BaseChannel):
             content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to, expiration, message_id,
             timestamp, type, user_id, app_id,
         )  # fmt: skip
+        if size is None and self._may_publish():
+            octets = self._publish_quickly(exchange, routing_key, body, properties, said, mandatory, immediate, ticket)
+            if octets is not None:
+                self._channels.carrier._write(octets)
+                self._last_id = self._last_id + 1 & TOP
+                tags = self._published
+                tags.give()
+                if mandatory or immediate:
+                    self._returnable.publish(tags.last & TOP, exchange, routing_key, tags.ids.outstanding)
+                return tags.last & TOP
         if said != _NOTHING_SAID:
             if properties is not None:
                 raise EncodeError("basic.publish", "properties are given one by one or in `properties`, not both")
             properties = basic.Properties(*said)
         self.send(basic.Publish(exchange, routing_key, mandatory, immediate, ticket), properties, body, size=size)
         return self._published.last & TOP
+
+    def _may_publish(self) -> bool:
+        """Whether nothing that `say` looks at is in the way of a message now."""
+        channels = self._channels
+        carrier = channels.carrier
+        if carrier._closed_cause is not None or self._cause is not None or self._body_left or not self._flow:
+            return False
+        if channels.blocked_raises or self._life.states[0] != "open":
+            return False
+        return self._mode.states[0] != CONFIRMING or self._published.count < carrier.limits.unconfirmed
+
+    def _publish_quickly(
+        self,
+        exchange: str,
+        routing_key: str,
+        body: bytes,
+        properties: Contents,
+        said: Said,
+        mandatory: bool,
+        immediate: bool,
+        ticket: int,
+    ) -> bytes | None:
+        """The octets of a message.  None where what is given is to be looked at with care: `send` writes it, or names what is
+        wrong with it."""
+        if type(body) is not bytes or type(ticket) is not int:
+            return None
+        writer = self._writer
+        if writer is None:
+            channels = self._channels
+            carrier = channels.carrier
+            writer = self._writer = Publishing(channels.codec, self.number, carrier._max_frame_size, carrier.limits)
+        try:
+            if said == _NOTHING_SAID:
+                if properties is None:
+                    flags = NO_PROPERTIES
+                elif type(properties) is basic.Properties:
+                    flags = writer.flags_of(properties)
+                else:
+                    return None
+            elif properties is None:
+                flags = writer.flags_of_each(*said)
+            else:
+                return None
+            return writer.write(exchange, routing_key, flags, body, mandatory, immediate, ticket)
+        except (EncodeError, *UNWRITABLE):
+            return None
 
     def select_confirm(self, *, no_wait: bool = False) -> MethodId:
         """Asks for a confirm of each message from now on (confirm.select; capability publisher_confirms)."""

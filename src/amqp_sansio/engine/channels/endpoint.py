@@ -27,7 +27,8 @@ from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.primitives import put_u64
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.reading import DEFAULT_READING
+from amqp_sansio.wire.repeated_properties import RepeatedProperties
 
 _HIGHEST: Final = 65535
 
@@ -50,7 +51,7 @@ class Channels(Endpoints):
         self.blocked_raises: Final = blocked_raises
         self.verbs: Final = codec.verbs
         """The methods that the dialect has."""
-        self.properties: tuple[MethodCodec, Reading] = codec, DEFAULT_READING
+        self.properties = RepeatedProperties(codec, DEFAULT_READING)
         """How those of contents are read."""
         self.codes: frozenset[int] | None = None
         """The reply codes of the document, where its letter counts."""
@@ -140,7 +141,7 @@ class Channels(Endpoints):
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, MethodReader)
         self._reader = reader
-        self.properties = self.codec, self.carrier.reading
+        self.properties = RepeatedProperties(self.codec, self.carrier.reading)
         if self.carrier.profile.error_codes == "spec":
             self.codes = frozenset([int(code) for code in REPLY_CODES[self.codec.version]])
 

@@ -12,6 +12,8 @@ from typing import Final, TypeAlias
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control, Method
+from amqp_sansio.spec.fields import FieldTable
+from amqp_sansio.spec.values import Map
 from amqp_sansio.wire.field_interpreter import UNWRITABLE, unwritable
 from amqp_sansio.wire.field_tables import Profile
 from amqp_sansio.wire.interpreter import ArgumentTable, read_arguments, write_arguments
@@ -21,6 +23,8 @@ from amqp_sansio.wire.types import BAD
 
 MethodReader: TypeAlias = Callable[[bytes, int, int, Reading], Method | None]
 MethodWriter: TypeAlias = Callable[..., bytes]
+TableReader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Map, int]]
+"""(octets, place, end, how, depth) -> the field table there, and where it ends."""
 
 
 class Methods:
@@ -97,7 +101,7 @@ class Methods:
             said = tuple([(name, of) for name, of, send in arguments if send is None])
             raise unwritable(kind.VERB, method, said, {}, why) from None
 
-    def read_table(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
+    def read_table(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Map, int]:
         """A field table, by the profile of the dialect; see `Profile.read`."""
         assert self.profile is not None, "a dialect with tables has a profile"
         return self.profile.read(b, p, end, reading)
@@ -105,7 +109,7 @@ class Methods:
     def write_table(self, value: object) -> bytes:
         """The octets of a field table; see `Profile.write`."""
         assert self.profile is not None, "a dialect with tables has a profile"
-        if not isinstance(value, Mapping):
+        if type(value) is not FieldTable and not isinstance(value, Mapping):  # the latter is slow
             raise EncodeError("table", f"takes a mapping, not {type(value).__name__}")
         return self.profile.write(value)
 

@@ -438,10 +438,10 @@ def _read_basic_publish(b: bytes, p: int, end: int, reading: Reading) -> basic.P
     ticket: int = u16(b, p)[0]
     p += 2
     q = p + 1 + b[p]
-    exchange: str = b[p + 1 : q].decode("utf-8", reading.text)
+    exchange: str = b[p + 1 : q].decode()
     p = q
     q = p + 1 + b[p]
-    routing_key: str = b[p + 1 : q].decode("utf-8", reading.text)
+    routing_key: str = b[p + 1 : q].decode()
     p = q
     bits = b[p]
     p += 1
@@ -469,7 +469,7 @@ def _write_basic_publish(m: basic.Publish) -> bytes:
 
 def _read_basic_deliver(b: bytes, p: int, end: int, reading: Reading) -> basic.Deliver | None:
     q = p + 1 + b[p]
-    consumer_tag: str = b[p + 1 : q].decode("utf-8", reading.text)
+    consumer_tag: str = b[p + 1 : q].decode()
     p = q
     delivery_tag: int = u64(b, p)[0]
     p += 8
@@ -477,10 +477,10 @@ def _read_basic_deliver(b: bytes, p: int, end: int, reading: Reading) -> basic.D
     p += 1
     redelivered = bits & 1 != 0
     q = p + 1 + b[p]
-    exchange: str = b[p + 1 : q].decode("utf-8", reading.text)
+    exchange: str = b[p + 1 : q].decode()
     p = q
     q = p + 1 + b[p]
-    routing_key: str = b[p + 1 : q].decode("utf-8", reading.text)
+    routing_key: str = b[p + 1 : q].decode()
     p = q
     if p != end:
         return None
@@ -512,10 +512,10 @@ def _read_basic_get_ok(b: bytes, p: int, end: int, reading: Reading) -> basic.Ge
     p += 1
     redelivered = bits & 1 != 0
     q = p + 1 + b[p]
-    exchange: str = b[p + 1 : q].decode("utf-8", reading.text)
+    exchange: str = b[p + 1 : q].decode()
     p = q
     q = p + 1 + b[p]
-    routing_key: str = b[p + 1 : q].decode("utf-8", reading.text)
+    routing_key: str = b[p + 1 : q].decode()
     p = q
     message_count: int = u32(b, p)[0]
     p += 4
