@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from json import JSONEncoder
-from typing import Final, TextIO
+from typing import Final
 
 from amqp_sansio.captures.json_values import Json
 
@@ -19,10 +19,10 @@ _LONGEST: Final = 60
 _COLOURS: Final = {"dim": 2, "red": 31, "green": 32, "blue": 34, "magenta": 35, "cyan": 36}
 
 
-def complain(text: str, stream: TextIO | None = None) -> None:
+def complain(text: str) -> None:
     """One line on stderr, behind everything printed so far."""
     sys.stdout.flush()
-    print("amqp-sansio: " + ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\"), file=stream or sys.stderr)
+    print("amqp-sansio: " + ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\"), file=sys.stderr)
 
 
 def painted(text: str, colour: str) -> str:

@@ -10,6 +10,8 @@ import numpy as np
 PER_OCTAVE: Final = 64
 """Bins of a histogram between a latency and its double: a percentile is exact to 1.1 %."""
 _BINS: Final = 64 * PER_OCTAVE
+COARSE: Final = 4
+"""Bars of a chart between a latency and its double."""
 STEPS: Final = 240
 """Steps of a time axis."""
 MOST_NAMES: Final = 20_000
@@ -73,16 +75,16 @@ class Latencies:
         p50, p90, p99, p999 = [self.percentile(each) for each in (0.5, 0.9, 0.99, 0.999)]
         return Spread(self.count, self._least, p50, p90, p99, p999, self._most)
 
-    def coarse(self, per_octave: int = 4) -> tuple[list[float], list[int]]:
-        """Edges in ns (one more than counts) and counts, `per_octave` to the double, from the first that is not empty to the
+    def coarse(self) -> tuple[list[float], list[int]]:
+        """Edges in ns (one more than counts) and counts, COARSE to the double, from the first that is not empty to the
         last; 0 ns counts as 1."""
-        counts = self._bins[1:].reshape(-1, PER_OCTAVE // per_octave).sum(axis=1)
+        counts = self._bins[1:].reshape(-1, PER_OCTAVE // COARSE).sum(axis=1)
         counts[0] += self._bins[0]
         there = np.flatnonzero(counts)
         if not len(there):
             return [], []
         first, last = int(there[0]), int(there[-1])
-        return [float(2 ** (n / per_octave)) for n in range(first, last + 2)], counts[first : last + 1].tolist()
+        return [float(2 ** (n / COARSE)) for n in range(first, last + 2)], counts[first : last + 1].tolist()
 
 
 class Axis:

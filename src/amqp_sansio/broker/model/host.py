@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.arguments import (
     UNFILTERED,
     octets_of,
@@ -16,6 +17,7 @@ from amqp_sansio.broker.model.arguments import (
 )
 from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.lifetimes import Lifetimes
+from amqp_sansio.broker.model.message_factory import Intake
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue
@@ -30,8 +32,6 @@ from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.values import Map, Value
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.journal import Journal
-    from amqp_sansio.broker.model.message_factory import Intake
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.subscribers import Consumer
     from amqp_sansio.broker.routing.exchange import Exchange
@@ -57,7 +57,9 @@ class VirtualHost(Lifetimes):
         intake: Intake | None = None,
         error_codes: ErrorCodes = "qpid",
     ) -> None:
-        super().__init__(name, journal, limits, intake)
+        super().__init__(
+            name, journal if journal is not None else Journal(), limits, intake if intake is not None else Intake()
+        )
         self.error_codes: Final[ErrorCodes] = error_codes
         self.selectable: Final = Selectable()
         """Properties of its messages as selectors see them."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.broker.model.topology import Topology
 from amqp_sansio.kernel.countdowns import Countdowns
 from amqp_sansio.kernel.deadlines import earliest
-from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 class Lifetimes(Topology):
     """The queues of one virtual host with their owners and subscribers."""
 
-    def __init__(
-        self,
-        name: str = "",
-        journal: Journal | None = None,
-        limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
-        intake: Intake | None = None,
-    ) -> None:
+    def __init__(self, name: str, journal: Journal, limits: BrokerLimits, intake: Intake) -> None:
         super().__init__(name, journal, limits, intake)
         self._owned: Final[dict[Owner, dict[Queue, None]]] = {}
         self._lingering: Final[Countdowns[Queue]] = Countdowns()

@@ -18,7 +18,7 @@ from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
 from amqp_sansio.broker.model.room import Publish, Room
 from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, Operation
 from amqp_sansio.kernel.deadlines import AT_ONCE
-from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.owner import Owner
@@ -36,17 +36,11 @@ class Traffic(Room):
     none.
     """
 
-    def __init__(
-        self,
-        name: str = "",
-        journal: Journal | None = None,
-        limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
-        intake: Intake | None = None,
-    ) -> None:
+    def __init__(self, name: str, journal: Journal, limits: BrokerLimits, intake: Intake) -> None:
         super().__init__(limits)
         self.name: Final = name
-        self.journal: Final = journal if journal is not None else Journal()
-        self.intake: Final = intake if intake is not None else Intake()
+        self.journal: Final = journal
+        self.intake: Final = intake
         """Numbers the messages of the broker; its epoch is that of the broker."""
         self.stirred: Final[OrderedDict[Queue, None]] = OrderedDict()
         """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front

@@ -15,7 +15,7 @@ from amqp_sansio.broker.routing.exchange import Binding, Exchange
 from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.broker.routing.topic import Topic
-from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
@@ -68,13 +68,7 @@ DROPPED: Final = Routed(())
 class Topology(Traffic):
     """The exchanges and queues of one virtual host."""
 
-    def __init__(
-        self,
-        name: str = "",
-        journal: Journal | None = None,
-        limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
-        intake: Intake | None = None,
-    ) -> None:
+    def __init__(self, name: str, journal: Journal, limits: BrokerLimits, intake: Intake) -> None:
         super().__init__(name, journal, limits, intake)
         self.queues: Final[dict[str, Queue]] = {}
         self.default: Final = Default(self.queues)

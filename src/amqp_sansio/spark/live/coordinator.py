@@ -37,16 +37,12 @@ class Coordinator:
         decisions: Decisions,
         job: str | None = None,
         step: Step = go_on,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.options: Final = options
         self.decisions: Final = decisions
         self.job: Final = job
         """The name of the job; None for a stream.  Jobs may share a journal, and decide about their own branches only."""
         self._step: Final = step
-        self._sleep: Final = sleep
-        self._clock: Final = clock
 
     def begin(self) -> str:
         """Before tasks begin: what was decided is finished, and what dead tasks left is rolled back; the mode of the tasks.
@@ -166,7 +162,7 @@ class Coordinator:
         return [each for each in branches if self.job is None or number_of(each) == number_of_job(self.job)]
 
     def _with_broker(self, work: Callable[[Link], None]) -> None:
-        until = self._clock() + self.options.access.retry
+        until = time.monotonic() + self.options.access.retry
         delay = FIRST_DELAY
         while True:
             try:
@@ -176,8 +172,8 @@ class Coordinator:
             except (LiveSetupError, LiveLossError):
                 raise
             except LiveError as error:
-                if self._clock() + delay > until:
+                if time.monotonic() + delay > until:
                     raise
                 LOG.warning("%s; trying again in %.1f s", error, delay)
-                self._sleep(delay)
+                time.sleep(delay)
                 delay = min(delay * 2, LONGEST_DELAY)

@@ -31,9 +31,9 @@ MOST: Final = 2**64 - 1
 """The largest number of a segment or an epoch."""
 
 
-def new_owner(chance: Callable[[int], bytes] = urandom) -> bytes:
+def new_owner() -> bytes:
     """A name that no other spool or journal has."""
-    return chance(OWNER_OCTETS)
+    return urandom(OWNER_OCTETS)
 
 
 def branch(owner: bytes, kind: bytes, number: int, chance: Callable[[int], bytes] = urandom) -> Xid:

@@ -61,7 +61,6 @@ class Spooler:
         options: SourceOptions,
         spool: Spool,
         step: Step = go_on,
-        sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.options: Final = options
@@ -71,14 +70,13 @@ class Spooler:
         self.last = 0
         """The number of the last segment."""
         self._step: Final = step
-        self._sleep: Final = sleep
         self._clock: Final = clock
         self._intake: Intake | None = None
         self._was_open = False
 
     def open(self) -> None:
         """Takes the spool, decides what is in doubt, and lets messages come.  LiveError, LiveSetupError."""
-        self.spool.lock.take(sleep=self._sleep)
+        self.spool.lock.take()
         if self._intake is not None:
             return
         intake = Intake(self.options.access, self.options.queues, self.options.prefetch, self.options.prefetch_octets)
@@ -183,7 +181,7 @@ class Spooler:
                 if not lost or self._clock() + delay > until:
                     raise
                 LOG.warning("%s; trying again in %.1f s", error, delay)
-                self._sleep(delay)
+                time.sleep(delay)
                 delay = min(delay * 2, LONGEST_DELAY)
             except BaseException:
                 self._drop()
