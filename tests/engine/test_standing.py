@@ -10,8 +10,7 @@ from amqp_sansio.engine.standing import Standing, State
 from amqp_sansio.errors import ConnectionClosedError, SessionDetachedError
 from amqp_sansio.events import CommandReceived
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.credit import INFINITE
-from amqp_sansio.spec import execution, message, queue
+from amqp_sansio.spec import execution, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.tables.endpoint import ENDPOINT
 from amqp_sansio.tables.session import EXPECTED
@@ -124,20 +123,3 @@ def test_one_command_completed_without_a_set() -> None:
     assert not session._inbound.outstanding
     assert not session._results.owed
     assert [said for said in carrier.said() if isinstance(said, c.Completed)] == [c.Completed(RangeSet([(0, 2)]))]
-
-
-def test_a_flush_completed_ends_the_credit() -> None:
-    carrier, session = attached_session("server")
-    carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flush("d"))
-    assert session.subscribers["d"].message_credit == 5
-    session._complete_one(2)
-    assert session.subscribers["d"].message_credit == 0
-    assert not session._subscriber_flushes
-
-
-def test_completions_tell_whose_window_they_opened() -> None:
-    carrier, session = attached_session("server")
-    carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flow("d", 1, INFINITE))
-    id = session.deliver("d", body=b"x")
-    carrier.hear(c.Completed(RangeSet.of(id)))
-    assert list(session._replenished) == [session.subscribers["d"]]

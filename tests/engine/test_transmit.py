@@ -7,7 +7,7 @@ from tests.builds import wrong_type
 from tests.carriers import attached_session
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.subscription import Subscriber
+from amqp_sansio.engine.subscriber import Subscriber
 from amqp_sansio.engine.transmit import octets_of, transfer
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.build import COMPILED
@@ -107,7 +107,7 @@ def test_properties_one_by_one_are_those_in_structs() -> None:
         said = []
         for one_by_one in (False, True):
             carrier, session = attached_session(role)
-            session._subscribers["d"] = Subscriber("q", "d", 1, 0)
+            session._subscribers.current["d"] = Subscriber("q", "d", 1, 0)
             session.subscribers["d"]._book.grant(0, 9)
             session.subscribers["d"]._book.grant(1, 999)
             if one_by_one:

@@ -169,5 +169,5 @@ def test_every_command_is_executed_once_and_in_order_and_no_credit_is_lost(
     subscriber = both.server.subscribers["d"]
     assert subscriber.message_credit == both.subscription.message_credit
     assert subscriber._book.granted() == both.subscription._book.granted()
-    assert not both.server._windows
+    assert not both.server._subscribers.windows
     assert not both.client._transfers.deliveries

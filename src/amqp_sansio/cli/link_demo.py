@@ -113,7 +113,7 @@ class Crossing:
         ours, theirs = self._ours, self._theirs
         assert ours is not None
         assert theirs is not None
-        left = ours._subscriptions[DESTINATION].message_credit
+        left = ours.subscriptions[DESTINATION].message_credit
         link.client.close()
         link.run()
         self._account()
@@ -159,7 +159,7 @@ class Crossing:
                     client.resume(self._ours)
             case SessionAttached(resumed=resumed):
                 self._resumed += resumed
-                if self._ours is not None and not self._ours._subscriptions:
+                if self._ours is not None and not self._ours.subscriptions:
                     self._ours.subscribe("stock", DESTINATION).grant(WINDOW)
             case TransferReceived(id=id, body=body):
                 self._received.append(body)
@@ -189,13 +189,13 @@ class Crossing:
     def _say(self) -> None:
         ours, theirs = self._ours, self._theirs
         orders = self._orders[self._ordered : self._ordered + 1]
-        if orders and ours is not None and ours.state == "attached" and ours._subscriptions and self._link.client.is_open:
+        if orders and ours is not None and ours.state == "attached" and ours.subscriptions and self._link.client.is_open:
             ours.publish("", message.DeliveryProperties(routing_key="orders"), body=orders[0])
             self._ordered += 1
         if (
             theirs is not None
             and theirs.state == "attached"
-            and DESTINATION in theirs._subscribers
+            and DESTINATION in theirs.subscribers
             and self._link.server.is_open
         ):
             while self._quoted < len(self._quotes):

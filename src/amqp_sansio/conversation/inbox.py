@@ -59,7 +59,7 @@ class Inbox:
         accept_mode = AcceptMode.EXPLICIT if self.explicit else AcceptMode.NONE
         acquire_mode = AcquireMode.NOT_ACQUIRED if self.browse else AcquireMode.PRE_ACQUIRED
         self._said = session.send(Subscribe(self.queue, self.destination, accept_mode, acquire_mode))
-        subscription = session._subscriptions[self.destination]
+        subscription = session.subscriptions[self.destination]
         self._subscription = subscription
         self._taken = self._taken_octets = 0
         self._owing = False

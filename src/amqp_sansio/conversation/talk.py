@@ -194,7 +194,7 @@ class Talk:
     def has_room(self) -> bool:
         """Whether a message may be published without going beyond what may be in flight, nor beyond the other side's credit."""
         session = self._session
-        if session is None or not session._speaks or (session._producer is not None and not session._producer.available):
+        if session is None or not session._speaks or session._outbound.throttled:
             return False
         answers = self._answers
         return answers.messages < self.most_in_flight and answers.octets < self.most_in_flight_octets
@@ -326,7 +326,7 @@ class Talk:
                 if inbox is not None:
                     inbox._arrive(event)
                 elif event.id in self.session._transfers.deliveries and transfer.accept_mode == 0:
-                    subscription = self.session._subscriptions.get(transfer.destination or "")
+                    subscription = self.session._subscriptions.current.get(transfer.destination or "")
                     if subscription is None or subscription.cancelled:
                         self.session.release(event.id)  # it was on its way when its subscription was cancelled
             case CommandsCompleted(ids=ids):

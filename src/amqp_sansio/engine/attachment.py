@@ -81,7 +81,7 @@ class Attachment(Standing):
         """`speaker` sent attached: commands may follow, or first we find out what the other side has."""
         if self._established:
             self._step(speaker, ATTACHED_AGAIN)
-            self._resumed_at = self._outbound.next_id
+            self._subscriptions.resumed_at = self._outbound.next_id
             self._cause = "waiting for what the other side expects"
             assert self._channel is not None
             self._channel.say(controls.Flush(True, True, True))

@@ -10,7 +10,6 @@ from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.content_talk import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, TimeoutGranted
-from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
@@ -145,16 +144,10 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
         session._touch()
     if not news:
         return
-    if session._replenished:
-        session._replenished.clear()
-    if session._windows:
-        for id in pick(news, session._windows):
-            subscriber, octets, switches = session._windows.pop(id)
-            if switches == subscriber._book.switches:
-                subscriber._book.give_back(1, octets)
-                session._replenished[subscriber] = None
-    if session._withdrawals:
-        session._withdraw(news)
+    session._subscribers.completed(news)
+    if session._subscriptions.withdrawals and session._subscriptions.withdraw(news):
+        assert session._channel is not None
+        session._channel.channels.unlearn()
     if session._contents is not None:
         content_completed(session, news)
     session._emit(CommandsCompleted(session.name, news))
@@ -164,9 +157,9 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
 
 def completed_run(session: Session, low: int, high: int, timely: bool, offset: int) -> CommandsCompleted | None:
     """`completed` for the ids from `low` to `high`.  Where nothing but that event follows, it is not emitted but returned."""
-    outbound = session._outbound
+    outbound, subscribers = session._outbound, session._subscribers
     if (
-        session._windows or session._withdrawals or session._results.asked or session._replenished
+        subscribers.windows or subscribers.replenished or session._subscriptions.withdrawals or session._results.asked
         or session._contents is not None or (news := outbound.completed_run(low, high)) is None
     ):  # fmt: skip
         completed(session, RangeSet.span(low, high), timely, offset)
@@ -206,7 +199,7 @@ def _gap(session: Session, control: controls.Gap, offset: int) -> None:
         if news:
             session._emit(CommandsSkipped(session.name, news))
         if session._inbound.due:
-            session._give_back(session._transfers.complete(ids))
+            session._subscriptions.give_back(session._transfers.complete(ids))
             session._touch()
 
 

@@ -61,9 +61,7 @@ def check_verb(session: Standing, verb: str) -> None:
 
 def unaccepting(session: Standing) -> bool:
     """Whether the client has a subscription with accept-mode none that is not cancelled."""
-    if session.role == "client":
-        return any(each.accept_mode == 1 and not each.cancelled for each in session._subscriptions.values())
-    return any(each.accept_mode == 1 for each in session._subscribers.values())
+    return session._subscriptions.unaccepting if session.role == "client" else session._subscribers.unaccepting
 
 
 def state_of(demarcation: Demarcation) -> str:

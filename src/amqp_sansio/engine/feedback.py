@@ -56,10 +56,7 @@ def _completed(session: Standing, timely: bool) -> None:
     assert session._channel is not None
     for part in parts(session, session._inbound.tell_completed()):
         session._channel.say(Completed(part, timely))
-    if session._unreported:
-        for book in session._unreported:
-            book.reported()
-        session._unreported.clear()
+    session._subscriptions.reported()
 
 
 def parts(session: Standing, ids: RangeSet) -> list[RangeSet]:

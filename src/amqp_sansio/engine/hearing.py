@@ -14,7 +14,8 @@ from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.objection import Objection
 from amqp_sansio.engine.replaying import holds
 from amqp_sansio.engine.results import Owed, exception_of
-from amqp_sansio.engine.subscription import Subscriber, Subscription
+from amqp_sansio.engine.subscriber import Subscriber
+from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
 from amqp_sansio.kernel.build import COMPILED
@@ -59,7 +60,7 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
             undecodable(session, id, what, codes, error, offset)
         return
     if isinstance(command, message.Transfer):
-        subscription = session._subscriptions.get(command.destination or "")
+        subscription = session._subscriptions.current.get(command.destination or "")
         if header is not None and session._channel is not None and (subscription is not None or session.delivers):
             channel = session._channel
             channel.channels.learn(channel.number, payload, command, sync, (session, subscription))
@@ -193,7 +194,7 @@ def _spend(session: Session, subscription: Subscription, id: int, header: bytes,
         session._inbound.outstanding.add(id)
         _beyond_credit(session, subscription, id, unit, charge, offset)
         return False
-    subscription._complete(1, octets, charge)
+    session._subscriptions.complete(subscription, 1, octets, charge)
     return True
 
 
@@ -209,7 +210,7 @@ def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: 
 def _to_nobody(session: Session, id: int, transfer: message.Transfer, offset: int) -> None:
     session._inbound.outstanding.add(id)
     said = f"message.transfer to destination {(transfer.destination or '')[:80]!r}"
-    legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session._subscriptions)[:8]])
+    legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session._subscriptions.current)[:8]])
     text = "we have no subscription with that destination"
     violate(session, DESTINATION_RULE, said, legal, ErrorCode.NOT_FOUND, offset, text, id, (4, 1))
 
@@ -251,7 +252,7 @@ def _hear_command(
         _too_many(session, id, command.VERB, codes, offset)
         return
     note = _NOTES.get(type(command))
-    throttled = session._producer.available if session._producer is not None else INFINITE
+    throttled = session._outbound.producer.available if session._outbound.producer is not None else INFINITE
     if note is not None or command.VERB in CONTENT_VERBS:
         wrong = note(session, id, command) if note is not None else hear_content(session, id, command, header, body)
         if wrong is not None:
@@ -261,7 +262,7 @@ def _hear_command(
     if header and session._minds_headers:
         event.read_as(session._carrier.reading)
     session._emit_command(event)
-    available = session._producer.available if session._producer is not None else INFINITE
+    available = session._outbound.producer.available if session._outbound.producer is not None else INFINITE
     if available != throttled:
         session._emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
     if session.completes_on_hand_out and not command.RESULT:
@@ -341,13 +342,14 @@ def _no_such(what: str, said: str, value: int) -> Objection:
 
 
 def _note_subscribe(session: Session, id: int, command: message.Subscribe) -> Objection | None:
+    subscribers = session._subscribers.current
     destination = command.destination or ""
     if command.accept_mode == NONE and (wrong := demarcation.hear_subscribe(session)) is not None:
         return wrong
-    if destination in session._subscribers:
+    if destination in subscribers:
         said, text = f"{command.VERB} {destination!r}", "subscribed already"
         return Objection(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
-    if len(session._subscribers) >= session.limits.subscriptions:
+    if len(subscribers) >= session.limits.subscriptions:
         most = session.limits.subscriptions
         text = f"more than {most} subscriptions"
         legal = (f"at most {most} subscriptions",)
@@ -357,16 +359,16 @@ def _note_subscribe(session: Session, id: int, command: message.Subscribe) -> Ob
         return _no_such("message.accept-mode", command.VERB, accept_mode)
     if acquire_mode > 1:
         return _no_such("message.acquire-mode", command.VERB, acquire_mode)
-    session._subscribers[destination] = Subscriber(command.queue or "", destination, accept_mode, acquire_mode)
+    subscribers[destination] = Subscriber(command.queue or "", destination, accept_mode, acquire_mode)
     return None
 
 
 def _note_cancel(session: Session, id: int, command: message.Cancel) -> Objection | None:
     destination = command.destination or ""
-    if session._subscribers.pop(destination, None) is None:
+    if session._subscribers.current.pop(destination, None) is None:
         said, legal = (
             f"{command.VERB} {destination!r}",
-            tuple([f"{command.VERB} {name!r}" for name in list(session._subscribers)[:8]]),
+            tuple([f"{command.VERB} {name!r}" for name in list(session._subscribers.current)[:8]]),
         )
         return Objection(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
     return None
@@ -376,15 +378,15 @@ def _note_credit(
     session: Session, id: int, command: message.Flush | message.Stop | message.Flow | message.SetFlowMode
 ) -> Objection | None:
     """Without a subscription, an empty destination means all that we publish."""
-    subscriber, of_all = session._subscribers.get(command.destination or ""), not command.destination
+    subscriber, of_all = session._subscribers.current.get(command.destination or ""), not command.destination
     if isinstance(command, message.Flow):
         unit, value = command.unit or 0, INFINITE if command.value is None else command.value
         if unit not in (MESSAGE, OCTET):
             return _no_such("message.credit-unit", command.VERB, unit)
         if subscriber is not None:
             subscriber._book.grant(unit, value)
-        elif of_all and unit == MESSAGE and session._producer is not None:
-            session._producer.grant(value)
+        elif of_all and unit == MESSAGE and session._outbound.producer is not None:
+            session._outbound.producer.grant(value)
     elif isinstance(command, message.SetFlowMode):
         mode = command.flow_mode or 0
         if mode not in (CREDIT_MODE, WINDOW_MODE):
@@ -399,10 +401,9 @@ def _note_credit(
         if subscriber is not None:
             subscriber._book.stop()
         elif of_all:
-            session._producer = Credit()
+            session._outbound.producer = Credit()
     elif subscriber is not None:
-        subscriber._book.begin_flush(id)
-        session._subscriber_flushes[id] = subscriber
+        session._subscribers.begin_flush(subscriber, id)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_lt
+from amqp_sansio.ledger.credit import Credit
 from amqp_sansio.ledger.ids import OwnIds, trim
 from amqp_sansio.tables.session import COMMAND, COMMAND_POINT, SERVER
 
@@ -44,6 +45,7 @@ class Inbound(OwnIds):
         "skipped",
         "sync_count",
         "syncs",
+        "throttle",
         "timely_at",
         "untold",
     )
@@ -57,6 +59,8 @@ class Inbound(OwnIds):
         self.skipped: MutableRangeSet = MutableRangeSet()
         self.syncs: MutableRangeSet = MutableRangeSet()
         self.sync_count = 0
+        self.throttle: Credit | None = None
+        """What we let the other side publish, in messages; None as long as we never throttled it."""
         self.due = False
         """There are completions that we have not sent on this attachment."""
         self.asked = 0

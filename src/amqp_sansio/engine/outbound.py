@@ -7,6 +7,7 @@ from typing import Final
 from amqp_sansio.errors import LimitError
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_lt
+from amqp_sansio.ledger.credit import Credit
 from amqp_sansio.ledger.ids import WIDEST, OwnIds, trim
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER
@@ -34,6 +35,7 @@ class Outbound(OwnIds):
         "kept_octets",
         "known_due",
         "position",
+        "producer",
         "retain",
     )
 
@@ -43,10 +45,17 @@ class Outbound(OwnIds):
         self.known_due = False
         self.expected_asked = 0
         self.retain = retain
+        self.producer: Credit | None = None
+        """What the other side lets us publish, in messages; None as long as it never throttled us."""
         self.kept: Final[ById[Said]] = ById()
         self.kept_octets = 0
         self.bare: MutableRangeSet = MutableRangeSet()
         self.bare_from = 0
+
+    @property
+    def throttled(self) -> bool:
+        """Whether the other side lets us publish nothing now."""
+        return self.producer is not None and not self.producer.available
 
     def check_room(self, octets: int, limits: Limits, commands: int = 1) -> None:
         """LimitError when commands of so many octets together cannot be kept for replay.  Changes nothing."""

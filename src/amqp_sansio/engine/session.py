@@ -13,7 +13,7 @@ from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.speaking import ALONE
 from amqp_sansio.engine.standing import check_seconds
 from amqp_sansio.engine.subscription import Subscription
-from amqp_sansio.engine.transmit import octets_of, prepare, say, say_exception, subscriber_of, transfer
+from amqp_sansio.engine.transmit import octets_of, prepare, say, say_exception, transfer
 from amqp_sansio.engine.tx import Tx
 from amqp_sansio.errors import (
     EncodeError,
@@ -164,7 +164,10 @@ class Session(Attachment):
 
     def deliver(self, destination: str, *headers: Struct | bytes, body: bytes = b"", sync: bool = False) -> CommandId:
         """Transfers a message to a subscriber, in the modes that it subscribed with.  NoCredit without its credit."""
-        subscriber = subscriber_of(self, destination)
+        subscriber = self._subscribers.current.get(destination)
+        if subscriber is None:
+            self.check_speak("message.transfer")
+            raise self._subscribers.no_such(destination)
         return transfer(self, destination, subscriber.accept_mode, subscriber.acquire_mode, headers, body, sync)
 
     def subscribe(
@@ -187,7 +190,7 @@ class Session(Attachment):
             ),
             sync=sync,
         )  # fmt: skip
-        return self._subscriptions[destination or ""]
+        return self._subscriptions.current[destination or ""]
 
     def accept(self, ids: Ids, *, sync: bool = False) -> CommandId:
         """Accepts acquired transfers: they are ours for good.  The ids may not be mentioned again."""

@@ -14,7 +14,8 @@ from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.demarcation import COMMANDS
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.standing import check_seconds
-from amqp_sansio.engine.subscription import Subscriber, Subscription
+from amqp_sansio.engine.subscriber import Subscriber
+from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook
@@ -86,22 +87,22 @@ def take(session: Session) -> dict[str, object]:
             "boundary": session._results.boundary,
             "refused": session._results.refused,
         },
-        "current": {name: ours(subscription) for name, subscription in session._subscriptions.items()},
+        "current": {name: ours(subscription) for name, subscription in session._subscriptions.current.items()},
         **{
             name: tuple([(id, *d._replace(subscription=ours(d.subscription))) for id, d in kept.items()])  # type: ignore[arg-type]
             for name, kept in _deliveries(session).items()
         },
-        "withdrawn": tuple(session._completed_withdrawals),
-        "withdrawals": tuple([(id, ours(subscription)) for id, subscription in session._withdrawals.items()]),
-        "current_subscribers": {name: theirs(subscriber) for name, subscriber in session._subscribers.items()},
-        "subscriber_flushes": tuple([(id, theirs(whose)) for id, whose in session._subscriber_flushes.items()]),
+        "withdrawn": tuple(session._subscriptions.completed),
+        "withdrawals": tuple([(id, ours(subscription)) for id, subscription in session._subscriptions.withdrawals.items()]),
+        "current_subscribers": {name: theirs(subscriber) for name, subscriber in session._subscribers.current.items()},
+        "subscriber_flushes": tuple([(id, theirs(whose)) for id, whose in session._subscribers.flushes.items()]),
         "windows": tuple([
             (id, theirs(whose), octets)
-            for id, (whose, octets, switches) in session._windows.items()
+            for id, (whose, octets, switches) in session._subscribers.windows.items()
             if switches == whose._book.switches
         ]),
-        "producer": None if session._producer is None else (session._producer.limit, session._producer.used),
-        "throttle": None if session._throttle is None else (session._throttle.limit, session._throttle.used),
+        "producer": None if outbound.producer is None else (outbound.producer.limit, outbound.producer.used),
+        "throttle": None if inbound.throttle is None else (inbound.throttle.limit, inbound.throttle.used),
         "contents": None if session._contents is None else session._contents.snapshot(),
     }  # fmt: skip
     state["subscriptions"] = tuple([
@@ -205,7 +206,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
         subscription._cancel_id = cancel_id
         subscriptions.append(subscription)
         if subscription._book.owes_report:
-            session._unreported[subscription._book] = None
+            session._subscriptions.unreported[subscription._book] = None
     subscribers: list[Subscriber] = [
         Subscriber(queue, destination, accept_mode, acquire_mode, CreditBook.restore(flow))
         for queue, destination, accept_mode, acquire_mode, flow in snapshot["subscribers"]
@@ -217,19 +218,19 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     session._results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
     session._results.stray = snapshot["stray"]
     session._demarcation = Demarcation.restore(snapshot["demarcation"])
-    session._subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
+    session._subscriptions.current.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
     for name, kept in _deliveries(session).items():
         for id, *fields in snapshot[name]:
             delivery: Delivery[Any] = Delivery(*fields)
             at = delivery.subscription
             kept[id] = delivery._replace(subscription=None if at is None else subscriptions[at])
-    session._completed_withdrawals.extend([id for id in snapshot["withdrawn"] if type(id) is int])
-    session._withdrawals.update({id: subscriptions[at] for id, at in snapshot["withdrawals"]})
-    session._subscribers.update({name: subscribers[at] for name, at in snapshot["current_subscribers"].items()})
-    session._subscriber_flushes.update({id: subscribers[at] for id, at in snapshot["subscriber_flushes"]})
-    session._windows.update({id: (subscribers[at], octets, 0) for id, at, octets in snapshot["windows"]})
-    session._producer = None if snapshot["producer"] is None else Credit(*snapshot["producer"])
-    session._throttle = None if snapshot["throttle"] is None else Credit(*snapshot["throttle"])
+    session._subscriptions.completed.extend([id for id in snapshot["withdrawn"] if type(id) is int])
+    session._subscriptions.withdrawals.update({id: subscriptions[at] for id, at in snapshot["withdrawals"]})
+    session._subscribers.current.update({name: subscribers[at] for name, at in snapshot["current_subscribers"].items()})
+    session._subscribers.flushes.update({id: subscribers[at] for id, at in snapshot["subscriber_flushes"]})
+    session._subscribers.windows.update({id: (subscribers[at], octets, 0) for id, at, octets in snapshot["windows"]})
+    outbound.producer = None if snapshot["producer"] is None else Credit(*snapshot["producer"])
+    inbound.throttle = None if snapshot["throttle"] is None else Credit(*snapshot["throttle"])
     if snapshot["contents"] is not None:
         session._contents = Contents(limits, session.role)
         session._contents.restore(snapshot["contents"])

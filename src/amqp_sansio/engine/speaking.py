@@ -49,23 +49,14 @@ def check_command(session: Session, command: Command, header: bool = False, octe
     return asked
 
 
-def _known(session: Session, verb: str, destination: str, rule: str) -> Subscription:
-    subscription = session._subscriptions.get(destination)
-    if subscription is None:
-        legal = [f"{verb} {name!r}" for name, sub in session._subscriptions.items() if not sub.cancelled][:8]
-        raise LocalProtocolError(f"{verb} {destination!r}", "no such subscription", (*legal, "message.subscribe"), rule)
-    subscription.check_usable(verb)
-    return subscription
-
-
 def _throttles(session: Session, destination: str) -> bool:
     """Whether a flow command is about all transfers of the session rather than about one subscription."""
-    return destination == "" and "" not in session._subscriptions
+    return destination == "" and "" not in session._subscriptions.current
 
 
 def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
     destination = command.destination or ""  # without one its name is the empty one
-    held = session._subscriptions.get(destination)
+    held = session._subscriptions.current.get(destination)
     if held is not None and not held.cancelled:
         raise LocalProtocolError(
             f"message.subscribe {destination!r}",
@@ -73,8 +64,8 @@ def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
             (f"message.cancel {destination!r}", "another destination"),
             "message.subscribe.destination.unique-subscriber-destination",
         )
-    if held is None and len(session._subscriptions) >= session.limits.subscriptions:
-        raise LimitError("subscriptions", session.limits.subscriptions, len(session._subscriptions) + 1)
+    if held is None and len(session._subscriptions.current) >= session.limits.subscriptions:
+        raise LimitError("subscriptions", session.limits.subscriptions, len(session._subscriptions.current) + 1)
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
     check_modes(accept_mode, acquire_mode)
     if accept_mode:
@@ -83,7 +74,7 @@ def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
     subscription = Subscription(session, command.queue or "", destination, accept_mode, acquire_mode, book)
 
     def effect(_: int) -> None:
-        session._subscriptions[destination] = subscription
+        session._subscriptions.current[destination] = subscription
         if session._channel is not None:
             session._channel.channels.unlearn()
 
@@ -103,20 +94,13 @@ def _take_back(session: Session, command: message.Stop | message.Flush | message
     if isinstance(command, message.Stop) and _throttles(session, destination):
 
         def throttle(_: int) -> None:
-            session._throttle = Credit()
+            session._inbound.throttle = Credit()
 
         return throttle
-    cancels = isinstance(command, message.Cancel)
-    rule = f"{command.VERB}.destination{'.subscription-not-found' if cancels else ''}"
-    subscription = _known(session, command.VERB, destination, rule)
+    rule = f"{command.VERB}.destination{'.subscription-not-found' if isinstance(command, message.Cancel) else ''}"
+    subscription = session._subscriptions.usable(command.VERB, destination, rule)
 
-    def effect(id: int) -> None:
-        if cancels:
-            subscription._cancel_id = id
-        subscription._book.take_back(id, isinstance(command, message.Flush))
-        session._withdrawals[id] = subscription
-
-    return effect
+    return lambda id: session._subscriptions.take_back(subscription, id, command)
 
 
 def _flow(session: Session, command: message.Flow) -> Effect | None:
@@ -130,11 +114,11 @@ def _flow(session: Session, command: message.Flow) -> Effect | None:
     if _throttles(session, destination):
 
         def throttle(_: int) -> None:
-            if unit == MESSAGE and session._throttle is not None:
-                session._throttle.grant(value)
+            if unit == MESSAGE and session._inbound.throttle is not None:
+                session._inbound.throttle.grant(value)
 
         return throttle
-    subscription = _known(session, "message.flow", destination, "message.flow.destination")
+    subscription = session._subscriptions.usable("message.flow", destination, "message.flow.destination")
     return lambda _: subscription._book.grant(unit, value)
 
 
@@ -143,7 +127,7 @@ def _set_flow_mode(session: Session, command: message.SetFlowMode) -> Effect | N
     mode = command.flow_mode or 0
     if _throttles(session, destination):
         return None
-    subscription = _known(session, "message.set-flow-mode", destination, "message.set-flow-mode.destination")
+    subscription = session._subscriptions.usable("message.set-flow-mode", destination, "message.set-flow-mode.destination")
     subscription._check_mode(mode)
 
     return lambda _: subscription._book.set_mode(mode)
@@ -162,7 +146,7 @@ def _settle(session: Session, command: message.Accept | message.Reject | message
         if provisional:
             session._transfers.accepted_provisionally(planned)
         done, given = session._transfers.apply(planned, ids, completes)
-        session._give_back(given)
+        session._subscriptions.give_back(given)
         if done:
             session._inbound.complete(done)
             session._touch()

@@ -13,15 +13,14 @@ from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.results import Results
-from amqp_sansio.engine.subscription import Subscriber, Subscription
+from amqp_sansio.engine.subscriber import Subscriber, Subscribers
+from amqp_sansio.engine.subscription import Subscription, Subscriptions
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, SessionDetachedError
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import TOP, RangeSet, serial_lt, whole
-from amqp_sansio.ledger.credit import Credit, CreditBook
+from amqp_sansio.kernel.serials import TOP, RangeSet, whole
 from amqp_sansio.ledger.demarcation import Demarcation
-from amqp_sansio.ledger.transfers import Completed, Transfers
+from amqp_sansio.ledger.transfers import Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.tables.endpoint import COMMAND, ENDPOINT
 from amqp_sansio.wire.layouts.layout import Layout
@@ -101,25 +100,8 @@ class Standing:
         self._transfers: Final[Transfers[Subscription]] = Transfers()
         self._demarcation = Demarcation()
         """What the client says of transactions, whichever side we are."""
-        self._subscriptions: Final[dict[str, Subscription]] = {}
-        self._subscribers: Final[dict[str, Subscriber]] = {}
-        self._withdrawals: Final[dict[int, Subscription]] = {}
-        """Our message.stop, flush and cancel that the other side has not completed yet: whose credit they take back."""
-        self._completed_withdrawals: Final[list[int]] = []
-        """Those that it has completed, while messages from before may still come."""
-        self._resumed_at: int | None = None
-        """The id of our first command since the session was resumed, until the other side has completed one from there on."""
-        self._unreported: Final[dict[CreditBook, None]] = {}
-        """Books with completions that we have not reported to the other side."""
-        self._subscriber_flushes: Final[dict[int, Subscriber]] = {}
-        self._windows: Final[dict[int, tuple[Subscriber, int, int]]] = {}
-        """Deliveries in window mode that are not completed: whose, their octets, and `Flow.switches` at that time."""
-        self._replenished: Final[dict[Subscriber, None]] = {}
-        """Whose window the last completions gave something back to."""
-        self._producer: Credit | None = None
-        """What the other side lets us publish, in messages; None as long as it never throttled us."""
-        self._throttle: Credit | None = None
-        """What we let the other side publish; None as long as we never throttled it."""
+        self._subscriptions: Final = Subscriptions()
+        self._subscribers: Final = Subscribers()
         self._contents: Contents | None = None
         """Files and streams; None as long as nobody spoke of them."""
         self._timeout_known = False
@@ -187,12 +169,12 @@ class Standing:
     @property
     def subscriptions(self) -> Mapping[str, Subscription]:
         """What we subscribed to, by destination."""
-        return MappingProxyType(self._subscriptions)
+        return MappingProxyType(self._subscriptions.current)
 
     @property
     def subscribers(self) -> Mapping[str, Subscriber]:
         """Who at the other side subscribed to us, by destination."""
-        return MappingProxyType(self._subscribers)
+        return MappingProxyType(self._subscribers.current)
 
     def _may(self, verb: str) -> bool:
         """Whether we may say this word of `tables.endpoint` now."""
@@ -225,52 +207,18 @@ class Standing:
             self._touched = True
             self._channel.channels.touch(self)
 
-    def _withdraw(self, completed: RangeSet) -> None:
-        """The other side has completed these commands of ours: what stop, flush and cancel among them take back is gone.
-
-        A server that resumes the session tells what it has completed before it sends the messages again that were lost on the
-        way.  Only what it completes of later commands comes behind those.
-        """
-        for id in pick(completed, self._withdrawals):
-            self._withdrawals[id]._book.end_flush(id)
-            self._completed_withdrawals.append(id)
-        if self._resumed_at is not None and serial_lt(completed.last, self._resumed_at):
-            return
-        self._resumed_at = None
-        for id in self._completed_withdrawals:
-            self._withdrawn(id)
-        self._completed_withdrawals.clear()
-
-    def _withdrawn(self, id: int) -> None:
-        subscription = self._withdrawals.pop(id)
-        subscription._book.carried_out(id)
-        current = self._subscriptions.get(subscription.destination)
-        if current is not subscription:
-            if current is not None:
-                current._book.carried_out(id)
-        elif subscription._cancel_id == id:
-            del self._subscriptions[subscription.destination]
-            if self._channel is not None:
-                self._channel.channels.unlearn()
-
     def _complete_now(self, ids: RangeSet) -> None:
         """Completes incomplete commands of the other side, and what hangs on them."""
         self._inbound.complete(ids)
         self._results.completed(ids)
-        self._give_back(self._transfers.complete(ids))
-        for id in pick(ids, self._subscriber_flushes):
-            self._subscriber_flushes.pop(id)._book.end_flush(id)
+        self._subscriptions.give_back(self._transfers.complete(ids))
+        self._subscribers.end_flushes(ids)
         self._touch()
-
-    def _give_back(self, given: Completed[Subscription]) -> None:
-        """Deliveries are completed: windows move."""
-        for subscription, sums in given.items():
-            subscription._complete(*sums)
 
     def _complete_one(self, id: int) -> None:
         """Completes one incomplete command of the other side, whose result was sent if it has one: `complete` unchecked."""
         inbound = self._inbound
-        if id in self._transfers.deliveries or id in self._subscriber_flushes or inbound.skipped:
+        if id in self._transfers.deliveries or id in self._subscribers.flushes or inbound.skipped:
             self._complete_now(RangeSet.of(id))
             return
         self._results.owed.pop(id, None)

@@ -1,12 +1,14 @@
-"""Subscriptions: ours at the other side (`Subscription`), and the other side's with us (`Subscriber`)."""
+"""Our subscriptions at the other side."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.errors import EncodeError, LocalProtocolError
-from amqp_sansio.kernel.serials import RangeSet, whole
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet, serial_lt, whole
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, CreditBook
+from amqp_sansio.ledger.transfers import Completed
 from amqp_sansio.spec import message
 from amqp_sansio.spec.codes import FlowMode
 
@@ -114,11 +116,6 @@ class Subscription(Terms):
         """
         return self._session.send(message.SetFlowMode(self.destination, mode), sync=sync)
 
-    def _complete(self, messages: int, octets: int, charge: int) -> None:
-        """Transfers of it are completed: the engine's word, see `CreditBook.complete`."""
-        self._book.complete(messages, octets, charge)
-        self._session._unreported[self._book] = None
-
     def check_usable(self, said: str) -> None:
         """LocalProtocolError when it is cancelled."""
         if self.cancelled:
@@ -137,7 +134,86 @@ class Subscription(Terms):
             )
 
 
-class Subscriber(Terms):
-    """Somebody at the other side who subscribed to us: where `Session.deliver` sends, and how much it may."""
+class Subscriptions:
+    """All of a session: what we subscribed to, and what takes credit back.
 
-    __slots__ = ()
+    * `current`: by destination.
+    * `withdrawals`: our message.stop, flush and cancel that the other side has not completed yet, and whose credit they take
+      back; `completed`: those that it has completed, while messages from before may still come.
+    * `unreported`: books with completions that we have not reported to the other side.
+    """
+
+    __slots__ = ("completed", "current", "resumed_at", "unreported", "withdrawals")
+
+    def __init__(self) -> None:
+        self.current: Final[dict[str, Subscription]] = {}
+        self.withdrawals: Final[dict[int, Subscription]] = {}
+        self.completed: Final[list[int]] = []
+        self.resumed_at: int | None = None
+        """The id of our first command since the session was resumed, until the other side has completed one from there on."""
+        self.unreported: Final[dict[CreditBook, None]] = {}
+
+    @property
+    def unaccepting(self) -> bool:
+        """Whether one has accept-mode none and is not cancelled."""
+        return any(each.accept_mode == 1 and not each.cancelled for each in self.current.values())
+
+    def usable(self, verb: str, destination: str, rule: str) -> Subscription:
+        """The one of a destination that `verb` is about.  LocalProtocolError without one, or when it is cancelled."""
+        subscription = self.current.get(destination)
+        if subscription is None:
+            legal = [f"{verb} {name!r}" for name, each in self.current.items() if not each.cancelled][:8]
+            raise LocalProtocolError(f"{verb} {destination!r}", "no such subscription", (*legal, "message.subscribe"), rule)
+        subscription.check_usable(verb)
+        return subscription
+
+    def take_back(self, subscription: Subscription, id: int, command: message.Stop | message.Flush | message.Cancel) -> None:
+        """Our command `id` takes its credit away."""
+        if isinstance(command, message.Cancel):
+            subscription._cancel_id = id
+        subscription._book.take_back(id, isinstance(command, message.Flush))
+        self.withdrawals[id] = subscription
+
+    def withdraw(self, completed: RangeSet) -> bool:
+        """The other side has completed these commands of ours: what stop, flush and cancel among them take back is gone.
+
+        True when a subscription is gone with it.  A server that resumes the session tells what it has completed before it
+        sends the messages again that were lost on the way.  Only what it completes of later commands comes behind those.
+        """
+        for id in pick(completed, self.withdrawals):
+            self.withdrawals[id]._book.end_flush(id)
+            self.completed.append(id)
+        if self.resumed_at is not None and serial_lt(completed.last, self.resumed_at):
+            return False
+        self.resumed_at = None
+        gone = [self._withdrawn(id) for id in self.completed]
+        self.completed.clear()
+        return True in gone
+
+    def _withdrawn(self, id: int) -> bool:
+        subscription = self.withdrawals.pop(id)
+        subscription._book.carried_out(id)
+        current = self.current.get(subscription.destination)
+        if current is not subscription:
+            if current is not None:
+                current._book.carried_out(id)
+        elif subscription._cancel_id == id:
+            del self.current[subscription.destination]
+            return True
+        return False
+
+    def complete(self, subscription: Subscription, messages: int, octets: int, charge: int) -> None:
+        """Transfers of it are completed: see `CreditBook.complete`."""
+        subscription._book.complete(messages, octets, charge)
+        self.unreported[subscription._book] = None
+
+    def give_back(self, given: Completed[Subscription]) -> None:
+        """Deliveries are completed: windows move."""
+        for subscription, sums in given.items():
+            self.complete(subscription, *sums)
+
+    def reported(self) -> None:
+        """The other side hears of all completions."""
+        for book in self.unreported:
+            book.reported()
+        self.unreported.clear()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import CommandId
     from amqp_sansio.engine.channel import Channel
     from amqp_sansio.engine.session import Session
-    from amqp_sansio.engine.subscription import Subscriber
+    from amqp_sansio.engine.subscriber import Subscriber
 
 _CACHED: Final = 256
 """Command segments of transfers that one session remembers."""
@@ -150,15 +150,15 @@ def transfer(
     else:
         segment = content if content or empty_body else None
         octets = b"".join(frame_command(number, payload, header or None, segment, largest, split_header))
-    producer = session._producer
+    outbound = session._outbound
+    producer = outbound.producer
     if producer is not None and not producer.allows(1):
         raise NoCredit("", "message", 1, 0)
     subscriber: Subscriber | None = None
     cost = 0
     if session.delivers:
         cost = header_octets + body_octets if session.counts_headers else body_octets
-        subscriber = find_subscriber(session, destination, cost)
-    outbound = session._outbound
+        subscriber = session._subscribers.able(destination, cost)
     id = outbound.next_id
     if outbound.retain:
         outbound.check_room(len(payload) + header_octets + body_octets, session.limits)
@@ -176,9 +176,7 @@ def transfer(
     if producer is not None:
         producer.spend(1)
     if subscriber is not None:
-        subscriber._book.transfer(cost)
-        if subscriber._book.mode:
-            session._windows[id] = (subscriber, cost, subscriber._book.switches)
+        session._subscribers.delivered(subscriber, id, cost)
     return id
 
 
@@ -193,34 +191,6 @@ def encode_transfer(
         session._command_cache.clear()
     session._command_cache[destination, accept_mode, acquire_mode, bool(sync)] = command
     return command
-
-
-def find_subscriber(session: Session, destination: str, cost: int) -> Subscriber:
-    """The subscriber of a destination, when it has the credit.  Changes nothing."""
-    subscriber = session._subscribers.get(destination)
-    if subscriber is None:
-        raise no_subscriber(session, destination)
-    book = subscriber._book
-    if not book.messages.allows(1):
-        raise NoCredit(destination, "message", 1, book.messages.available)
-    if not book.octets.allows(cost):
-        raise NoCredit(destination, "byte", cost, book.octets.available)
-    return subscriber
-
-
-def subscriber_of(session: Session, destination: object) -> Subscriber:
-    """The subscriber of a destination, which callers may have given anything for."""
-    subscriber = session._subscribers.get(destination) if isinstance(destination, str) else None
-    if subscriber is None:
-        session.check_speak("message.transfer")
-        raise no_subscriber(session, str(destination))
-    return subscriber
-
-
-def no_subscriber(session: Session, destination: str) -> LocalProtocolError:
-    """What to raise for a transfer to a destination that nobody subscribed with; lists those that there are."""
-    legal = tuple([f"message.transfer {name!r}" for name in list(session._subscribers)[:8]])
-    return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
 
 
 def say_exception(session: Session, exception: execution.Exception_) -> CommandId:

@@ -323,9 +323,16 @@ class CreditBook:
 
     # --- what stands there ---------------------------------------------------------------------------------------------------
 
+    def lacks(self, octets: int) -> int | None:
+        """The unit of which there is not enough to send one message that costs so many octets now; None when there is."""
+        messages, credit = self.messages, self.octets  # `Credit.allows`, without the calls: each delivery asks
+        if messages.limit != INFINITE and messages.used >= messages.limit:
+            return MESSAGE
+        return OCTET if credit.limit != INFINITE and credit.used + octets > credit.limit else None
+
     def allows(self, octets: int) -> bool:
         """Whether one message that costs so many octets may be sent now."""
-        return self.messages.allows(1) and self.octets.allows(octets)
+        return self.lacks(octets) is None
 
     @property
     def flushing(self) -> bool:

@@ -69,7 +69,7 @@ def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     looks = line.persona.kind == "looker" and step.c % 3 != 0
     destination = f"see {name}" if looks else name
     session = tenure.session
-    if destination in session._subscriptions or destination in tenure.queues:
+    if destination in session.subscriptions or destination in tenure.queues:
         return
     mode = step.b % 4 == 1 and not tenure.transactional and name == "grey"
     tenure.brittle = tenure.brittle or name == BRITTLE
@@ -92,7 +92,7 @@ def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 def _grant(world: World, line: Line, tenure: Tenure, destination: str, allowance: Allowance, step: Step) -> None:
     messages = 1 + step.c % 5
     octets = 2000 * messages if step.c // 5 % 5 == 0 else ENDLESS
-    tenure.session._subscriptions[destination].grant(messages, octets)
+    tenure.session.subscriptions[destination].grant(messages, octets)
     allowance.grant(messages, octets)
     world.tell(
         f"{line.name} grants {messages} messages{'' if octets == ENDLESS else f' and {octets} octets'} to {destination!r}"
@@ -181,7 +181,7 @@ def reject(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def _subscribed(tenure: Tenure) -> list[str]:
-    return [name for name, subscription in tenure.session._subscriptions.items() if not subscription.cancelled]
+    return [name for name, subscription in tenure.session.subscriptions.items() if not subscription.cancelled]
 
 
 def _subscription(tenure: Tenure, step: Step) -> str | None:
@@ -193,7 +193,7 @@ def stop(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """Takes all credit away."""
     name = _subscription(tenure, step)
     if name is not None:
-        tenure.allowances[name].end(tenure.session._subscriptions[name].stop())
+        tenure.allowances[name].end(tenure.session.subscriptions[name].stop())
         world.tell(f"{line.name} stops {name!r}")
 
 
@@ -201,7 +201,7 @@ def flush(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """Asks for what there is; then the credit is gone."""
     name = _subscription(tenure, step)
     if name is not None:
-        tenure.allowances[name].end(tenure.session._subscriptions[name].flush())
+        tenure.allowances[name].end(tenure.session.subscriptions[name].flush())
         world.tell(f"{line.name} flushes {name!r}")
 
 
@@ -209,7 +209,7 @@ def cancel(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """Ends a subscription; what came can still be settled."""
     name = _subscription(tenure, step)
     if name is not None:
-        tenure.session._subscriptions[name].cancel()
+        tenure.session.subscriptions[name].cancel()
         world.tell(f"{line.name} cancels {name!r}")
 
 

@@ -197,7 +197,7 @@ class Manager:
                 tenure.queues[QUEUE] = QUEUE, True
                 tenure.allowances[QUEUE] = Allowance(QUEUE, False)
             if not tenure.allowances[QUEUE].left:
-                session._subscriptions[QUEUE].grant(1)
+                session.subscriptions[QUEUE].grant(1)
                 tenure.allowances[QUEUE].grant(1)
             yield
 

@@ -349,7 +349,7 @@ class Line:
         demand(not doubt, DEADLOCK, f"{self.site.name} never completes the commands {doubt} of {self.name}")
         for destination, allowance in tenure.allowances.items():
             queue, acquired = tenure.queues[destination]
-            subscription = tenure.session._subscriptions.get(destination)
+            subscription = tenure.session.subscriptions.get(destination)
             if subscription is not None and not subscription.cancelled and acquired and allowance.left:
                 waiting = [
                     item.words

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.engine.subscription import Subscriber
+    from amqp_sansio.engine.subscriber import Subscriber
 
 
 def _begin(broker: Broker, replay: int | None) -> Since | None:
@@ -110,7 +110,7 @@ class Consumer:
             self._end_flushes()
             return False  # until `flushed`
         session = holder.session
-        if not session._speaks or session._subscribers.get(self.destination) is not self.subscriber:
+        if not session._speaks or session._subscribers.current.get(self.destination) is not self.subscriber:
             return False
         try:
             id = transfer(

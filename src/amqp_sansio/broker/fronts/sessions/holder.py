@@ -308,7 +308,7 @@ class SessionHolder(Holder):
                 if not unsettled[id].explicit:
                     self.settled(id)
             self.slacken()
-        for subscriber in self.session._replenished:
+        for subscriber in self.session._subscribers.replenished:
             consumer = self.consumers.get(subscriber.destination)
             if consumer is not None and consumer.subscriber is subscriber:
                 consumer.wake()

@@ -9,7 +9,7 @@ from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
 from amqp_sansio.broker.fronts.sessions.holder import Missed
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
-from amqp_sansio.engine.subscription import Subscriber
+from amqp_sansio.engine.subscriber import Subscriber
 from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
 from amqp_sansio.spec import message
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
@@ -31,7 +31,7 @@ def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> Non
         raise Refused(conditions.LIMIT, limit="subscribers", value=most, why=f"there would be {most + 1}")
     queue, modes = command.queue or "", (command.accept_mode or 0, command.acquire_mode or 0)
     asked = read_subscription_arguments(command.arguments, holder.broker.limits) if command.arguments else NOTHING_ASKED
-    known = holder.session._subscribers.get(destination)
+    known = holder.session._subscribers.current.get(destination)
     if known is None or (known.queue, known.accept_mode, known.acquire_mode) != (queue, *modes):
         # The engine has heard more of a session that was resumed than we: this one was cancelled, and gets nothing.
         known = Subscriber(queue, destination, *modes)

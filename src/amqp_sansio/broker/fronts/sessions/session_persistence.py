@@ -125,7 +125,7 @@ def restore(front: Sessions, plain: Mapping[str, Any], rebuilding: Rebuilding) -
     failing = plain["failing"]
     for destination, name, exclusive, *more in plain["consumers"]:
         if name in rebuilding.queues:
-            subscriber = session._subscribers[destination]
+            subscriber = session.subscribers[destination]
             holder.consumers[destination] = Consumer(
                 holder, name, subscriber, exclusive, _asked(host.limits, *more[:3]), _since(broker.config.epoch, *more[3:])
             )  # fmt: skip
@@ -183,7 +183,7 @@ def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  #
 def _catch_up(holder: SessionHolder) -> None:
     """What waited for the journal is durable now: the snapshot has it."""
     session = holder.session
-    flushes = {id: subscriber.destination for id, subscriber in session._subscriber_flushes.items()}
+    flushes = {id: subscriber.destination for id, subscriber in session._subscribers.flushes.items()}
     for id in [id for id, owed in session._results.owed.items() if not owed.result]:
         consumer = holder.consumers.get(flushes.get(id, ""))
         if consumer is not None:
