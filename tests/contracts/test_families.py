@@ -18,7 +18,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "wire.headers", "wire.layouts.dispatch", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
         "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel", "engine.channel_numbers",
         "engine.session", "engine.standing", "engine.breach",
-        "engine.transmit", "engine.hearing", "engine.controls", "engine.attachment", "engine.client", "engine.server",
+        "engine.transmit", "engine.hearing", "engine.controls", "engine.client", "engine.server",
         "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.quick", "engine.witness",
         "engine.witness_channel", "engine.witness_stream", "broker.fronts.sessions",
     ),

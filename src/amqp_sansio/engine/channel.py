@@ -15,7 +15,6 @@ from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.tables.session import ATTACH, ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
 from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
-from amqp_sansio.wire.reading import DEFAULT_READING
 from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
@@ -253,13 +252,15 @@ class Channel:
 
     def _take(self, session: Session) -> None:
         """The channel is this session's."""
-        session._channel = self
+        session._bind(self)
         self.session = session
         self.channels.name(self)
         self.in_step()
-        carrier = self.carrier
-        session._minds_headers = carrier.eager_headers or carrier.reading != DEFAULT_READING
-        session._command_cache.clear()
+
+    def vacate(self) -> None:
+        """No session is on it any more."""
+        self.session = None
+        self.channels.forget(self.number)
 
     # --- what we answer -------------------------------------------------------------------------------------------------------
 

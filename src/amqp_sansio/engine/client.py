@@ -76,7 +76,6 @@ class ClientConnection(ClientHandshake):
         try:
             session.attach(force)
         except AmqpError:  # a name too long for a frame: nothing has changed
-            session._channel = channel.session = None
-            self._channels.forget(channel.number)
+            session._unbind()
             raise
         return session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from amqp_sansio.engine import feedback, outcomes, replaying
+from amqp_sansio.engine import feedback, replaying
 from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.content_talk import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
@@ -152,7 +152,8 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
         content_completed(session, news)
     session._emit(CommandsCompleted(session.name, news))
     if session._results.asked:
-        outcomes.completed(session, news)
+        for event in session._results.executed(news):
+            session._emit(event)
 
 
 def completed_run(session: Session, low: int, high: int, timely: bool, offset: int) -> CommandsCompleted | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from amqp_sansio.engine import demarcation, outcomes
+from amqp_sansio.engine import demarcation
 from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
 from amqp_sansio.engine.content_talk import hear_content
 from amqp_sansio.engine.contents import CONTENT_VERBS
@@ -13,7 +13,7 @@ from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.objection import Objection
 from amqp_sansio.engine.replaying import holds
-from amqp_sansio.engine.results import Owed, exception_of
+from amqp_sansio.engine.results import Owed, exception_of, status_of
 from amqp_sansio.engine.subscriber import Subscriber
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import DecodeError
@@ -26,7 +26,6 @@ from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import transfer as rows
-from amqp_sansio.tables.endpoint import EXCEPTION
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 from amqp_sansio.wire.primitives import blank
 
@@ -306,7 +305,10 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
         acquired = value.transfers if isinstance(value, message.Acquired) else None
         session._transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
     session._emit_command(ResultReceived(session.name, id, command.value))
-    meant = outcomes.result(session, id, asked, command.value)
+    status = status_of(value)
+    if status is not None:
+        session._demarcation.answered(id, status, heard=True)
+    meant = session._results.answered(id, asked, value)
     if meant is not None:
         session._emit_command(meant)
 
@@ -323,9 +325,7 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
     if id is not None:
         session._results.refused = id, error_code
     session._flush_pending()
-    session._step(session.peer, EXCEPTION)
-    session._timeout = 0
-    session._cause = f"the other side refused it with {error_code}: {description}".rstrip(": ")
+    session._refused(session.peer, f"the other side refused it with {error_code}: {description}")
 
 
 # What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.

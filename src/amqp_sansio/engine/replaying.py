@@ -67,7 +67,6 @@ def resume(session: Session, ids: RangeSet, offset: int) -> None:
     """The other side has told what it expects: begins to say again what it has not got."""
     outbound = session._outbound
     if not ids and not session.has_state:
-        session._timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
         session._resumed(False)
         return
     if not ids:
@@ -125,12 +124,12 @@ def go_on(session: Session) -> None:
 
 def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> bool:
     """A command came before the session is attached: whether it can wait until then, as far as its octets go."""
-    session._held_octets += len(payload) + len(header or b"") + len(body or b"")
+    octets = session._hold(len(payload) + len(header or b"") + len(body or b""))
     most = session.limits.early_octets
-    if session._held_octets <= most:
+    if octets <= most:
         return True
     said = session._layout.verb_of("command", *codes_of(payload))
-    text = f"{session._held_octets} octets of commands came before all that was in doubt was sent again"
+    text = f"{octets} octets of commands came before all that was in doubt was sent again"
     legal = ("session.expected", f"at most {most} octets of commands before")
     violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text)
     return False
@@ -143,7 +142,6 @@ def _fits(session: Standing, outbound: Outbound, id: int, room: int) -> bool:
 
 
 def _done(session: Session) -> None:
-    session._replaying = None
     session._resumed()
     session._inbound.due = bool(session._inbound.known)
     if session._inbound.due:

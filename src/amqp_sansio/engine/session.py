@@ -7,11 +7,10 @@ from typing import TypeAlias
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine.attachment import Attachment
 from amqp_sansio.engine.carrier import CommandId
 from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.speaking import ALONE
-from amqp_sansio.engine.standing import check_seconds
+from amqp_sansio.engine.standing import Standing, check_seconds
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.engine.transmit import octets_of, prepare, say, say_exception, transfer
 from amqp_sansio.engine.tx import Tx
@@ -20,6 +19,7 @@ from amqp_sansio.errors import (
     LocalProtocolError,
     SessionDetachedError,
 )
+from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
@@ -27,7 +27,8 @@ from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, ErrorCode, RejectCode
 from amqp_sansio.spec.values import Value
-from amqp_sansio.tables.endpoint import EXCEPTION
+from amqp_sansio.tables.endpoint import OVER, TRANSPORT
+from amqp_sansio.tables.session import ATTACH, DETACH
 from amqp_sansio.wire.layouts.properties import write_properties
 
 Ids: TypeAlias = RangeSet | int | Iterable[int]
@@ -43,7 +44,7 @@ def as_ids(ids: Ids) -> RangeSet:
         raise EncodeError("session.commands", str(error)) from None
 
 
-class Session(Attachment):
+class Session(Standing):
     """A named conversation of two halves, which outlives the transports that it is attached to.
 
     Get one from a connection (`session`, `resume`, `accept`).  Every verb either raises and changes nothing, or has said its
@@ -79,7 +80,70 @@ class Session(Attachment):
         """A detached session in the state of a snapshot."""
         from amqp_sansio.engine.snapshot import restore
 
-        return restore(snapshot, profile, limits)
+        return restore(cls, snapshot, profile, limits)
+
+    # --- its transport --------------------------------------------------------------------------------------------------------
+
+    def attach(self, force: bool = False) -> None:
+        """Asks for the attachment; `SessionAttached` or `SessionDetached` follows.  Said again it does no harm.
+
+        `force` takes the session away from another transport.
+        """
+        if self.state in ("resuming", "attached"):
+            return
+        if not self._may(ATTACH):
+            raise SessionDetachedError("session.attach", self.name, self._cause)
+        if self._channel is None:
+            raise SessionDetachedError("session.attach", self.name, f"{self._cause}; resume it on a connection")
+        self.check_open("session.attach")
+        if self.state == "attaching" and not force:
+            return
+        if not self._channel.can_say(ATTACH):
+            raise LocalProtocolError("session.attach", "detaching", ("after session.detached",))
+        self._channel.say(controls.Attach(self.name, force))
+        first = self.state == "detached"
+        self._step(self.role, ATTACH)
+        if first:
+            self._cause = "waiting for attached"
+            self._begin()
+
+    def detach(self) -> None:
+        """Ends the attachment; `SessionDetached` follows.  With a timeout of 0 it ends the session as well."""
+        if not self._may(DETACH):
+            raise SessionDetachedError("session.detach", self.name, self._cause)
+        self.check_open("session.detach")
+        assert self._channel is not None
+        self._flush_pending()
+        self._channel.say(controls.Detach(self.name))
+        self._step(self.role, DETACH)
+        self._cause = "detached by us"
+
+    def tick(self, now: float) -> float | None:
+        """For a detached session: says what time it is (monotonic seconds), and ends it when its time is over.
+
+        Its time begins with the first tick after it was detached.  Answers `due`.
+        """
+        moment = self.due
+        if moment is None:
+            return None
+        if self._detached_at is None:
+            self._detached_at = now
+            moment = self.due
+        if moment is not None and now >= moment:
+            self._step(TRANSPORT, OVER)
+            self._cause = f"detached for {self._timeout} s"
+            return None
+        return moment
+
+    @property
+    def due(self) -> float | None:
+        """The moment at which a detached session ends unless it is resumed (monotonic seconds).
+
+        At most any clock's moment when its time begins with the next tick; None when it is not detached or has no end.
+        """
+        if self.state != "detached" or self._channel is not None or self._timeout is None or not self._established:
+            return None
+        return AT_ONCE if self._detached_at is None else self._detached_at + self._timeout
 
     # --- saying commands --------------------------------------------------------------------------------------------------
 
@@ -299,9 +363,7 @@ class Session(Attachment):
 
     def _refuse(self, exception: execution.Exception_) -> CommandId:
         id = say_exception(self, exception)
-        self._step(self.role, EXCEPTION)
-        self._timeout = 0
-        self._cause = f"we refused it with {exception.error_code}: {exception.description or ''}".rstrip(": ")
+        self._refused(self.role, f"we refused it with {exception.error_code}: {exception.description or ''}")
         return id
 
     def _check_incomplete(self, verb: str, ids: RangeSet) -> None:

@@ -7,7 +7,7 @@ compared.  What belongs to one attachment (the channel, its command-points) is n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.contents import Contents
@@ -27,6 +27,8 @@ from amqp_sansio.tables.endpoint import OVER, TRANSPORT
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
+
+_Session = TypeVar("_Session", bound="Session")
 
 VERSION: Final = 3
 """Of the shape of a snapshot."""
@@ -120,10 +122,10 @@ def _deliveries(session: Session) -> dict[str, dict[int, Delivery[Subscription]]
     return {"deliveries": session._transfers.deliveries, "provisional": session._transfers.provisional}
 
 
-def restore(snapshot: Mapping[str, object], profile: Profile, limits: Limits) -> Session:
+def restore(made: type[_Session], snapshot: Mapping[str, object], profile: Profile, limits: Limits) -> _Session:
     """A detached session in the state of a snapshot.  DecodeError for what `take` has not made."""
     try:
-        return _restore(snapshot, profile, limits)
+        return _restore(made, snapshot, profile, limits)
     except (TypeError, ValueError, KeyError, IndexError, AttributeError) as why:
         raise DecodeError("snapshot", 0, f"not a snapshot of a session: {type(why).__name__} {why}") from None
 
@@ -164,11 +166,9 @@ def _check(snapshot: Mapping[str, Any]) -> None:
         _typed(outbound[name], bool)
 
 
-def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> Session:
-    from amqp_sansio.engine.session import Session
-
+def _restore(made: type[_Session], snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> _Session:
     _check(snapshot)
-    session = Session(
+    session = made(
         snapshot["name"],
         snapshot["role"],
         timeout=snapshot["timeout"],

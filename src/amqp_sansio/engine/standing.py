@@ -1,4 +1,4 @@
-"""Where a session stands: what it remembers of both halves, and what the engine asks of it."""
+"""Where a session stands: what it remembers of both halves, how it gets a channel and loses it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscriber import Subscriber, Subscribers
 from amqp_sansio.engine.subscription import Subscription, Subscriptions
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, SessionDetachedError
-from amqp_sansio.events import Event
+from amqp_sansio.events import Event, Origin, SessionAttached, SessionDetached, TransactionEnded, TransactionOutcome, Violation
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import TOP, RangeSet, whole
 from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.transfers import Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.tables.endpoint import COMMAND, ENDPOINT
+from amqp_sansio.spec import session as controls
+from amqp_sansio.tables.demarcation import TX
+from amqp_sansio.tables.endpoint import ATTACHED_AGAIN, COMMAND, ENDPOINT, EXCEPTION, KEPT, OVER, TRANSPORT
+from amqp_sansio.tables.session import ATTACHED, EXPECTED
 from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.reading import DEFAULT_READING
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Carrier
@@ -96,7 +100,7 @@ class Standing:
         """Whether it was ever attached: then the other side may have state of it."""
         self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role)
         self._inbound: Final = Inbound(self.peer)
-        self._results: Final = Results()
+        self._results: Final = Results(name)
         self._transfers: Final[Transfers[Subscription]] = Transfers()
         self._demarcation = Demarcation()
         """What the client says of transactions, whichever side we are."""
@@ -253,6 +257,11 @@ class Standing:
         else:
             self._carrier._emit(event)
 
+    def _hold(self, octets: int) -> int:
+        """A command of so many octets came while the session was resuming: those of all that came."""
+        self._held_octets += octets
+        return self._held_octets
+
     def _emit_held(self) -> None:
         """The commands that came while the session was resuming, in order."""
         held, self._held, self._held_octets = self._held, [], 0
@@ -271,3 +280,111 @@ class Standing:
         """What a caller may say now."""
         prefix = f"{self.role}:"
         return tuple([word.removeprefix(prefix) for word in self._endpoint.legal if word.startswith(prefix)])
+
+    # --- attached, and over ---------------------------------------------------------------------------------------------------
+
+    def _refused(self, speaker: str, cause: str) -> None:
+        """`speaker` says an exception: the session is over, but for the detach behind it."""
+        self._step(speaker, EXCEPTION)
+        self._timeout = 0
+        self._cause = cause.rstrip(": ")
+
+    def _attached(self, speaker: Role) -> None:
+        """`speaker` sent attached: commands may follow, or first we find out what the other side has."""
+        if self._established:
+            self._step(speaker, ATTACHED_AGAIN)
+            self._subscriptions.resumed_at = self._outbound.next_id
+            self._cause = "waiting for what the other side expects"
+            assert self._channel is not None
+            self._channel.say(controls.Flush(True, True, True))
+            self._outbound.ask_expected()
+        else:
+            self._step(speaker, ATTACHED)
+            self._ready(False)
+
+    def _accepted(self) -> None:
+        """As `_attached`, on the side that was asked."""
+        self._begin()
+        self._attached(self.role)
+
+    def _resumed(self, resumed: bool = True) -> None:
+        """The other side has told what it expects.  `resumed`: it has state of the session, which goes on."""
+        self._replaying = None
+        if not resumed:
+            self._timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
+        self._step(self.peer, EXPECTED)
+        self._ready(resumed)
+
+    def _ready(self, resumed: bool) -> None:
+        """Commands may be sent."""
+        assert self._channel is not None
+        self._cause = ""
+        self._established = True
+        self._emit(SessionAttached(self.name, self._channel.number, resumed))
+        self._emit_held()
+        if self.role == "client" and self._timeout != 0 and not self._timeout_known:
+            self._channel.say(controls.RequestTimeout(self._timeout))
+
+    def _granted(self, seconds: int | None) -> None:
+        """Somebody granted a detached lifetime: it is ours from now on."""
+        self._timeout = seconds
+        self._timeout_known = True
+        if seconds == 0:
+            self._outbound.stop_retaining()
+        else:
+            self._outbound.begin_retaining()
+
+    def _leave(
+        self,
+        origin: Origin,
+        code: int | None,
+        text: str,
+        *,
+        ended: bool = False,
+        keep: bool = False,
+        violation: Violation | None = None,
+    ) -> None:
+        """The attachment is over: says so in an event and gives the channel free.
+
+        The session ends with it when `ended`, or when nobody wants it to live detached and it is not to be kept.
+        """
+        channel = self._channel
+        assert channel is not None
+        code = None if code is None else int(code)
+        ended = ended or (self._timeout == 0 and not keep and self.state != "attaching")
+        self._step(TRANSPORT, OVER if ended else KEPT)
+        self._emit_held()
+        self._cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")
+        if violation is not None:
+            self._cause = f"{violation.rule}: {violation.text or violation.said}"
+        if ended and self.role == "client":
+            for event in self._results.ended():
+                self._emit(event)
+            if self._demarcation.state == TX and self._outbound.next_id != self._results.boundary:
+                self._emit(TransactionEnded(self.name, None, TransactionOutcome.ROLLED_BACK))
+        self._emit(
+            SessionDetached(self.name, channel.number, origin, code, text, violation, self.in_doubt, ended)
+        )  # fmt: skip
+        self._detached_at = None  # its time begins at its next tick: the last one of the connection may be long ago
+        self._touched = False
+        self._replaying = None
+        self._unbind()
+
+    def _bind(self, channel: Channel) -> None:
+        """The channel is ours."""
+        carrier = channel.carrier
+        self._channel = channel
+        self._minds_headers = carrier.eager_headers or carrier.reading != DEFAULT_READING
+        self._command_cache.clear()
+
+    def _unbind(self) -> None:
+        """We have no channel any more."""
+        if self._channel is not None:
+            self._channel.vacate()
+        self._channel = None
+
+    def _begin(self) -> None:
+        """Both halves begin an attachment: nothing is known of the new channel yet."""
+        self._attachments += 1
+        self._outbound.begin_attachment()
+        self._inbound.begin_attachment()
