@@ -44,14 +44,14 @@ def test_sync_transfers_and_modes_are_remembered_apart() -> None:
         session.publish("a", body=b"x", accept_mode=AcceptMode.EXPLICIT)
     modes = [thing.accept_mode for thing in carrier.said() if isinstance(thing, message.Transfer)]
     assert modes == [1, 1, 0] * 2
-    assert len(session._command_cache) == 3
+    assert len(carrier.channel(0).commands) == 3
 
 
 def test_remembered_commands_are_bounded() -> None:
-    _, session = attached_session("client")
+    carrier, session = attached_session("client")
     for n in range(1000):
         session.publish(str(n))
-    assert len(session._command_cache) <= 256
+    assert len(carrier.channel(0).commands) <= 256
 
 
 def test_fragments_with_the_profile_that_lets_them_be_sent() -> None:

@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.controls import hear_control
 from amqp_sansio.engine.hearing import hear_assembly
+from amqp_sansio.engine.speaking import check_modes
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import AttachRequested, Origin, Violation
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.tables.session import ATTACH, ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
 from amqp_sansio.wire.assembly import Assembly
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun
 from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Carrier
     from amqp_sansio.engine.channel_numbers import Channels
     from amqp_sansio.engine.session import Session
+
+_REMEMBERED: Final = 256
+"""Command segments of transfers that one channel remembers."""
 
 _REFUSED: Final[dict[int, str]] = {
     DetachCode.NORMAL: "detached by the other side",
@@ -42,6 +47,7 @@ class Channel:
     __slots__ = (
         "carrier",
         "channels",
+        "commands",
         "dialogue",
         "discarded",
         "layout",
@@ -64,6 +70,8 @@ class Channel:
         self.session: Session | None = None
         self.requested: bytes | None = None
         self.requested_force = False
+        self.commands: Final[dict[tuple[str, int, int, bool], tuple[bytes, bytes]]] = {}
+        """Command segments of transfers, and frames with them, by destination, modes and sync."""
         self.discarded = 0
         """Octets that came for no session, and count as such (limits.discarded_octets)."""
 
@@ -87,6 +95,16 @@ class Channel:
         if control.VERB in ATTACHMENT_VERBS:
             self.dialogue.step(self.own, control.VERB)
         self.carrier._write(frame)
+
+    def encode_transfer(self, destination: str, accept_mode: int, acquire_mode: int, sync: bool) -> tuple[bytes, bytes]:
+        """The command segment of a transfer, and the frame with it where content follows; remembered."""
+        check_modes(accept_mode, acquire_mode)
+        payload = self.layout.encode_command(Transfer(destination, accept_mode, acquire_mode), bool(sync))
+        command = payload, frame_begun(self.number, payload)
+        if len(self.commands) >= _REMEMBERED:
+            self.commands.clear()
+        self.commands[destination, accept_mode, acquire_mode, bool(sync)] = command
+        return command
 
     def _write(self, control: Control) -> None:
         self.carrier._write(self._frame(control))

@@ -161,12 +161,11 @@ def completed_run(session: Session, low: int, high: int, timely: bool, offset: i
     outbound, subscribers = session._outbound, session._subscribers
     if (
         subscribers.windows or subscribers.replenished or session._subscriptions.withdrawals or session._results.asked
-        or session._contents is not None or (news := outbound.completed_run(low, high)) is None
+        or session._contents is not None or (news := outbound.completed_run(low, high, timely)) is None
     ):  # fmt: skip
         completed(session, RangeSet.span(low, high), timely, offset)
         return None
     if timely:
-        outbound.known_due = True
         session._touch()
     return CommandsCompleted(session.name, news)
 
@@ -182,10 +181,7 @@ def _flush(session: Session, control: controls.Flush, offset: int) -> None:
     if control.expected:
         inbound.stream.step(session.peer, FLUSH_EXPECTED)
     asked = ASKED_EXPECTED * control.expected | ASKED_CONFIRMED * control.confirmed | ASKED_COMPLETED * control.completed
-    # Said again before our octets are taken, it is answered once more in the end: the answer may be 4000 times as long.
-    inbound.asked |= asked & inbound.answered
-    feedback.answer_flush(session, asked & ~inbound.answered)
-    inbound.answered |= asked
+    feedback.answer_flush(session, inbound.ask(asked))
     session._touch()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, TIMELY_RANGES
+from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.message import Accept
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, KnownCompleted
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 def tell(session: Standing) -> None:
     """Says what was gathered since the last time, on an attached session."""
     inbound, outbound = session._inbound, session._outbound
-    if inbound.asked:
-        answer_flush(session, inbound.asked)
-    inbound.asked = inbound.answered = 0
+    if inbound.asked or inbound.answered:
+        answer_flush(session, inbound.take_asked())
     if inbound.due:
-        inbound.due = False
         _completed(session, inbound.wants_timely())
     if outbound.known_due:
         assert session._channel is not None
@@ -41,13 +39,10 @@ def answer_flush(session: Standing, asked: int) -> None:
         # everything after it, so that we get some commands again which we then discard.
         channel.say(Expected(parts(session, inbound.expected(new=session._attachments <= 1))[0]))
         inbound.stream.step(session.role, EXPECTED)
-    if asked & ASKED_CONFIRMED:  # with us, all that is complete is confirmed
-        for part in parts(session, inbound.confirmed.freeze() | inbound.untold_completed()):
+    if asked & ASKED_CONFIRMED:
+        for part in parts(session, inbound.tell_confirmed()):
             channel.say(Confirmed(part))
-        if inbound.known.range_count > TIMELY_RANGES:
-            inbound.due = True  # told once, it is not said all over again to who asks again
     if asked & ASKED_COMPLETED:
-        inbound.due = False
         _completed(session, timely=bool(inbound.known))
 
 

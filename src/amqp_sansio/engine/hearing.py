@@ -13,14 +13,14 @@ from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.objection import Objection
 from amqp_sansio.engine.replaying import holds
-from amqp_sansio.engine.results import Owed, exception_of, status_of
+from amqp_sansio.engine.results import exception_of, status_of
 from amqp_sansio.engine.subscriber import Subscriber
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
-from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE
 from amqp_sansio.ledger.transfers import EXPLICIT, NONE, Delivery
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
@@ -226,11 +226,11 @@ def _hear_command(
 ) -> None:
     inbound = session._inbound
     if isinstance(command, execution.Result):
-        _done(session, id)
+        session._complete_one(id)
         _hear_result(session, command, offset)
         return
     if isinstance(command, execution.Exception_):
-        _done(session, id)
+        session._complete_one(id)
         _hear_exception(session, command)
         return
     if isinstance(command, execution.Sync):
@@ -246,8 +246,7 @@ def _hear_command(
         text = f"only the {session.role} says {command.VERB}"
         violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)
         return
-    session._results.owed[id] = Owed(codes[0], codes[1], command.RESULT)
-    if len(session._results.owed) > session.limits.incomplete_commands:
+    if session._results.owe(id, codes[0], codes[1], command.RESULT) > session.limits.incomplete_commands:
         _too_many(session, id, command.VERB, codes, offset)
         return
     note = _NOTES.get(type(command))
@@ -275,14 +274,6 @@ def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offs
     violate(session, "limits.incomplete_commands", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text, id, codes)
 
 
-def _done(session: Session, id: int) -> None:
-    """A command of class execution is complete on receipt."""
-    session._inbound.add_completed(id)
-    session._inbound.due = True
-    session._inbound.settle_syncs()
-    session._touch()
-
-
 def _hear_result(session: Session, command: execution.Result, offset: int) -> None:
     id = command.command_id
     asked = None if id is None else session._results.received(id)
@@ -300,7 +291,6 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
         legal = (f"execution.result {asked.RESULT} for {id}",)
         violate(session, RESULT_RULE, said, legal, ErrorCode.INVALID_ARGUMENT, offset, text)
         return
-    del session._results.asked[id]
     if isinstance(asked, message.Acquire):
         acquired = value.transfers if isinstance(value, message.Acquired) else None
         session._transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
@@ -323,7 +313,7 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
         )
     )  # fmt: skip
     if id is not None:
-        session._results.refused = id, error_code
+        session._results.refuse(id, error_code)
     session._flush_pending()
     session._refused(session.peer, f"the other side refused it with {error_code}: {description}")
 
@@ -401,7 +391,7 @@ def _note_credit(
         if subscriber is not None:
             subscriber._book.stop()
         elif of_all:
-            session._outbound.producer = Credit()
+            session._outbound.stop_producer()
     elif subscriber is not None:
         session._subscribers.begin_flush(subscriber, id)
     return None

@@ -82,6 +82,15 @@ class Inbound(OwnIds):
         self.due = False
         self.asked = self.answered = 0
 
+    def resume(self) -> bool:
+        """The attachment goes on where another ended: whether there are completions to report."""
+        self.due = bool(self.known)
+        return self.due
+
+    def stop_publisher(self) -> None:
+        """We say message.stop of all that the other side publishes."""
+        self.throttle = Credit()
+
     def point(self, id: int) -> None:
         """session.command-point with offset 0: the next command has this id.
 
@@ -137,6 +146,18 @@ class Inbound(OwnIds):
         self.due = True
         self.settle_syncs()
         return ids
+
+    def complete_one(self, id: int) -> None:
+        """`complete` of one command, which no gap has skipped."""
+        self.outstanding.discard_id(id)
+        if self.confirmed.lows:
+            self.confirmed.discard_id(id)
+        self.known.add(id)
+        if self.counting:
+            self.untold.add(id)
+        self.due = True
+        if self.sync_count:
+            self.settle_syncs()
 
     def add_sync(self, id: int) -> None:
         """This command is an execution.sync."""
@@ -202,6 +223,27 @@ class Inbound(OwnIds):
         if self.counting:
             self.untold.update(ids)
 
+    def ask(self, asked: int) -> int:
+        """A flush of the other side asks for this: what of it is answered at once.
+
+        Said again before our octets are taken, it is answered once more in the end: the answer may be 4000 times as long.
+        """
+        new = asked & ~self.answered
+        self.asked |= asked & self.answered
+        self.answered |= asked
+        return new
+
+    def take_asked(self) -> int:
+        """What is still to be answered."""
+        asked, self.asked, self.answered = self.asked, 0, 0
+        return asked
+
+    def tell_confirmed(self) -> RangeSet:
+        """The confirmations to report; with us, all that is complete is confirmed."""
+        if self.known.range_count > TIMELY_RANGES:
+            self.due = True  # told once, it is not said all over again to who asks again
+        return self.confirmed.freeze() | self.untold_completed()
+
     def tell_completed(self) -> RangeSet:
         """The completions to report: all that the sender does not know of; of many ranges those that have changed.
 
@@ -212,6 +254,7 @@ class Inbound(OwnIds):
         # sender is no longer free to delay the known-completed reply", which would have taken it out of the set.  So whoever
         # keeps that rule gets all; whoever does not would make us say the same thousands of ranges for each flush.
         told = self.untold_completed()
+        self.due = False
         self.counting = self.known.range_count > TIMELY_RANGES
         self.untold.clear()
         return told

@@ -109,6 +109,15 @@ class Outbound(OwnIds):
         self.stream.step(self.sender, COMMAND_POINT)
         self.position = id
 
+    def say_again(self, id: int) -> Said:
+        """A command is written again, behind what `position` says: what it is made of."""
+        self.position = serial_add(id, 1)
+        return self.kept[id]
+
+    def stop_producer(self) -> None:
+        """The other side says message.stop of all that we publish."""
+        self.producer = Credit()
+
     def ask_expected(self) -> None:
         """flush is sent, which asks what the other side expects."""
         self.stream.step(self.sender, FLUSH_EXPECTED)
@@ -135,7 +144,7 @@ class Outbound(OwnIds):
             self.known_due = True
         return news
 
-    def completed_run(self, low: int, high: int) -> RangeSet | None:
+    def completed_run(self, low: int, high: int, timely: bool = False) -> RangeSet | None:
         """`completed` for the ids from `low` to `high` where that takes no algebra, as it nearly always does: what is news.
 
         None, and nothing has changed, where `complete_run` gives that, or what is known would be no range.
@@ -151,6 +160,8 @@ class Outbound(OwnIds):
             tops.append(high)
         elif tops[0] < high:
             tops[0] = high
+        if timely:
+            self.known_due = True
         if self.kept or self.bare.highs:
             self._drop(news)
         return news

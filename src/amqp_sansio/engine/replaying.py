@@ -115,10 +115,9 @@ def go_on(session: Session) -> None:
         if outbound.position != id:
             channel.say(controls.CommandPoint(id, 0))
             outbound.point(id)
-        payload, header, body = outbound.kept[id]
+        payload, header, body = outbound.say_again(id)
         for frame in frame_command(channel.number, payload, header, body, size, session.delivers):
             carrier._write(frame)
-        outbound.position = (id + 1) & TOP
     channel.channels.wait_for_room(session)
 
 
@@ -143,8 +142,7 @@ def _fits(session: Standing, outbound: Outbound, id: int, room: int) -> bool:
 
 def _done(session: Session) -> None:
     session._resumed()
-    session._inbound.due = bool(session._inbound.known)
-    if session._inbound.due:
+    if session._inbound.resume():
         session._touch()
 
 

@@ -43,6 +43,19 @@ class Results:
         self.boundary = 0
         self.refused: tuple[int, int] | None = None
 
+    def ask(self, id: int, command: Command) -> None:
+        """We said a command that has a result."""
+        self.asked[id] = command
+
+    def owe(self, id: int, class_code: int, code: int, result: str) -> int:
+        """The other side said a command, which is under way: how many are."""
+        self.owed[id] = Owed(class_code, code, result)
+        return len(self.owed)
+
+    def refuse(self, id: int, error_code: int) -> None:
+        """The other side refused our command `id`, and ends the session."""
+        self.refused = id, error_code
+
     def said(self, id: int, command: Command) -> None:
         """Our client said a command of class tx or dtx."""
         if isinstance(command, tx.Select | tx.Commit | tx.Rollback):
@@ -89,6 +102,7 @@ class Results:
 
     def answered(self, id: int, command: Command, value: Struct | None) -> Event | None:
         """The result of our command `id` came: what it means for a branch; None when it is about something else."""
+        del self.asked[id]
         return self._answer(id, command, value, status_of(value))
 
     def executed(self, ids: RangeSet) -> list[Event]:

@@ -16,7 +16,7 @@ from amqp_sansio.engine.demarcation import Effect
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
-from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, Credit, CreditBook
+from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
 from amqp_sansio.ledger.transfers import Transfers
 from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec.base import Command
@@ -42,7 +42,7 @@ def check_command(session: Session, command: Command, header: bool = False, octe
         return effect
 
     def asked(id: int) -> None:
-        session._results.asked[id] = command
+        session._results.ask(id, command)
         if effect is not None:
             effect(id)
 
@@ -74,7 +74,7 @@ def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
     subscription = Subscription(session, command.queue or "", destination, accept_mode, acquire_mode, book)
 
     def effect(_: int) -> None:
-        session._subscriptions.current[destination] = subscription
+        session._subscriptions.add(subscription)
         if session._channel is not None:
             session._channel.channels.unlearn()
 
@@ -92,11 +92,7 @@ def check_modes(accept_mode: int, acquire_mode: int) -> None:
 def _take_back(session: Session, command: message.Stop | message.Flush | message.Cancel) -> Effect:
     destination = command.destination or ""
     if isinstance(command, message.Stop) and _throttles(session, destination):
-
-        def throttle(_: int) -> None:
-            session._inbound.throttle = Credit()
-
-        return throttle
+        return lambda _: session._inbound.stop_publisher()
     rule = f"{command.VERB}.destination{'.subscription-not-found' if isinstance(command, message.Cancel) else ''}"
     subscription = session._subscriptions.usable(command.VERB, destination, rule)
 

@@ -117,7 +117,6 @@ class Standing:
         """What is left to say again before the session is attached."""
         self._touched = False
         self._detached_at: float | None = None
-        self._command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
@@ -226,13 +225,7 @@ class Standing:
             self._complete_now(RangeSet.of(id))
             return
         self._results.owed.pop(id, None)
-        inbound.outstanding.discard_id(id)
-        if inbound.confirmed.lows:
-            inbound.confirmed.discard_id(id)
-        inbound.add_completed(id)
-        if inbound.sync_count:
-            inbound.settle_syncs()
-        inbound.due = True
+        inbound.complete_one(id)
         self._touch()
 
     def codes_of(self, id: int | None) -> tuple[int | None, int | None]:
@@ -293,7 +286,7 @@ class Standing:
         """`speaker` sent attached: commands may follow, or first we find out what the other side has."""
         if self._established:
             self._step(speaker, ATTACHED_AGAIN)
-            self._subscriptions.resumed_at = self._outbound.next_id
+            self._subscriptions.resume(self._outbound.next_id)
             self._cause = "waiting for what the other side expects"
             assert self._channel is not None
             self._channel.say(controls.Flush(True, True, True))
@@ -324,6 +317,10 @@ class Standing:
         self._emit_held()
         if self.role == "client" and self._timeout != 0 and not self._timeout_known:
             self._channel.say(controls.RequestTimeout(self._timeout))
+
+    def _keep_for(self, seconds: int | None) -> None:
+        """It lives so long while detached, until somebody grants something else."""
+        self._timeout = seconds
 
     def _granted(self, seconds: int | None) -> None:
         """Somebody granted a detached lifetime: it is ours from now on."""
@@ -375,7 +372,6 @@ class Standing:
         carrier = channel.carrier
         self._channel = channel
         self._minds_headers = carrier.eager_headers or carrier.reading != DEFAULT_READING
-        self._command_cache.clear()
 
     def _unbind(self) -> None:
         """We have no channel any more."""

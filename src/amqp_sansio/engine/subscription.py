@@ -174,6 +174,14 @@ class Subscriptions:
         subscription._book.take_back(id, isinstance(command, message.Flush))
         self.withdrawals[id] = subscription
 
+    def add(self, subscription: Subscription) -> None:
+        """We subscribed."""
+        self.current[subscription.destination] = subscription
+
+    def resume(self, next_id: int) -> None:
+        """The session is resumed, before our command `next_id`."""
+        self.resumed_at = next_id
+
     def withdraw(self, completed: RangeSet) -> bool:
         """The other side has completed these commands of ours: what stop, flush and cancel among them take back is gone.
 

@@ -5,25 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.demarcation import Effect
-from amqp_sansio.engine.speaking import check_command, check_fragments, check_modes
+from amqp_sansio.engine.speaking import check_command, check_fragments
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.headers import HEADER_WRITERS
 from amqp_sansio.wire.primitives import put_frame_begin
 from amqp_sansio.wire.segments import BODY, HEADER, frame_command
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import CommandId
-    from amqp_sansio.engine.channel import Channel
     from amqp_sansio.engine.session import Session
     from amqp_sansio.engine.subscriber import Subscriber
-
-_CACHED: Final = 256
-"""Command segments of transfers that one session remembers."""
 
 # The first two octets (flags, segment type) of a header frame with a body behind it, and of the one frame of a body.
 _HEADER: Final = 0x03 << 8 | HEADER
@@ -120,11 +116,11 @@ def transfer(
         raise AssertionError(session.state)
     carrier = channel.carrier
     try:
-        command = session._command_cache.get((destination, accept_mode, acquire_mode, sync))
+        command = channel.commands.get((destination, accept_mode, acquire_mode, sync))
     except TypeError:  # something that cannot be hashed is no destination: the encoder says so
         command = None
     if command is None:
-        command = encode_transfer(session, channel, destination, accept_mode, acquire_mode, sync)
+        command = channel.encode_transfer(destination, accept_mode, acquire_mode, sync)
     payload, frame = command
     content = body if type(body) is bytes else octets_of(body)
     if headers:
@@ -178,19 +174,6 @@ def transfer(
     if subscriber is not None:
         session._subscribers.delivered(subscriber, id, cost)
     return id
-
-
-def encode_transfer(
-    session: Session, channel: Channel, destination: str, accept_mode: int, acquire_mode: int, sync: bool
-) -> tuple[bytes, bytes]:
-    """The command segment of a transfer, and the frame with it where content follows; remembered."""
-    check_modes(accept_mode, acquire_mode)
-    payload = channel.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), bool(sync))
-    command = payload, frame_begun(channel.number, payload)
-    if len(session._command_cache) >= _CACHED:
-        session._command_cache.clear()
-    session._command_cache[destination, accept_mode, acquire_mode, bool(sync)] = command
-    return command
 
 
 def say_exception(session: Session, exception: execution.Exception_) -> CommandId:

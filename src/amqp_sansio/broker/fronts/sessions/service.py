@@ -131,7 +131,7 @@ class SessionService(Service):
         if timeout != 0 and not front.kept.has_room(key):
             timeout = 0
         session = connection.accept(name, timeout=timeout)
-        session._timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
+        session._keep_for(0)  # it is kept when its client asks for that: others begin anew, and must not find theirs held
         self.holders[name] = SessionHolder(front, self, site, key, session)
 
     def _attach_again(self) -> None:
