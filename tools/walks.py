@@ -277,7 +277,7 @@ CLIMBS: Final = {
     "captures/flows.py Listener.talking": "the listener knows the connection of the packet.",
     "engine/channel_numbers.py Channels.touch": "a session whose books have changed is visited once, before the next output.",
     "engine/lifecycle.py Lifecycle._write": "all output goes through the one outbox of the connection.",
-    "engine/subscription.py Subscription.check_usable": "`send` takes message.flow from anybody, so the check looks it up.",
+    "engine/subscription.py Subscriptions.usable": "`send` takes message.flow from anybody, so the check looks it up.",
 }
 """Why a function is called from below although its file waits: one line for each callee."""
 
