@@ -7,7 +7,6 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amqp_sansio.cli import main as verbs
 from amqp_sansio.cli import run as job
 from amqp_sansio.cli import served
 from amqp_sansio.cli.link_demo import Crossing, Outcome
@@ -55,7 +54,7 @@ def test_a_broker_that_loses_something_is_reported(capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("right", [True, False])
 def test_the_tables_of_both_engines_are_held_against_each_other(
-    right: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    right: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Here both are this process: what Spark gives, tests/spark looks at."""
     pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
@@ -65,8 +64,7 @@ def test_the_tables_of_both_engines_are_held_against_each_other(
             return main([*words, "--engine", "local"])
         return main(words if right else [word for word in words if "badopen" not in word])
 
-    monkeypatch.setattr(verbs, "main", instead)
-    assert job._tables(str(tmp_path / "out")) == (0 if right else 1)
+    assert job._tables(str(tmp_path / "out"), instead) == (0 if right else 1)
     out = capsys.readouterr().out
     assert ("THE ROWS DIFFER" in out) == (not right)
     assert ("Both gave the same 119 rows." in out) == right

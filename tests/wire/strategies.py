@@ -1,6 +1,6 @@
 """Strategies of values, controls, commands and structs: those that the library gives to everybody."""
 
-from amqp_sansio.testing.strategies.things import BY_NAME, CODED, COMMANDS, CONTROLS, classes, structs, things
+from amqp_sansio.testing.strategies.things import BY_NAME, CODED, COMMANDS, CONTROLS, classes, structs, things, values
 from amqp_sansio.testing.strategies.values import (
     LATIN_TEXT,
     TEXT,
@@ -12,7 +12,6 @@ from amqp_sansio.testing.strategies.values import (
     range_sets,
     scalars,
     signed,
-    values,
 )
 
 __all__ = [

@@ -336,7 +336,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     if given.verb == "run":
         from amqp_sansio.cli.run import run
 
-        return run(given.seed, given.tables)
+        return run(given.seed, given.tables, main)
     if given.verb == "analyze":
         from amqp_sansio.cli.analyze import analyze
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, redirect_stdout
 from importlib.resources import as_file, files
 from io import StringIO
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, TypeAlias
 
 from amqp_sansio.cli.link_demo import WINDOW, Crossing, Outcome
 
@@ -23,8 +24,15 @@ _SHOWN: Final = 2
 """Cuts whose surroundings are shown."""
 
 
-def run(seed: int, tables: str | None = None) -> int:
-    """Prints it all; 0 when every message arrived once and in order, and the tables, if they are wanted, were published."""
+Command: TypeAlias = Callable[[list[str]], int]
+"""`amqp-sansio` with these arguments: its exit code."""
+
+
+def run(seed: int, tables: str | None, command: Command) -> int:
+    """Prints it all; 0 when every message arrived once and in order, and the tables, if they are wanted, were published.
+
+    `command` runs the verbs of the pipeline.
+    """
     _chapter(1, "A real conversation, decoded: the old Python client and Apache qpidd, recorded with tcpdump")
     _read("decode", "hello.pcap")
     _chapter(2, "Who broke the protocol?  The same conversation, and one whose client takes more than it was offered")
@@ -38,7 +46,7 @@ def run(seed: int, tables: str | None = None) -> int:
     status = _serve() or status
     if tables is not None:
         _chapter(5, "The captures of chapters 1 and 2 as tables: the data pipeline, on Spark and without")
-        status = _tables(tables) or status
+        status = _tables(tables, command) or status
     return status
 
 
@@ -61,20 +69,18 @@ def _serve() -> int:
     return 0 if right else 1
 
 
-def _tables(out: str) -> int:
+def _tables(out: str, command: Command) -> int:
     """Publishes the tables of the samples in `out`, on Spark and in this process, and the page made of them; 0 when the rows
     of both are the same, else 1, or what `analyze` or `report` gives."""
-    from amqp_sansio.cli.main import main
-
     with ExitStack() as stack:
         paths = [stack.enter_context(as_file(files("amqp_sansio.cli") / "samples" / name)) for name in _SAMPLES]
         beside = stack.enter_context(TemporaryDirectory(prefix="amqp-sansio-"))
         words = ["analyze", *map(str, paths), "--tables", "all"]
-        status = main([*words, "--out", out])
+        status = command([*words, "--out", out])
         if status:
             return status
         print("\nThe same in this process, without Spark (--engine local):\n")
-        status = main([*words, "--out", beside, "--engine", "local"])
+        status = command([*words, "--out", beside, "--engine", "local"])
         if status:
             return status
         one, other = _rows(out), _rows(beside)
@@ -82,7 +88,7 @@ def _tables(out: str) -> int:
     print(f"\n{f'Both gave the same {one.total()} rows.' if same else 'THE ROWS DIFFER: see above.'}")
     sys.stdout.write("\nThe page made of them: ")
     sys.stdout.flush()
-    return main(["report", out]) or (0 if same else 1)
+    return command(["report", out]) or (0 if same else 1)
 
 
 def _rows(folder: str) -> Counter[str]:

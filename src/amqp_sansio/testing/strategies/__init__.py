@@ -9,8 +9,8 @@ from amqp_sansio.testing.speech.word_encoder import Setting
 from amqp_sansio.testing.strategies.chunks import chunkings
 from amqp_sansio.testing.strategies.conversations import breaking, conversations, nearly_legal, words
 from amqp_sansio.testing.strategies.scenarios import delivered, payloads, scenarios
-from amqp_sansio.testing.strategies.things import commands, controls, header_structs, headers, structs, things
-from amqp_sansio.testing.strategies.values import maps, range_sets, scalars, signed, unsigned, values
+from amqp_sansio.testing.strategies.things import commands, controls, header_structs, headers, structs, things, values
+from amqp_sansio.testing.strategies.values import maps, range_sets, scalars, signed, unsigned
 
 __all__ = [
     "Conversation",

@@ -15,6 +15,7 @@ from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties
 from amqp_sansio.spec.stream import StreamProperties
+from amqp_sansio.spec.values import Value
 from amqp_sansio.testing.strategies.values import TEXT, U8, U16, U32, U64, maps, range_sets, scalars, signed
 from amqp_sansio.wire.layouts.fields import FIELDS
 
@@ -102,3 +103,21 @@ def structs(inner: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[St
     """Coded structs, known and unknown."""
     known = st.one_of([st.deferred(lambda kind=kind: things(kind, inner)) for kind in CODED])  # type: ignore[misc]
     return st.one_of(known, st.builds(v.UnknownStruct, st.integers(0x70, 0x7F), U8, st.binary(max_size=20)))
+
+
+def values(inside: st.SearchStrategy[Struct] | None = None) -> st.SearchStrategy[Value]:
+    """A value of any type that a map may hold; `inside` are the structs that may be among them (all)."""
+    if inside is None:
+        inside = structs(st.none())
+    return st.recursive(
+        st.one_of(scalars(), inside),
+        lambda inner: st.one_of(
+            maps(inner),
+            st.lists(inner, max_size=4).map(v.List),
+            st.lists(TEXT.map(v.Str8), max_size=4).map(lambda items: v.Array(0x85, items)),
+            st.lists(maps(inner), max_size=3).map(lambda items: v.Array(0xA8, items)),
+            st.lists(inside, max_size=2).map(lambda items: v.Array(0xAB, items)),
+            st.sampled_from([v.NullMap(), v.NullList(), v.NullArray(), v.NullStruct()]),
+        ),
+        max_leaves=6,
+    )

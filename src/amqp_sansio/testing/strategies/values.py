@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import values as v
-from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import Value
 from amqp_sansio.wire.scalars import LATIN
 
@@ -88,26 +87,6 @@ def scalars() -> st.SearchStrategy[Value]:
         st.builds(v.OpaqueValue, st.sampled_from([0x87, 0x9F, 0xA1]), st.binary(max_size=20)),
         st.builds(v.OpaqueValue, st.just(0x2F), st.binary(min_size=4, max_size=4)),
         *fixed,
-    )
-
-
-def values(structs: st.SearchStrategy[Struct] | None = None) -> st.SearchStrategy[Value]:
-    """A value of any type that a map may hold; `structs` are those that may be among them (all)."""
-    if structs is None:
-        from amqp_sansio.testing.strategies.things import structs as every  # which is made of values
-
-        structs = every(st.none())
-    return st.recursive(
-        st.one_of(scalars(), structs),
-        lambda inner: st.one_of(
-            maps(inner),
-            st.lists(inner, max_size=4).map(v.List),
-            st.lists(TEXT.map(v.Str8), max_size=4).map(lambda items: v.Array(0x85, items)),
-            st.lists(maps(inner), max_size=3).map(lambda items: v.Array(0xA8, items)),
-            st.lists(structs, max_size=2).map(lambda items: v.Array(0xAB, items)),
-            st.sampled_from([v.NullMap(), v.NullList(), v.NullArray(), v.NullStruct()]),
-        ),
-        max_leaves=6,
     )
 
 
