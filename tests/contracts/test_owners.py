@@ -20,8 +20,8 @@ PARTS = {
     "demarcation": ("ledger/demarcation.py",),
     "subscription": ("engine/subscription.py",),
     "subscriptions": ("engine/subscription.py",),
-    "subscriber": ("engine/subscriber.py",),
-    "subscribers": ("engine/subscriber.py",),
+    "subscriber": ("engine/subscription.py",),
+    "subscribers": ("engine/subscription.py",),
     "contents": ("engine/contents.py",),
 }
 """The files of each part, by the word that variables and fields with one are called by."""
@@ -30,7 +30,7 @@ RESTORED = "engine/snapshot.py"
 
 INLINE = "once a message, without the call"
 OTHERS: dict[str, str] = {
-    "engine/content_talk.py: session._contents": "made with the first word of classes file and stream: most sessions have none",
+    "engine/contents.py: session._contents": "made with the first word of classes file and stream: most sessions have none",
     "engine/hearing.py: inbound.cursor": INLINE,
     "engine/hearing.py: inbound.due": INLINE,
     "engine/hearing.py: inbound.next_id": INLINE,

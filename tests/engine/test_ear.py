@@ -8,8 +8,7 @@ from amqp_sansio.dialects import HEADERS
 from amqp_sansio.engine.ear import FRAMES, OPAQUE, Ear
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import ProtocolHeader
-from amqp_sansio.wire.segmentation import SEGMENTATION
-from amqp_sansio.wire.segments import Assembly, Malformed, frame_command, frame_control
+from amqp_sansio.wire.segments import SEGMENTATION, Assembly, Malformed, frame_command, frame_control
 
 HEADER = HEADERS["0-10"]
 HEARTBEAT = frame_control(0, bytes.fromhex("010a0000"))

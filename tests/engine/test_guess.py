@@ -7,8 +7,7 @@ from tests.families.made_up import LINES
 
 from amqp_sansio.engine.guess import SMALL, Guess
 from amqp_sansio.wire.framing import Framing
-from amqp_sansio.wire.segmentation import SEGMENTATION
-from amqp_sansio.wire.segments import frame_control
+from amqp_sansio.wire.segments import SEGMENTATION, frame_control
 
 LINE = LINES.frame(1, 1, b"text", 100)
 BEAT = frame_control(0, bytes.fromhex("010a0000"))

@@ -131,3 +131,20 @@ def test_both_sides_count_alike() -> None:
     assert CommandsCompleted(b"s", RangeSet.of(0, 2)) in wire.server.happened()
     assert repr(subscription) == "<Subscription 'd' to 'q'>"
     assert repr(subscriber) == "<Subscriber 'd' to 'q'>"
+
+
+def test_a_flush_completed_ends_the_credit() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flush("d"))
+    assert session.subscribers["d"].message_credit == 5
+    session._complete_one(2)
+    assert session.subscribers["d"].message_credit == 0
+    assert not session._subscribers.flushes
+
+
+def test_completions_tell_whose_window_they_opened() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flow("d", 1, INFINITE))
+    id = session.deliver("d", body=b"x")
+    carrier.hear(c.Completed(RangeSet.of(id)))
+    assert list(session._subscribers.replenished) == [session.subscribers["d"]]

@@ -12,8 +12,7 @@ from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.framing import Framing, Reader
 from amqp_sansio.wire.method_framing import METHODS, MethodFraming
 from amqp_sansio.wire.method_reader import MethodReader
-from amqp_sansio.wire.segmentation import SEGMENTATION, Segmentation
-from amqp_sansio.wire.segments import SegmentReader
+from amqp_sansio.wire.segments import SEGMENTATION, Segmentation, SegmentReader
 
 PAIRS = [
     *[(Reader, made) for made in (SegmentReader, LineReader, MethodReader)],

@@ -28,11 +28,13 @@ from tests.wire.pieces import (
 )
 
 from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.wire.assembler import OpeningAssembler
 from amqp_sansio.wire.segments import (
     BODY,
     COMMAND,
     CONTROL,
     HEADER,
+    SEGMENTATION,
     Assembly,
     Malformed,
     SegmentReader,
@@ -431,3 +433,29 @@ def test_behind_a_frame_that_cannot_be_cut_no_answer_is_found(octets: bytes) -> 
     assert isinstance(unit, Malformed)
     assert unit.fatal
     assert reader.next_answer((b"\1\x0c",), 1 << 20) is None
+
+
+def test_its_sizes() -> None:
+    assert (SEGMENTATION.overhead, SEGMENTATION.smallest, SEGMENTATION.largest) == (12, 4096, 65535)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "own"),
+    [
+        (CONTROL, b"\x01\x0a", True),
+        (CONTROL, b"\x02\x01", False),  # session.attach
+        (CONTROL, b"", False),
+        (COMMAND, b"\x01\x0a", False),
+    ],
+)
+def test_only_controls_of_class_connection_are_the_connections_own(kind: int, payload: bytes, own: bool) -> None:
+    assert SEGMENTATION.is_own(Assembly(0, kind, kind, payload, None, None, 0, 9)) is own
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_its_reader_is_one_of_a_side_of_the_conversation(strict: bool) -> None:
+    """It drops what is broken, reads from where it is told, and holds the peer to a few controls before open."""
+    reader = SEGMENTATION.reader(DEFAULT_LIMITS, 5000, strict=strict, carries=lambda *_: True, offset=8, opening=True)
+    assert isinstance(reader, SegmentReader)
+    assert (reader.tolerant, reader.strict, reader.max_frame_size, reader.offset) == (False, strict, 5000, 8)
+    assert isinstance(reader.assembler, OpeningAssembler)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.controls import hear_control
 from amqp_sansio.engine.hearing import hear_assembly
-from amqp_sansio.engine.speaking import check_modes
+from amqp_sansio.engine.transmit import check_modes
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import AttachRequested, Origin, Violation
 from amqp_sansio.spec import session as controls

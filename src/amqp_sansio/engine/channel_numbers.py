@@ -26,8 +26,7 @@ from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Reader
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.one_range import OneRange
-from amqp_sansio.wire.segmentation import Segmentation
-from amqp_sansio.wire.segments import SegmentReader
+from amqp_sansio.wire.segments import Segmentation, SegmentReader
 
 
 def check_role(said: str, session: object, role: Role) -> None:

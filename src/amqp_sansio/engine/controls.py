@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.engine import feedback, replaying
 from amqp_sansio.engine.breach import violate
-from amqp_sansio.engine.content_talk import content_completed
+from amqp_sansio.engine.contents import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, TimeoutGranted
 from amqp_sansio.kernel.serials import EMPTY, RangeSet

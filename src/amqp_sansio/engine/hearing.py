@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.engine import demarcation
 from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
-from amqp_sansio.engine.content_talk import hear_content
-from amqp_sansio.engine.contents import CONTENT_VERBS
+from amqp_sansio.engine.contents import CONTENT_VERBS, hear_content
 from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.objection import Objection
 from amqp_sansio.engine.replaying import holds
 from amqp_sansio.engine.results import exception_of, status_of
-from amqp_sansio.engine.subscriber import Subscriber
-from amqp_sansio.engine.subscription import Subscription
+from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
 from amqp_sansio.kernel.build import COMPILED

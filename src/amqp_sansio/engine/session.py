@@ -9,10 +9,9 @@ from uuid import UUID
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine.carrier import CommandId
 from amqp_sansio.engine.dtx import Dtx
-from amqp_sansio.engine.speaking import ALONE
 from amqp_sansio.engine.standing import Standing, check_seconds
 from amqp_sansio.engine.subscription import Subscription
-from amqp_sansio.engine.transmit import octets_of, prepare, say, say_exception, transfer
+from amqp_sansio.engine.transmit import ALONE, octets_of, prepare, say, say_exception, transfer
 from amqp_sansio.engine.tx import Tx
 from amqp_sansio.errors import (
     EncodeError,

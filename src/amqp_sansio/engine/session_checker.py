@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, Final, Literal, TypeVar
 
-from amqp_sansio.engine import layers
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.consumers import Consumers
@@ -35,7 +34,7 @@ from amqp_sansio.ledger.settling import Settling
 from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.spec.connection import Close, CloseOk
+from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, StartOk, TuneOk
 from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import CommandPoint, Completed, Detach, Detached
 from amqp_sansio.tables import file, stream
@@ -52,6 +51,11 @@ from amqp_sansio.wire.repeated_headers import Headers
 from amqp_sansio.wire.segments import SegmentReader
 
 T = TypeVar("T")
+
+UNHEARD: Final = "no frame is there; a security layer may have been agreed on before, which nobody heard"
+"""Why a stream that starts in its middle may not be frames at all, although something in it looked like one."""
+
+Ears = Mapping[Literal["C", "S"], Ear]
 
 _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 """Behind these, nothing more can come of a command under way on the channel, or of any."""
@@ -133,7 +137,7 @@ class SessionChecker(Checker):
     def lost(self, speaker: Speaker) -> None:
         self._quick.forget()
         self._witness.lost(speaker)
-        layers.unheard(self.ears, self._witness.handshake)
+        missed_opening(self.ears, self._witness.handshake)
 
     def ended(self, speaker: Speaker) -> None:
         self._witness.ended(speaker)
@@ -184,7 +188,7 @@ class SessionChecker(Checker):
         judge_encoding(self.findings, layout, verb, payload, control, False)
         if payload[0] == _CONNECTION_CLASS:
             self._witness.connection_control(speaker, assembly.channel, control)
-            layers.heard(speaker, self.ears, control, self._witness.handshake)
+            hear_opening(speaker, self.ears, control, self._witness.handshake)
         else:
             self._witness.session_control(speaker, assembly.channel, control)
             if type(control) is Completed:
@@ -249,3 +253,28 @@ class SessionChecker(Checker):
         if self.findings.found:
             self.flush(speaker, start, end)
         return observed
+
+
+# What the opening of a connection tells about the octets that follow: their frames' size, or a security layer.
+
+
+def missed_opening(ears: Ears, handshake: HandshakeWitness) -> None:
+    """We missed something: the mechanism may have been in it, and the other side need not begin with a header."""
+    for ear in ears.values():
+        ear.joined = ear.joined or not ear.received
+        if not handshake.mechanism:
+            ear.doubt = ear.doubt or UNHEARD
+
+
+def hear_opening(speaker: Literal["C", "S"], ears: Ears, control: Control, handshake: HandshakeWitness) -> None:
+    """`speaker` says a control of class connection."""
+    ear = ears[speaker]
+    if ear.reader is None:
+        return
+    if (isinstance(control, TuneOk) and speaker == "C") or (isinstance(control, OpenOk) and speaker == "S"):
+        ear.reader.max_frame_size = handshake.max_frame_size
+    if isinstance(control, StartOk) and handshake.mechanism:
+        # A layer begins where authentication ends, or behind open, as in qpidd: nobody says whether there is one, or from when.
+        behind = f"behind the security layer of {handshake.mechanism[:40]}" if handshake.layered else ""
+        for each in ears.values():
+            each.doubt = behind or ("" if each.doubt == UNHEARD else each.doubt)

@@ -14,8 +14,7 @@ from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.demarcation import COMMANDS
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.standing import check_seconds
-from amqp_sansio.engine.subscriber import Subscriber
-from amqp_sansio.engine.subscription import Subscription
+from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook

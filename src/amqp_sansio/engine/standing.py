@@ -13,8 +13,7 @@ from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.results import Results
-from amqp_sansio.engine.subscriber import Subscriber, Subscribers
-from amqp_sansio.engine.subscription import Subscription, Subscriptions
+from amqp_sansio.engine.subscription import Subscriber, Subscribers, Subscription, Subscriptions
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, SessionDetachedError
 from amqp_sansio.events import Event, Origin, SessionAttached, SessionDetached, TransactionEnded, TransactionOutcome, Violation
 from amqp_sansio.kernel.machine import Machine

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Final
 
-from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
+from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Command
-from amqp_sansio.wire.assembler import Assembler
+from amqp_sansio.wire.assembler import Assembler, OpeningAssembler
 from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Cut, KnownCommand, Malformed
 from amqp_sansio.wire.frame_errors import check_header, uncuttable
 from amqp_sansio.wire.frames import (
@@ -25,11 +25,10 @@ from amqp_sansio.wire.frames import (
     frame_command,
     frame_control,
 )
-from amqp_sansio.wire.framing import Reader
-from amqp_sansio.wire.opening import OpeningAssembler
+from amqp_sansio.wire.framing import Carries, Framing, Reader
 from amqp_sansio.wire.partial import SKIPPING
 from amqp_sansio.wire.primitives import frame_begin, frame_header, u16, u32
-from amqp_sansio.wire.resync import find_frame, plausible_header
+from amqp_sansio.wire.resync import find_frame, find_three, plausible_header
 
 __all__ = [
     "BODY",
@@ -44,7 +43,6 @@ __all__ = [
     "frame_command",
     "frame_control",
 ]
-
 
 # The first two octets (flags, segment type) of frames that are whole segments.
 _WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
@@ -319,3 +317,33 @@ class SegmentReader(Reader):
         under_way = bool(self.assembler.open)
         self.assembler.break_off_all()
         return under_way
+
+
+_CONNECTION_CLASS: Final = b"\x01"
+
+
+class Segmentation(Framing):
+    """Frames of at most 65535 octets, twelve of which are no payload."""
+
+    def __init__(self) -> None:
+        super().__init__(FRAME_HEADER_SIZE, MIN_MAX_FRAME_SIZE, MAX_FRAME_SIZE, MAX_FRAME_SIZE)
+
+    def reader(
+        self, limits: Limits, max_frame_size: int, *, strict: bool, carries: Carries, offset: int, opening: bool
+    ) -> Reader:
+        return SegmentReader(limits, max_frame_size, strict=strict, carries=carries, offset=offset, opening=opening)
+
+    def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
+        return SegmentReader(limits, MAX_FRAME_SIZE, True, carries=carries, offset=offset)
+
+    def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
+        return find_three(octets, start, self.largest, ended)
+
+    def is_own(self, unit: Assembly) -> bool:
+        return unit.kind == CONTROL and unit.payload[:1] == _CONNECTION_CLASS
+
+    def own(self, payload: bytes, max_frame: int) -> bytes:
+        return frame_control(0, payload, max_frame)
+
+
+SEGMENTATION: Final = Segmentation()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.engine.subscriber import Subscriber
+    from amqp_sansio.engine.subscription import Subscriber
 
 
 def _begin(broker: Broker, replay: int | None) -> Since | None:

@@ -9,7 +9,7 @@ from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
 from amqp_sansio.broker.fronts.sessions.holder import Missed
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
-from amqp_sansio.engine.subscriber import Subscriber
+from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
 from amqp_sansio.spec import message
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
