@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.carriers import attached_session
 
-from amqp_sansio.engine.breach import codes_of, violate
+from amqp_sansio.engine.breach import violate
 from amqp_sansio.events import Origin, SessionDetached, Violation
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import execution
@@ -37,8 +37,3 @@ def test_a_detach_code_goes_out_in_detached() -> None:
     violate(session, "a.rule", "said", (), 4, 0, "text")
     assert carrier.said() == [c.Detached(b"s", 4)]
     assert carrier.channel(0).free
-
-
-def test_codes_of_a_segment() -> None:
-    assert codes_of(b"\x04\x01\x01\x00") == (4, 1)
-    assert codes_of(b"\x04") == (0, 0)

@@ -38,6 +38,7 @@ from amqp_sansio.wire.segments import (
     Assembly,
     Malformed,
     SegmentReader,
+    codes_of,
     frame_command,
 )
 
@@ -459,3 +460,8 @@ def test_its_reader_is_one_of_a_side_of_the_conversation(strict: bool) -> None:
     assert isinstance(reader, SegmentReader)
     assert (reader.tolerant, reader.strict, reader.max_frame_size, reader.offset) == (False, strict, 5000, 8)
     assert isinstance(reader.assembler, OpeningAssembler)
+
+
+def test_codes_of_a_segment() -> None:
+    assert codes_of(b"\x04\x01\x01\x00") == (4, 1)
+    assert codes_of(b"\x04") == (0, 0)

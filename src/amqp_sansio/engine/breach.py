@@ -46,11 +46,6 @@ def violate(
     session._leave(Origin.VIOLATION, detach_code, text, ended=True, violation=violation)
 
 
-def codes_of(payload: bytes) -> tuple[int, int]:
-    """Class code and code of a command segment; 0 where it is too short."""
-    return (payload[0], payload[1]) if len(payload) >= 2 else (0, 0)
-
-
 def unpointed(session: Session, said: str, offset: int) -> None:
     """Command data came before any command-point on this attachment."""
     code: int = DetachCode.UNKNOWN_IDS if session.profile.unpointed == "unknown-ids" else ErrorCode.ILLEGAL_STATE

@@ -255,12 +255,6 @@ def hear_content(session: Session, id: int, command: Command, header: bytes, bod
     return None
 
 
-def content_completed(session: Session, ids: RangeSet) -> None:
-    """The other side has completed these commands of ours."""
-    if session._contents is not None:
-        session._contents.completed(session.peer, ids)
-
-
 def _contents(session: Session) -> Contents:
     return session._contents or Contents(session.limits, session.role)
 

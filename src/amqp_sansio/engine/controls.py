@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.engine import feedback, replaying
 from amqp_sansio.engine.breach import violate
-from amqp_sansio.engine.contents import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, TimeoutGranted
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
@@ -149,7 +148,7 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
         assert session._channel is not None
         session._channel.channels.unlearn()
     if session._contents is not None:
-        content_completed(session, news)
+        session._contents.completed(session.peer, news)
     session._emit(CommandsCompleted(session.name, news))
     if session._results.asked:
         for event in session._results.executed(news):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.objection import Objection
@@ -16,6 +16,7 @@ from amqp_sansio.tables import demarcation as rows
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.standing import Standing
+    from amqp_sansio.engine.subscription import Terms
 
 
 # --- a client, before it says something -----------------------------------------------------------------------------------
@@ -61,7 +62,8 @@ def check_verb(session: Standing, verb: str) -> None:
 
 def unaccepting(session: Standing) -> bool:
     """Whether the client has a subscription with accept-mode none that is not cancelled."""
-    return session._subscriptions.unaccepting if session.role == "client" else session._subscribers.unaccepting
+    held: Mapping[str, Terms] = session.subscriptions if session.role == "client" else session.subscribers
+    return any(each.accept_mode == 1 and not each.cancelled for each in held.values())
 
 
 def state_of(demarcation: Demarcation) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.engine import demarcation
-from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
+from amqp_sansio.engine.breach import undecodable, unpointed, violate
 from amqp_sansio.engine.contents import CONTENT_VERBS, hear_content
 from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
@@ -26,6 +26,7 @@ from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 from amqp_sansio.wire.primitives import blank
+from amqp_sansio.wire.segments import codes_of
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.breach import codes_of, violate
+from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.transmit import say_exception
 from amqp_sansio.events import Origin
 from amqp_sansio.kernel.serials import TOP, MutableRangeSet, Range, RangeSet, serial_lt
 from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.wire.segments import frame_command
+from amqp_sansio.wire.segments import codes_of, frame_command
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.outbound import Outbound

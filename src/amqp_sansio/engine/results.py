@@ -43,10 +43,6 @@ class Results:
         self.boundary = 0
         self.refused: tuple[int, int] | None = None
 
-    def ask(self, id: int, command: Command) -> None:
-        """We said a command that has a result."""
-        self.asked[id] = command
-
     def owe(self, id: int, class_code: int, code: int, result: str) -> int:
         """The other side said a command, which is under way: how many are."""
         self.owed[id] = Owed(class_code, code, result)
@@ -57,7 +53,7 @@ class Results:
         self.refused = id, error_code
 
     def said(self, id: int, command: Command) -> None:
-        """Our client said a command of class tx or dtx."""
+        """We said a command that has a result, or is of class tx or dtx."""
         if isinstance(command, tx.Select | tx.Commit | tx.Rollback):
             self.boundary = (id + 1) & 0xFFFFFFFF
         if not isinstance(command, tx.Select | dtx.Select):

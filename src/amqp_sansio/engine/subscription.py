@@ -46,6 +46,11 @@ class Terms:
         """Whether completed transfers give their credit back (WINDOW) or not (CREDIT)."""
         return FlowMode(self._book.mode)
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether message.cancel was sent and is not complete yet."""
+        return False
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.destination!r} to {self.queue!r}>"
 
@@ -153,11 +158,6 @@ class Subscriptions:
         """The id of our first command since the session was resumed, until the other side has completed one from there on."""
         self.unreported: Final[dict[CreditBook, None]] = {}
 
-    @property
-    def unaccepting(self) -> bool:
-        """Whether one has accept-mode none and is not cancelled."""
-        return any(each.accept_mode == 1 and not each.cancelled for each in self.current.values())
-
     def usable(self, verb: str, destination: str, rule: str) -> Subscription:
         """The one of a destination that `verb` is about.  LocalProtocolError without one, or when it is cancelled."""
         subscription = self.current.get(destination)
@@ -249,11 +249,6 @@ class Subscribers:
         self.flushes: Final[dict[int, Subscriber]] = {}
         self.windows: Final[dict[int, tuple[Subscriber, int, int]]] = {}
         self.replenished: Final[dict[Subscriber, None]] = {}
-
-    @property
-    def unaccepting(self) -> bool:
-        """Whether one has accept-mode none."""
-        return any(each.accept_mode == 1 for each in self.current.values())
 
     def able(self, destination: str, cost: int) -> Subscriber:
         """The one of a destination, when it has the credit.  LocalProtocolError, NoCredit."""

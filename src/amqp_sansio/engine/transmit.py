@@ -48,7 +48,7 @@ def check_command(session: Session, command: Command, header: bool = False, octe
         return effect
 
     def asked(id: int) -> None:
-        session._results.ask(id, command)
+        session._results.said(id, command)
         if effect is not None:
             effect(id)
 

@@ -322,6 +322,11 @@ class SegmentReader(Reader):
 _CONNECTION_CLASS: Final = b"\x01"
 
 
+def codes_of(payload: bytes) -> tuple[int, int]:
+    """Class code and code of a command segment; 0 where it is too short."""
+    return (payload[0], payload[1]) if len(payload) >= 2 else (0, 0)
+
+
 class Segmentation(Framing):
     """Frames of at most 65535 octets, twelve of which are no payload."""
 
