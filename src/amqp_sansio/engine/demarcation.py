@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.objection import Objection
@@ -16,7 +16,6 @@ from amqp_sansio.tables import demarcation as rows
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.standing import Standing
-    from amqp_sansio.engine.subscription import Terms
 
 
 # --- a client, before it says something -----------------------------------------------------------------------------------
@@ -62,8 +61,9 @@ def check_verb(session: Standing, verb: str) -> None:
 
 def unaccepting(session: Standing) -> bool:
     """Whether the client has a subscription with accept-mode none that is not cancelled."""
-    held: Mapping[str, Terms] = session.subscriptions if session.role == "client" else session.subscribers
-    return any(each.accept_mode == 1 and not each.cancelled for each in held.values())
+    if session.role == "client":
+        return any(each.accept_mode == 1 and not each.cancelled for each in session.subscriptions.values())
+    return any(each.accept_mode == 1 for each in session.subscribers.values())
 
 
 def state_of(demarcation: Demarcation) -> str:

@@ -46,11 +46,6 @@ class Terms:
         """Whether completed transfers give their credit back (WINDOW) or not (CREDIT)."""
         return FlowMode(self._book.mode)
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether message.cancel was sent and is not complete yet."""
-        return False
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.destination!r} to {self.queue!r}>"
 
