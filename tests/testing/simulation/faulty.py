@@ -18,7 +18,7 @@ from amqp_sansio.broker.model.queueing import Traffic
 from amqp_sansio.broker.operations import BranchPrepared, Dequeued, Entry, Operation
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.engine.outbound import Outbound
-from amqp_sansio.ledger.credit import Credit, CreditBook
+from amqp_sansio.ledger.credit import OCTET, CreditBook
 
 
 class Forgetful(Broker):
@@ -64,7 +64,7 @@ def doubles_on_resume() -> Iterator[None]:
 @contextmanager
 def ignores_windows() -> Iterator[None]:
     """Transfers cost nothing."""
-    with patch.object(Credit, "allows", lambda self, cost: self.limit > 0):
+    with patch.object(CreditBook, "lacks", lambda self, octets: None if self.messages.limit and self.octets.limit else OCTET):
         yield
 
 
