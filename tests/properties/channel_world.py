@@ -298,6 +298,10 @@ class World:
             self.move()
             self.tend()
             self.link.step()
+        self.finish()
+
+    def finish(self) -> None:
+        """What is under way comes to its end, and the invariants hold."""
         for sent in list(self.channels.values()):
             if sent.channel.closed_cause is None and sent.channel.body_left:
                 sent.channel.body(b"x" * sent.channel.body_left)

@@ -1,7 +1,7 @@
 """Channels over a link that delays, chops and breaks: published = delivered + returned + in doubt, and nothing is
 acknowledged twice.
 
-`make test` takes 50 seeds in each dialect, `make soak` 1,000.
+`make test` takes 50 seeds in each dialect and 30 examples of the machine, `make soak` 1,000 and 2,000.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.engine.channels.stage import DIALECTS
 from tests.properties.channel_world import World
 
@@ -34,3 +37,39 @@ def test_what_is_published_is_delivered_or_returned_or_in_doubt(dialect: Channel
         met |= {"broken"} if world.link.connections > 1 else set()
     wanted = {"in doubt", "returned", "acknowledged", "broken"}
     assert met >= (wanted | {"confirmed", "nacked"} if dialect.codec.extended else wanted)
+
+
+class TwoConnections(RuleBasedStateMachine):
+    """Hypothesis says who acts next, and when the link breaks: published = delivered + returned + in doubt all the same."""
+
+    @initialize(dialect=st.sampled_from(DIALECTS), seed=st.integers(0, 1 << 32))
+    def begins(self, dialect: ChannelDialect, seed: int) -> None:
+        self.world = World(seed, dialect)
+
+    @rule(times=st.integers(1, 20))
+    def the_client_acts(self, times: int) -> None:
+        for _ in range(times):
+            self.world.move()
+
+    @rule(times=st.integers(1, 5))
+    def the_broker_acts(self, times: int) -> None:
+        for _ in range(times):
+            self.world.tend()
+
+    @rule(steps=st.integers(1, 10))
+    def octets_fly(self, steps: int) -> None:
+        for _ in range(steps):
+            self.world.link.step()
+
+    @rule()
+    def the_link_breaks(self) -> None:
+        self.world.link.cut()
+
+    def teardown(self) -> None:
+        self.world.finish()
+
+
+TestTwoConnections = TwoConnections.TestCase
+TestTwoConnections.settings = settings(
+    max_examples=2000 if SEEDS > 50 else 30, stateful_step_count=200 if SEEDS > 50 else 30, deadline=None
+)
