@@ -45,6 +45,7 @@ class TwoConnections(RuleBasedStateMachine):
     @initialize(dialect=st.sampled_from(DIALECTS), seed=st.integers(0, 1 << 32))
     def begins(self, dialect: ChannelDialect, seed: int) -> None:
         self.world = World(seed, dialect)
+        self.world.link.run(60)
 
     @rule(times=st.integers(1, 20))
     def the_client_acts(self, times: int) -> None:
@@ -64,6 +65,8 @@ class TwoConnections(RuleBasedStateMachine):
     @rule()
     def the_link_breaks(self) -> None:
         self.world.link.cut()
+        self.world.move()  # which connects again
+        self.world.link.run(60)
 
     def teardown(self) -> None:
         self.world.finish()
