@@ -20,10 +20,10 @@ from amqp_sansio.errors import SubscriptionClosed
 Result = TypeVar("Result")
 CALLS = frozenset([
     "bind", "bound", "cancel", "close", "commit", "declare_exchange", "declare_queue", "delete_exchange", "delete_queue",
-    "execute", "forget", "prepare", "publish", "purge", "query_queue", "receive", "recover", "rollback", "send", "sync",
-    "unbind",
+    "execute", "forget", "get", "prepare", "publish", "purge", "query_queue", "receive", "recover", "request", "rollback",
+    "send", "sync", "unbind", "update_secret",
 ])  # fmt: skip
-BLOCKS = frozenset(["session", "subscribe", "transaction", "branch"])
+BLOCKS = frozenset(["channel", "session", "subscribe", "transaction", "branch"])
 
 
 class Awaited:
@@ -81,6 +81,7 @@ class BlockingLoop:
     """The ways of no loop at all."""
 
     timed_out: tuple[type[BaseException], ...] = (TimeoutError,)
+    dial: Any = staticmethod(connect)
 
     def connect(
         self,
@@ -91,7 +92,7 @@ class BlockingLoop:
         retry: RetryPolicy = NEVER,
         close_timeout: float = 10.0,
     ) -> Clothed:
-        return Clothed(connect(url, config=config, tls=tls, retry=retry, close_timeout=close_timeout))
+        return Clothed(self.dial(url, config=config, tls=tls, retry=retry, close_timeout=close_timeout))
 
     def run(self, main: Callable[[], Awaitable[Result]]) -> Result:
         async def whole() -> Result:

@@ -37,13 +37,20 @@ class Cutting:
                 here, _ = self._listener.accept()
                 there = socket.create_connection(("127.0.0.1", self._other))
                 self._sockets.extend((here, there))
-                for one, two in ((here, there), (there, here)):
-                    threading.Thread(target=self._carry, args=(one, two), daemon=True).start()
+                ear = self.ear()
+                for speaker, one, two in (("C", here, there), ("S", there, here)):
+                    threading.Thread(target=self._carry, args=(ear, speaker, one, two), daemon=True).start()
 
-    @staticmethod
-    def _carry(one: socket.socket, two: socket.socket) -> None:
+    def ear(self) -> object:
+        """Who hears the next connection; nobody."""
+
+    def overhear(self, ear: object, speaker: str, octets: bytes) -> None:
+        """A side said something, which the other one has not heard yet."""
+
+    def _carry(self, ear: object, speaker: str, one: socket.socket, two: socket.socket) -> None:
         with suppress(OSError):
             while octets := one.recv(65536):
+                self.overhear(ear, speaker, octets)
                 two.sendall(octets)
         with suppress(OSError):
             two.shutdown(socket.SHUT_WR)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.adapters.asyncio.test_connection import AsyncioLoop
+from tests.adapters.blocking import BlockingLoop
 from tests.adapters.conditions import PATIENCE
 from tests.adapters.trio.test_connection import TrioLoop
 from tests.cli.test_channels import said
 from tests.docs.test_snippets import snippets
 from tests.examples.test_examples import ADAPTERS, CHANNELS, ROOT, run
 from tests.interop.cutting import Cutting
+from tests.interop.overhearing import Overhearing
 
 from amqp_sansio.adapters.asyncio import channels as by_asyncio
 from amqp_sansio.adapters.sync import channels as blocking
@@ -34,18 +37,28 @@ from tools.interop.rabbitmq import RabbitMq
 
 QUICK = RetryPolicy(attempts=40, first=0.05, factor=1.0, jitter=0.0, give_up=30.0)
 PROTOCOLS = pytest.mark.parametrize("protocol", CHANNEL_PROTOCOLS)
+EXTENDED = pytest.mark.parametrize("protocol", ["0-9-1", "0-9-rabbitmq"])
+"""Those in which RabbitMQ has its extensions."""
 
 
 def loops() -> list[Any]:
-    of_asyncio, of_trio = AsyncioLoop(), TrioLoop()
-    of_asyncio.connect, of_trio.connect = by_asyncio.connect, by_trio.connect
-    return [of_asyncio, of_trio]
+    of_asyncio, of_trio, of_none = AsyncioLoop(), TrioLoop(), BlockingLoop()
+    of_asyncio.connect, of_trio.connect, of_none.dial = by_asyncio.connect, by_trio.connect, blocking.connect
+    return [of_asyncio, of_trio, of_none]
 
 
-LOOPS = pytest.mark.parametrize("loop", loops(), ids=["asyncio", "trio"])
+LOOPS = pytest.mark.parametrize("loop", loops(), ids=["asyncio", "trio", "sync"])
+AWAITING = pytest.mark.parametrize("loop", loops()[:2], ids=["asyncio", "trio"])
 
 
-def left(node: RabbitMq, queue: str) -> list[bytes]:
+@pytest.fixture
+def rabbitmq(rabbitmq: RabbitMq, tmp_path: Path) -> Iterator[Overhearing]:
+    """A line to it, on which all is overheard."""
+    with Overhearing(rabbitmq.port, tmp_path) as line:
+        yield line
+
+
+def left(node: Overhearing, queue: str) -> list[bytes]:
     """What is on a queue, which is gone afterwards."""
     with blocking.connect(node.url) as connection, connection.channel() as channel:
         found = []
@@ -58,7 +71,7 @@ def left(node: RabbitMq, queue: str) -> list[bytes]:
 
 @PROTOCOLS
 @LOOPS
-def test_messages_there_and_back(rabbitmq: RabbitMq, loop: Any, protocol: str) -> None:
+def test_messages_there_and_back(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:
     async def main() -> None:
         url = f"{rabbitmq.url}?protocol={protocol}&connection_name=interop"
         async with loop.connect(url) as connection, connection.channel() as channel:
@@ -77,25 +90,11 @@ def test_messages_there_and_back(rabbitmq: RabbitMq, loop: Any, protocol: str) -
     assert left(rabbitmq, "there") == [b"%d" % each for each in range(60, 100)]
 
 
-@PROTOCOLS
-def test_messages_there_and_back_for_blocking_code(rabbitmq: RabbitMq, protocol: str) -> None:
-    with blocking.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as channel:
-        channel.declare_queue("there")
-        for each in range(50):
-            channel.publish("", "there", b"%d" % each)
-        with channel.subscribe("there", prefetch=7) as subscription:
-            for expected in range(30):
-                message = subscription.receive(PATIENCE)
-                assert message.body == b"%d" % expected
-                message.accept()
-        channel.sync()
-    assert left(rabbitmq, "there") == [b"%d" % each for each in range(30, 50)]
-
-
+@EXTENDED
 @LOOPS
-def test_ten_thousand_confirms_in_a_window_of_a_thousand(rabbitmq: RabbitMq, loop: Any) -> None:
+def test_ten_thousand_confirms_in_a_window_of_a_thousand(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:
     async def main() -> None:
-        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+        async with loop.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as channel:
             await channel.declare_queue("many")
             pending = [await channel.send("", "many", b"x") for _ in range(10_000)]
             await channel.sync()
@@ -105,10 +104,11 @@ def test_ten_thousand_confirms_in_a_window_of_a_thousand(rabbitmq: RabbitMq, loo
     loop.run(main)
 
 
+@EXTENDED
 @LOOPS
-def test_what_became_of_messages(rabbitmq: RabbitMq, loop: Any) -> None:
+def test_what_became_of_messages(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:
     async def main() -> None:
-        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+        async with loop.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as channel:
             full = {"x-max-length": 1, "x-overflow": "reject-publish"}
             await channel.declare_queue("full", arguments=full)
             await channel.publish("", "full", b"in")
@@ -127,10 +127,11 @@ def test_what_became_of_messages(rabbitmq: RabbitMq, loop: Any) -> None:
     assert left(rabbitmq, "full") == [b"in"]
 
 
+@PROTOCOLS
 @LOOPS
-def test_a_rejected_message_goes_to_the_dead_letters(rabbitmq: RabbitMq, loop: Any) -> None:
+def test_a_rejected_message_goes_to_the_dead_letters(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:
     async def main() -> None:
-        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+        async with loop.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as channel:
             await channel.declare_queue("dead")
             arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
             await channel.declare_queue("living", exclusive=True, arguments=arguments)
@@ -149,10 +150,11 @@ def test_a_rejected_message_goes_to_the_dead_letters(rabbitmq: RabbitMq, loop: A
     assert left(rabbitmq, "dead") == []
 
 
+@PROTOCOLS
 @LOOPS
-def test_a_transaction_counts_whole_or_not_at_all(rabbitmq: RabbitMq, loop: Any) -> None:
+def test_a_transaction_counts_whole_or_not_at_all(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:
     async def main() -> None:
-        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+        async with loop.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as channel:
             await channel.declare_queue("both")
             async with channel.transaction():
                 await channel.publish("", "both", b"1")
@@ -165,8 +167,9 @@ def test_a_transaction_counts_whole_or_not_at_all(rabbitmq: RabbitMq, loop: Any)
     assert left(rabbitmq, "both") == [b"1"]
 
 
+@PROTOCOLS
 @LOOPS
-def test_a_refused_call_ends_its_channel_alone(rabbitmq: RabbitMq, loop: Any) -> None:
+def test_a_refused_call_ends_its_channel_alone(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:
     async def refused(connection: Any, call: Callable[[Any], Awaitable[object]]) -> int | None:
         async with connection.channel() as channel:
             with pytest.raises(ChannelClosed) as caught:
@@ -174,14 +177,14 @@ def test_a_refused_call_ends_its_channel_alone(rabbitmq: RabbitMq, loop: Any) ->
             return caught.value.code
 
     async def main() -> None:
-        async with loop.connect(rabbitmq.url) as connection, connection.channel() as alive:
+        async with loop.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as alive:
             await alive.declare_queue("owned", exclusive=True)
             codes = [
                 await refused(connection, lambda each: each.declare_queue("none", passive=True)),
                 await refused(connection, lambda each: each.declare_queue("owned", exclusive=True, auto_delete=True)),
                 await refused(connection, lambda each: each.declare_exchange("amq.mine")),
             ]
-            async with loop.connect(rabbitmq.url) as other:
+            async with loop.connect(f"{rabbitmq.url}?protocol={protocol}") as other:
                 codes.append(await refused(other, lambda each: each.get("owned")))
             assert codes == [404, 406, 403, 405]
             await alive.publish("", "owned", b"still here")
@@ -190,10 +193,12 @@ def test_a_refused_call_ends_its_channel_alone(rabbitmq: RabbitMq, loop: Any) ->
     loop.run(main)
 
 
-@LOOPS
-def test_a_request_is_answered(rabbitmq: RabbitMq, loop: Any) -> None:
+@EXTENDED
+@AWAITING
+def test_a_request_is_answered(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:
     async def main() -> None:
-        async with loop.connect(rabbitmq.url) as connection, connection.channel() as asking, connection.channel() as serving:
+        connecting = loop.connect(f"{rabbitmq.url}?protocol={protocol}")
+        async with connecting as connection, connection.channel() as asking, connection.channel() as serving:
             await serving.declare_queue("rpc", exclusive=True)
 
             async def serve() -> None:
@@ -206,14 +211,35 @@ def test_a_request_is_answered(rabbitmq: RabbitMq, loop: Any) -> None:
                 assert (await asking.request("", "rpc", b"abc", timeout=PATIENCE)).body == b"ABC"
 
             await loop.both(serve, ask)
+            assert await serving.delete_queue("rpc") == 0
 
     loop.run(main)
 
 
+@EXTENDED
+def test_a_request_of_blocking_code_is_answered(rabbitmq: Overhearing, protocol: str) -> None:
+    url = f"{rabbitmq.url}?protocol={protocol}"
+    with blocking.connect(url) as connection, connection.channel() as asking, connection.channel() as serving:
+        serving.declare_queue("rpc", exclusive=True)
+
+        def serve() -> None:
+            with serving.subscribe("rpc") as requests:
+                request = requests.receive(PATIENCE)
+                serving.publish("", request.reply_to or "", request.body.upper(), correlation_id=request.correlation_id)
+                request.accept()
+
+        worker = threading.Thread(target=serve)
+        worker.start()
+        assert asking.request("", "rpc", b"abc", timeout=PATIENCE).body == b"ABC"
+        worker.join()
+        assert serving.delete_queue("rpc") == 0
+
+
+@EXTENDED
 @LOOPS
-def test_a_deleted_queue_cancels_its_subscription(rabbitmq: RabbitMq, loop: Any) -> None:
+def test_a_deleted_queue_cancels_its_subscription(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:
     async def main() -> None:
-        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+        async with loop.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as channel:
             await channel.declare_queue("gone")
             subscription = channel.subscribe("gone")
             await channel.sync()
@@ -225,7 +251,7 @@ def test_a_deleted_queue_cancels_its_subscription(rabbitmq: RabbitMq, loop: Any)
 
 
 @LOOPS
-def test_behind_a_loss_everything_is_as_it_was_and_nothing_is_published_again(rabbitmq: RabbitMq, loop: Any) -> None:
+def test_behind_a_loss_everything_is_as_it_was_and_nothing_is_published_again(rabbitmq: Overhearing, loop: Any) -> None:
     async def main(line: Cutting) -> None:
         url = f"amqp://127.0.0.1:{line.port}"
         async with loop.connect(url, retry=QUICK) as connection, connection.channel() as channel:
@@ -261,7 +287,7 @@ def test_behind_a_loss_everything_is_as_it_was_and_nothing_is_published_again(ra
         loop.run(lambda: main(line))
 
 
-def test_a_worker_thread_acknowledges_while_another_one_publishes(rabbitmq: RabbitMq) -> None:
+def test_a_worker_thread_acknowledges_while_another_one_publishes(rabbitmq: Overhearing) -> None:
     count = 2_000
     with blocking.connect(rabbitmq.url) as connection, connection.channel() as channel:
         channel.declare_queue("threads")
@@ -282,17 +308,33 @@ def test_a_worker_thread_acknowledges_while_another_one_publishes(rabbitmq: Rabb
     assert left(rabbitmq, "threads") == []
 
 
+@PROTOCOLS
+@LOOPS
 @pytest.mark.parametrize("where", ["guest:wrong@127.0.0.1:{}", "guest:guest@127.0.0.1:{}/none"])
-def test_the_broker_tells_a_refused_client_the_reason(rabbitmq: RabbitMq, where: str) -> None:
-    with (
-        pytest.raises(ConnectFailed, match=r"refused|ACCESS|access|vhost"),
-        blocking.connect("amqp://" + where.format(rabbitmq.port)),
-    ):
-        raise AssertionError
+def test_who_is_not_let_in_is_told_why(rabbitmq: Overhearing, loop: Any, protocol: str, where: str) -> None:
+    async def main() -> None:
+        with pytest.raises(ConnectFailed, match=r"refused|ACCESS|access|vhost"):
+            async with loop.connect(f"amqp://{where.format(rabbitmq.port)}?protocol={protocol}"):
+                raise AssertionError
+
+    loop.run(main)
+
+
+@LOOPS
+def test_a_new_secret(rabbitmq: Overhearing, loop: Any) -> None:
+    async def main() -> None:
+        async with loop.connect(rabbitmq.url) as connection, connection.channel() as channel:
+            await channel.declare_queue("secret")
+            await channel.publish("", "secret", b"before")
+            await connection.update_secret("guest", "it expires")
+            await channel.publish("", "secret", b"behind")
+
+    loop.run(main)
+    assert left(rabbitmq, "secret") == [b"before", b"behind"]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_the_examples_do_there_what_they_say(rabbitmq: RabbitMq, adapter: str) -> None:
+def test_the_examples_do_there_what_they_say(rabbitmq: Overhearing, adapter: str) -> None:
     for example, printed in CHANNELS.items():
         count = [] if example == "channel_request" else ["20"]
         assert run(adapter, example, rabbitmq.url, *count).startswith(printed)
@@ -309,13 +351,13 @@ def names_of(page: str) -> dict[str, Any]:
     return names
 
 
-def test_the_first_channel_prints_what_its_page_shows(rabbitmq: RabbitMq, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_channel_prints_what_its_page_shows(rabbitmq: Overhearing, capsys: pytest.CaptureFixture[str]) -> None:
     names_of("tutorial/first-channel.md")["main"](rabbitmq.url)
     shown = [each.text for each in snippets(ROOT / "docs/tutorial/first-channel.md") if each.language == "text"]
     assert [capsys.readouterr().out] == shown
 
 
-def test_the_pages_about_rabbitmq_do_what_they_say(rabbitmq: RabbitMq, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_pages_about_rabbitmq_do_what_they_say(rabbitmq: Overhearing, capsys: pytest.CaptureFixture[str]) -> None:
     names_of("how-to/move-from-pika.md")["moved"](rabbitmq.url)
     page = names_of("how-to/rabbitmq.md")
 
@@ -342,7 +384,7 @@ def test_the_pages_about_rabbitmq_do_what_they_say(rabbitmq: RabbitMq, capsys: p
     assert left(rabbitmq, "orders") == left(rabbitmq, "tasks") == []
 
 
-def test_the_verbs_work_with_rabbitmq(rabbitmq: RabbitMq, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_the_verbs_work_with_rabbitmq(rabbitmq: Overhearing, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     status, _, err = said(capfdbinary, "send", rabbitmq.url, "--queue", "shell", "--create", "one", "two", "three")
     assert (status, len(err.splitlines())) == (0, 1)
     assert b"speaks AMQP 0-9-1" in err

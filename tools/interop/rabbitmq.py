@@ -39,8 +39,9 @@ def program() -> str:
 class RabbitMq:
     """One node with the user guest; nothing of it listens anywhere else, and nothing of it stays.
 
-    `tls`: a folder with ca.pem, server.pem and server.key; then it listens on `tls_port`, too.  NotAvailable where the package
-    is missing, or the node does not start.
+    `tls`: a folder with ca.pem, server.pem and server.key; then it listens on `tls_port`, too, and who has a certificate of
+    that authority may log in by its common name (EXTERNAL).  NotAvailable where the package is missing, or the node does not
+    start.
     """
 
     def __init__(self, tls: Path | None = None) -> None:
@@ -66,8 +67,11 @@ class RabbitMq:
         if self._tls is not None:
             lines = [f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}", "ssl_options.verify = verify_peer"]
             lines += [f"ssl_options.{option} = {self._tls / file}" for option, file in _TLS_FILES.items()]
+            lines += [f"auth_mechanisms.{at} = {name}" for at, name in enumerate(("PLAIN", "AMQPLAIN", "EXTERNAL"), 1)]
+            lines.append("ssl_cert_login_from = common_name")
             (folder / "node.conf").write_text("\n".join(lines) + "\n")
-        environment = self._environment = {
+            (folder / "plugins").write_text("[rabbitmq_auth_mechanism_ssl].\n")
+        self._environment = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(folder), "LANG": "C.UTF-8",
             "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": str(self._names_port),
             "RABBITMQ_NODENAME": f"interop-{os.getpid()}@localhost", "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
@@ -78,23 +82,32 @@ class RabbitMq:
             "RABBITMQ_PID_FILE": str(folder / "pid"),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         }  # fmt: skip
-        with (folder / "said").open("wb") as said:
+        self._names = self._begin(names, "-address", "127.0.0.1", "-port", str(self._names_port))
+        self._start()
+        return self
 
-            def begin(*command: str) -> subprocess.Popen[bytes]:
-                return subprocess.Popen(
-                    command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
-                )
+    def _begin(self, *command: str) -> subprocess.Popen[bytes]:
+        folder = Path(self._folder.name)
+        with (folder / "said").open("ab") as said:
+            return subprocess.Popen(
+                command, cwd=folder, env=self._environment, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            )
 
-            self._names = begin(names, "-address", "127.0.0.1", "-port", str(self._names_port))
-            self._node = begin(str(SERVER))
+    def _start(self) -> None:
+        self._node = self._begin(str(SERVER))
         until = time.monotonic() + START_SECONDS
         while not self._answers():
             if self._node.poll() is not None or time.monotonic() > until:
-                told = (folder / "said").read_text(errors="replace").strip().splitlines() or ["no word"]
+                told = (Path(self._folder.name) / "said").read_text(errors="replace").strip().splitlines() or ["no word"]
                 self.stop()
                 raise NotAvailable(f"RabbitMQ did not start: {told[-1]}")
             time.sleep(0.2)
-        return self
+
+    def restart(self) -> None:
+        """Starts it again once it was killed, with what it had on its disk.  NotAvailable."""
+        assert self._node is not None
+        self._node.wait(30)
+        self._start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
@@ -118,7 +131,18 @@ class RabbitMq:
 
     def kill(self) -> None:
         """Kills the node itself (SIGKILL), as a machine does that loses its power."""
-        os.kill(int((Path(self._folder.name) / "pid").read_text()), signal.SIGKILL)
+        self._signal(signal.SIGKILL)
+
+    def hold(self) -> None:
+        """Lets it do nothing at all, until `go_on`: its connections stay open, and silent."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """The end of `hold`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        os.kill(int((Path(self._folder.name) / "pid").read_text()), number)
 
     def stop(self) -> None:
         """The end of its processes, and of its folder."""

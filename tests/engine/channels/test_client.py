@@ -350,6 +350,17 @@ def test_an_answer_tells_that_what_was_published_before_was_taken(dialect: Chann
     assert client.in_doubt == RangeSet()
 
 
+def test_an_answer_that_comes_at_any_time_tells_nothing_of_what_was_published() -> None:
+    stage = Stage()
+    client, served = stage.open()
+    client.publish("x", "k", b"a")
+    client.recover()
+    stage.run()
+    answer(served, basic.RecoverOk())
+    stage.run()
+    assert client.in_doubt == RangeSet.of(1)
+
+
 def test_a_rollback_makes_settled_what_was_acknowledged_unsettled_again() -> None:
     stage = Stage()
     client, served = consuming(stage)

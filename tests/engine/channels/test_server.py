@@ -59,7 +59,10 @@ def test_a_channel_is_refused_by_the_application_or_by_policy() -> None:
     client.publish("x", "k", b"on its way when the channel was refused")
     with pytest.raises(LocalProtocolError, match="no ChannelRequested"):
         stage.server.channels.accept(2)
+    refused = stage.server.channels.used[1]
     stage.server.channels.refuse(1, ReplyCode.ACCESS_REFUSED, "not you")
+    assert stage.server.channels.all == ()
+    assert refused.closed_cause == "refused: 403 not you"
     stage.run()
     (closed,), heard = stage.take()
     assert isinstance(closed, ChannelClosed)

@@ -301,7 +301,7 @@ class BaseChannel:
         mode = self._mode.states[0]
         if mode == TRANSACTED and verb in (COMMIT, ROLLBACK):
             taken = self._published.last
-        elif verb not in ANY_TIME and mode != TRANSACTED:
+        elif verb not in ANY_TIME:  # where it is transacted, 0: confirms and transactions exclude each other
             taken = self._published.last if mode == PLAIN else self._confirm_base
         settled, tag = getattr(method, "no_ack", False), getattr(method, "consumer_tag", "")
         return Asked(id, settled is True, bool(tag), taken)
