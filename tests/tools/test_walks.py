@@ -46,5 +46,5 @@ def test_every_reason_is_needed_and_a_call_without_one_is_an_error(monkeypatch: 
     page = walks.PAGE.read_text(encoding="utf-8")
     assert [callee for callee in walks.CLIMBS if f"calls `{callee}`" not in page] == []
     monkeypatch.setattr(walks, "CLIMBS", {})
-    with pytest.raises(KeyError, match="check_usable"):
+    with pytest.raises(KeyError, match=r"Subscriptions\.usable"):
         walks.told("Credit granted", walks.grant)
