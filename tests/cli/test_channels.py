@@ -69,7 +69,7 @@ def test_an_option_that_only_such_brokers_have_names_it(served: ServedChannels, 
     assert b"no_such" in err
 
 
-def test_what_becomes_of_messages_is_told_as_in_0_10(served: ServedChannels, capfdbinary: Captured) -> None:
+def test_the_outcome_of_messages_is_printed_as_in_0_10(served: ServedChannels, capfdbinary: Captured) -> None:
     url = f"{served.url}?protocol=0-9-1"
     missing = (1, b"", b"amqp-sansio: there is no queue 'missing' (--create makes it)\n")
     assert said(capfdbinary, "send", url, "--queue", "missing", "x") == missing

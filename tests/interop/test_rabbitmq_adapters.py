@@ -311,7 +311,7 @@ def test_a_worker_thread_acknowledges_while_another_one_publishes(rabbitmq: Over
 @PROTOCOLS
 @LOOPS
 @pytest.mark.parametrize("where", ["guest:wrong@127.0.0.1:{}", "guest:guest@127.0.0.1:{}/none"])
-def test_who_is_not_let_in_is_told_why(rabbitmq: Overhearing, loop: Any, protocol: str, where: str) -> None:
+def test_a_refused_login_says_why(rabbitmq: Overhearing, loop: Any, protocol: str, where: str) -> None:
     async def main() -> None:
         with pytest.raises(ConnectFailed, match=r"refused|ACCESS|access|vhost"):
             async with loop.connect(f"amqp://{where.format(rabbitmq.port)}?protocol={protocol}"):
