@@ -521,7 +521,15 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "sasl_rounds": (4, BELOW_AND_AT, (sasl_rounds, sasl_rounds_at_the_client)),
     "sasl_octets": (100, BELOW_AND_AT, (sasl_octets, sasl_octets_at_the_client)),
     "channels": (4, BELOW_AND_AT, (channels, channels_agreed_on, channels_limited.channels_of_a_client)),
-    "calls": (4, BELOW_AND_AT, (channels_limited.channel_calls, channels_limited.channel_calls_of_the_client)),
+    "calls": (
+        4,
+        BELOW_AND_AT,
+        (
+            channels_limited.channel_calls,
+            channels_limited.channel_calls_of_the_client,
+            channels_limited.channel_flows_in_a_content_of_ours,
+        ),
+    ),
     "deliveries": (4, BELOW_AND_AT, (channels_limited.channel_deliveries, channels_limited.channel_deliveries_of_the_server)),
     "unconfirmed": (4, BELOW_AND_AT, (channels_limited.unconfirmed,)),
     "sessions": (4, BELOW_AND_AT, (sessions, sessions_of_the_other_side)),

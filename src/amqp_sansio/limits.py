@@ -106,7 +106,8 @@ class Limits:
     """Subscriptions of one session, each way; consumers of class file and of class stream count apart.  In
     the older dialects: consumers of one channel."""
     calls: int = 65536
-    """Methods on one channel of the older dialects that wait for an answer, each way."""
+    """Methods on one channel of the older dialects that wait for an answer, each way; and of our own answers those that wait
+    for the end of a content under way."""
     deliveries: int = 1024 * 1024
     """Deliveries on one channel of the older dialects that wait to be settled."""
     unconfirmed: int = 1024 * 1024

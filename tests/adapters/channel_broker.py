@@ -76,6 +76,8 @@ class ChannelBroker:
         self.channel_max = 2047
         self.mute = False
         """Confirms nothing, and answers nothing."""
+        self.refusals = 0
+        """Channels that are refused, from the next one on."""
         self.heard: Final[list[Event]] = []
         self.secrets: Final[list[bytes | None]] = []
         self._names = 0
@@ -110,6 +112,9 @@ class ChannelBroker:
 
     def _hear(self, connection: ChannelServerConnection, event: Event) -> None:
         match event:
+            case events.ChannelRequested(channel=number) if self.refusals:
+                self.refusals -= 1
+                connection.refuse(number)
             case events.ChannelRequested(channel=number):
                 self.sides[connection, number] = Side(connection.accept(number))
             case events.ChannelClosed(channel=number):

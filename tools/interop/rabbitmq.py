@@ -40,8 +40,8 @@ class RabbitMq:
     """One node with the user guest; nothing of it listens anywhere else, and nothing of it stays.
 
     `tls`: a folder with ca.pem, server.pem and server.key; then it listens on `tls_port`, too, and a client with a
-    certificate of that authority may log in by its common name (EXTERNAL).  NotAvailable where the package is missing, or the node does not
-    start.
+    certificate of that authority may log in by its common name (EXTERNAL).  NotAvailable where the package is missing, or the
+    node does not start.
     """
 
     def __init__(self, tls: Path | None = None) -> None:

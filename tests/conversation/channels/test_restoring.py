@@ -76,3 +76,14 @@ def test_a_second_loss_in_the_middle_begins_anew() -> None:
     stage.connect()
     assert sorted(stage.broker.queues) == ["a", "b"]
     assert all(core.is_open for core in stage.client.cores)
+
+
+def test_a_server_that_refuses_the_channel_of_the_declarations_leaves_nobody_waiting() -> None:
+    stage = staged()
+    declare(stage, ["a"])
+    stage.cut()
+    forget(stage)
+    stage.broker.refusals = 1
+    stage.connect()
+    assert not stage.broker.queues
+    assert all(core.is_open for core in stage.client.cores)

@@ -10,7 +10,7 @@ from tests.engine.channels.stage import Stage, answer
 from amqp_sansio.errors import LimitError
 from amqp_sansio.events import ConnectionClosed, Event
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec.methods import confirm
+from amqp_sansio.spec.methods import channel, confirm
 
 _GENEROUS = Limits()
 
@@ -48,6 +48,16 @@ def channel_calls_of_the_client(limits: Limits, amount: int) -> bool:
         client.qos(1)
     stage.run()
     return _judged("calls", stage.take()[1])
+
+
+def channel_flows_in_a_content_of_ours(limits: Limits, amount: int) -> bool:
+    stage = Stage(limits=_GENEROUS, client_limits=limits)
+    client, served = stage.open()
+    client.publish("", "q", size=1)
+    for _ in range(amount):
+        served.send(channel.Flow(True))
+    stage.run()
+    return _judged("calls", stage.take()[0])
 
 
 def channel_deliveries(limits: Limits, amount: int) -> bool:

@@ -30,6 +30,7 @@ class Restoring:
         )
         self._said: deque[tuple[str, Declared]] = deque()
         self._bound = False
+        self._over = False
         self._names: Final[dict[str, str]] = {}
         self.channel: Channel = open_channel()
 
@@ -49,6 +50,10 @@ class Restoring:
                 self._queued.extendleft(reversed(self._said))
                 self._said.clear()
                 self.channel = self._open()
+            case ChannelClosed(code=code) if (
+                code is not None and not self._over
+            ):  # nothing can be declared: the user's channels tell
+                self._end()
             case _:
                 pass  # its connection is gone, or our close is answered
 
@@ -66,6 +71,10 @@ class Restoring:
             self._send()
             return
         self.channel.close()
+        self._end()
+
+    def _end(self) -> None:
+        self._over = True
         self._done(self._names)
 
 

@@ -301,6 +301,11 @@ def _hear_switch(on: BaseChannel, method: Method, unit: Assembly) -> None:
 
 
 def _hear_flow(on: BaseChannel, method: channel.Flow, unit: Assembly) -> None:
+    most = on._channels.carrier.limits.calls
+    if len(on._owed) >= most:
+        text, legal = "more answers than our limit wait for the end of a content of ours", (f"at most {most}",)
+        on._blame(unit.start, "limits.calls", method.VERB, text, legal, ReplyCode.RESOURCE_ERROR)
+        return
     on._flow = method.active
     on._say_soon(channel.FlowOk(method.active))
     on._channels.carrier._emit(FlowChanged(on.number, method.active))
