@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel_handshake import PIPELINED
 from amqp_sansio.tables.channel_tuning import COUNT, HIGHEST, INTERVAL
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from amqp_sansio.limits import Limits
     from amqp_sansio.wire.layouts.layout import Layout
     from amqp_sansio.wire.method_codec import MethodCodec
+
+ConnectionCode: TypeAlias = CloseCode | ReplyCode
+"""The codes of connection.close in every dialect; which of them one has is its part `handshake`."""
 
 HEADERS: Final[dict[str, bytes]] = {
     "0-8": b"AMQP\x01\x01\x08\x00",

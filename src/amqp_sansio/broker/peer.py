@@ -10,12 +10,12 @@ from amqp_sansio.broker.model.owner import CONNECTION, Owner
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.doorstep import Doorstep
 from amqp_sansio.spec.codes import CloseCode
-from amqp_sansio.spec.reply_codes import ReplyCode
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.fronts.holder import Subscription
     from amqp_sansio.broker.host_runtime import Site
+    from amqp_sansio.dialects import ConnectionCode
 
 
 class Peer:
@@ -151,7 +151,7 @@ class Peer:
         self._broker._stored(self)
         self._broker._wrote(self)
 
-    def close(self, code: CloseCode | ReplyCode = CloseCode.NORMAL, text: str = "") -> None:
+    def close(self, code: ConnectionCode = CloseCode.NORMAL, text: str = "") -> None:
         """Says connection.close, as `ServerConnection.close` does and with the same errors."""
         self._connection.close(code, text)
         self._broker._wrote(self)

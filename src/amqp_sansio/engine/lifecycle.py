@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.capabilities import KEY
@@ -18,11 +18,13 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
-from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.framing import Reader
+
+if TYPE_CHECKING:
+    from amqp_sansio.dialects import ConnectionCode
 
 _WHO: Final = {
     Origin.PEER: "the other side closed the connection",
@@ -163,7 +165,7 @@ class Lifecycle(Carrier):
 
     # --- what the caller may say ---------------------------------------------------------------------------------------------
 
-    def close(self, code: CloseCode | ReplyCode = CloseCode.NORMAL, text: str = "") -> None:
+    def close(self, code: ConnectionCode = CloseCode.NORMAL, text: str = "") -> None:
         """Says connection.close; ConnectionClosed comes when it was answered.
 
         `code` is one of the dialect's (0-10: 200, 320, 402 or 501); `text` at most 255 octets.  Before the headers agree
