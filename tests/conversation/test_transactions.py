@@ -70,6 +70,22 @@ def test_there_is_one_block_at_a_time() -> None:
             begin()
 
 
+def test_behind_a_block_nothing_is_published() -> None:
+    """The session stays transactional: a message would wait for a commit that may never come."""
+    stage, talk = opened()
+    talk.publish("", "q", b"before the first block it counts at once")
+    stage.run()
+    assert stage.depth("q") == 1
+    talk.transactions.begin()
+    stage.get(talk.transactions.finish())
+    with pytest.raises(LocalProtocolError, match="has had a transaction"):
+        talk.publish("", "q", b"x")
+    talk.transactions.begin()
+    talk.publish("", "q", b"x")
+    stage.get(talk.transactions.finish())
+    assert stage.depth("q") == 2
+
+
 def test_a_session_has_one_kind_of_transactions() -> None:
     stage, talk = opened()
     talk.transactions.begin()

@@ -129,6 +129,16 @@ class Transactions:
         if self._within is not None and (self._within is not self._talk.session or self._talk.ended.done):
             raise TransactionFailed("rolled back", "its session was lost")
 
+    def check_publish(self) -> None:
+        """LocalProtocolError behind a block: the session is transactional for good.
+
+        The message would belong to the next block, and be lost when that never comes.
+        """
+        if self._selected is not None and self._within is None and self._selected == (self._talk.session, "tx"):
+            raise LocalProtocolError(
+                "message.transfer", "the session has had a transaction", ("in a transaction", "another session")
+            )
+
     def accepted(self, id: int) -> None:
         """A message was accepted."""
         if self._within is not None:
