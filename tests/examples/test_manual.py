@@ -141,4 +141,4 @@ except KeyboardInterrupt:
             client.kill()
         assert (out, errors, client.returncode) == ("interrupted ['MainThread']\n", "", 0)
         assert served.sessions() == 0
-    assert threading.active_count() == before
+    assert threading.active_count() <= before

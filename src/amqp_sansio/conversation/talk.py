@@ -256,9 +256,7 @@ class Talk:
         self.transactions.check_publish()
         often = max(1, self.most_in_flight // 4)  # so many ask for their completion, that the next ones need not wait for it
         prompt = sync or answers.messages % often == often - 1
-        session = self._session
-        if session is None or self._acceptance.ids:
-            session = self.session
+        session = self.session if self._session is None or self._acceptance.ids else self._session
         id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
         ticket = answers.message(id, len(body))
         self._unprompted = not prompt
