@@ -16,6 +16,7 @@ CHECKS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("style", (str(BIN / "ruff"), "check", ".")),
     ("format", (str(BIN / "ruff"), "format", "--check", ".")),
     ("types", (sys.executable, "-m", "mypy", *TYPED)),
+    ("types of the examples, by pyright", (sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable)),
     ("imports", (str(BIN / "lint-imports"), "--no-cache")),
     ("generated code", (sys.executable, "-m", "tools.codegen", "--check")),
     ("docs", (sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict")),
