@@ -18,7 +18,7 @@ from amqp_sansio.broker.model.queueing import Traffic
 from amqp_sansio.broker.operations import BranchPrepared, Dequeued, Entry, Operation
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.engine.outbound import Outbound
-from amqp_sansio.ledger.credit import OCTET, CreditBook
+from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
 
 
 class Forgetful(Broker):
@@ -58,6 +58,19 @@ def doubles_on_resume() -> Iterator[None]:
                     record.entry.queue.release(record.entry, False)
 
     with patch.object(SessionHolder, "detached", wrong):
+        yield
+
+
+@contextmanager
+def ignores_octets() -> Iterator[None]:
+    """Only messages are counted against a window, and not their octets."""
+
+    def lacks(book: CreditBook, octets: int) -> int | None:
+        messages = book.messages
+        spent = messages.limit != INFINITE and messages.used >= messages.limit
+        return MESSAGE if spent or not book.octets.limit else None
+
+    with patch.object(CreditBook, "lacks", lacks):
         yield
 
 

@@ -14,6 +14,7 @@ FAULTS: dict[str, tuple[Maker, Callable[[], AbstractContextManager[None]]]] = {
     "forgets a dequeue in the journal": (faulty.make(faulty.Forgetful), nullcontext),
     "forgets a prepared branch": (faulty.make(faulty.ForgetfulOfBranches), nullcontext),
     "doubles on resume without a mark": (model_broker, faulty.doubles_on_resume),
+    "ignores the octets of a window": (model_broker, faulty.ignores_octets),
     "ignores a window": (model_broker, faulty.ignores_windows),
     "loses order": (model_broker, faulty.loses_order),
     "half-commits": (model_broker, faulty.half_commits),
@@ -27,7 +28,11 @@ MOST_SEEDS = 40
 MOST_STEPS = 12
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+LONG = ("ignores a window",)
+"""It takes three quarters of a minute to shrink."""
+
+
+@pytest.mark.parametrize("fault", [pytest.param(each, marks=[pytest.mark.soak] * (each in LONG)) for each in FAULTS])
 def test_a_fault_is_found_and_shrunk(fault: str) -> None:
     """A broker or client that is wrong in one way is found within few seeds, and told in a few steps."""
     maker, wrong = FAULTS[fault]
