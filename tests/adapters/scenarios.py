@@ -184,8 +184,9 @@ def test_an_error_that_was_handled_is_not_raised_at_the_end_of_the_block(
     """Neither where the broker detaches the session at once, nor where it does so never."""
 
     async def main(served: Served) -> None:
-        url = f"{served.url}?heartbeat=0"
-        async with loop.connect(url, retry=retry, close_timeout=0.5) as connection, connection.session() as session:
+        url, config = f"{served.url}?heartbeat=0", ClientConfig(limits=Limits(detach_seconds=0.5))
+        ready = loop.connect(url, config=config, retry=retry, close_timeout=0.5)
+        async with ready as connection, connection.session() as session:
             await session.sync()
             if not detached:
                 served.refuse(session.name)

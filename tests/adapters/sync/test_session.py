@@ -15,10 +15,12 @@ from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.session import Session
 from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.queue import QueueQueryResult
@@ -284,7 +286,8 @@ def test_a_refusal_that_somebody_heard_is_not_raised_again_where_the_end_finds_t
 
 
 def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_never_comes(served: Served) -> None:
-    with connect(f"{served.url}?heartbeat=0", close_timeout=0.5) as connection, connection.session() as session:
+    url, config = f"{served.url}?heartbeat=0", ClientConfig(limits=Limits(detach_seconds=0.5))
+    with connect(url, config=config, close_timeout=0.5) as connection, connection.session() as session:
         session.sync()
         served.refuse(session.name)
         with pytest.raises(SessionFailed, match="542"):
