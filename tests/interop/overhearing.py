@@ -51,6 +51,7 @@ class Overhearing(Cutting):
         self._path.parent.mkdir(parents=True)
         self._writer: Final = PcapWriter(self._path, time.time)
         self._turn: Final = threading.Lock()
+        self._over = False
 
     def __enter__(self) -> Self:
         super().__enter__()
@@ -59,6 +60,7 @@ class Overhearing(Cutting):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         super().__exit__(kind, error, trace)
         with self._turn:
+            self._over = True  # a thread may still carry what was on its way when the line was cut
             self._writer.close()
             if kind is None:
                 assert [ear.found for ear in self._ears if ear.found] == []
@@ -72,4 +74,5 @@ class Overhearing(Cutting):
     def overhear(self, ear: object, speaker: str, octets: bytes) -> None:
         assert isinstance(ear, Ear)
         with self._turn:
-            ear.hear(speaker, octets)
+            if not self._over:
+                ear.hear(speaker, octets)
