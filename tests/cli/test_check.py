@@ -224,7 +224,7 @@ def test_only_wrong_shows_those_that_broke_the_protocol_and_counts_all(
     assert check([str(samples)], as_json=False, ports=(), strict=False, only_wrong=True) == 1
     out = capsys.readouterr().out
     assert "hello.pcap" not in out
-    assert out.splitlines()[0].endswith("badopen.pcap")
+    assert Path(out.splitlines()[0]).name.startswith("badopen.pca")  # a long path is cut at its end
     assert "clean  (" not in out
     assert "4 connections in 2 files: 2 clean, 2 with violations" in out
     assert check([str(samples)], as_json=True, ports=(), strict=False, only_wrong=True) == 1
