@@ -218,13 +218,14 @@ def test_a_branch_recovered_on_another_address_of_its_broker_is_not_in_doubt(
 
 
 def test_only_wrong_shows_those_that_broke_the_protocol_and_counts_all(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("amqp_sansio.cli.output._LONGEST", 4096)  # or a checkout far down has its path cut
     samples = Path(__file__).parents[2] / "src" / "amqp_sansio" / "cli" / "samples"
     assert check([str(samples)], as_json=False, ports=(), strict=False, only_wrong=True) == 1
     out = capsys.readouterr().out
     assert "hello.pcap" not in out
-    assert Path(out.splitlines()[0]).name.startswith("badopen.pca")  # a long path is cut at its end
+    assert out.splitlines()[0].endswith("badopen.pcap")
     assert "clean  (" not in out
     assert "4 connections in 2 files: 2 clean, 2 with violations" in out
     assert check([str(samples)], as_json=True, ports=(), strict=False, only_wrong=True) == 1
