@@ -50,10 +50,8 @@ class Restoring:
                 self._queued.extendleft(reversed(self._said))
                 self._said.clear()
                 self.channel = self._open()
-            case ChannelClosed(code=code) if (
-                code is not None and not self._over
-            ):  # nothing can be declared: the user's channels tell
-                self._end()
+            case ChannelClosed(code=code) if code is not None and not self._over:
+                self._end()  # nothing can be declared: the user's own channels say why
             case _:
                 pass  # its connection is gone, or our close is answered
 
