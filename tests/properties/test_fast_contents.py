@@ -44,6 +44,19 @@ SAID = st.fixed_dictionaries(
 )  # fmt: skip
 MESSAGES = st.tuples(TEXTS, TEXTS, st.sampled_from([b"", b"x", bytes(5000), bytearray(b"x"), "text", None]), SAID)
 
+NAMES = st.sampled_from(["", "a", "é", "x" * 255])
+GOOD = st.tuples(
+    NAMES, NAMES, st.sampled_from([b"", b"x", bytes(5000)]),
+    st.fixed_dictionaries(
+        {"mandatory": st.booleans(), "immediate": st.booleans(), "ticket": st.sampled_from([0, 1, 65535])},
+        optional={
+            "content_type": NAMES, "headers": st.dictionaries(NAMES, st.sampled_from(["", "a", 1, True]), max_size=3),
+            "priority": st.integers(0, 255), "reply_to": NAMES, "timestamp": st.integers(0, (1 << 64) - 1), "app_id": NAMES,
+        },
+    ),
+)  # fmt: skip
+"""What the quick way writes; most of the others are to be refused."""
+
 
 def opened(dialect: Any, confirms: bool) -> tuple[ChannelClientConnection, Channel]:
     client = ChannelClientConnection(ClientConfig(dialect=dialect, limits=Limits(unconfirmed=5)))
@@ -77,7 +90,7 @@ def published(dialect: Any, confirms: bool, said: list[Any]) -> list[object]:
 
 
 @interpreted
-@given(st.sampled_from(FAMILY), st.booleans(), st.lists(MESSAGES, max_size=6))
+@given(st.sampled_from(FAMILY), st.booleans(), st.lists(st.one_of(GOOD, MESSAGES), max_size=6))
 def test_a_message_is_published_as_by_any_other_method(dialect: Any, confirms: bool, said: list[Any]) -> None:
     quick = published(dialect, confirms, said)
     with pytest.MonkeyPatch.context() as patch:
