@@ -64,9 +64,9 @@ class World:
     async def asked(self, say: Callable[[], Ticket[Value]]) -> Value:
         return await self.wait(say())
 
-    async def within(self, seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
         self.timeouts.append(seconds)
-        return await work
+        return await work()
 
     def fall_silent_once_open(self) -> None:
         """The connection is lost, and made again; on the new one the broker says no more than that it is open."""

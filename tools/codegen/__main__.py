@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tools.codegen.blocking import blocking_files
 from tools.codegen.codes import codes_module, rules_module
 from tools.codegen.layouts import errata_module, fields_module, final_module, structs_module
 from tools.codegen.model import load
@@ -30,7 +31,7 @@ def generate() -> dict[str, str]:
     files["wire/layouts/fields.py"] = fields_module(model)
     files["wire/layouts/v0_10.py"] = errata_module(model)
     files["wire/layouts/v0_10_final.py"] = final_module(model)
-    return {**files, **older_files()}
+    return {**files, **older_files(), **blocking_files()}
 
 
 def stale(files: dict[str, str], source: Path = SOURCE) -> list[str]:

@@ -110,7 +110,7 @@ class Session(Topology):
     async def _open(self, timeout: float | None) -> Self:
         if timeout is None:
             return await self.__aenter__()
-        return await self._line.within(timeout, self.__aenter__())
+        return await self._line.within(timeout, self.__aenter__)
 
     async def close(self, timeout: float | None = None) -> None:
         """Waits until everything sent is executed, then ends the session: what the end of its block does.
@@ -161,10 +161,10 @@ class Session(Topology):
             await self._in_time(self._talk.attached, "session.attach")
         self._talk.attached.result()
 
-    async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None) -> Value:
+    async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
         """Sends something as soon as the session is attached, and waits for the answer."""
         if timeout is not None:
-            return await self._line.within(timeout, self._asked(say, None))
+            return await self._line.within(timeout, lambda: self._asked(say, None))
         await self._attached()
         return await self._line.asked(say)
 
@@ -203,16 +203,16 @@ class Session(Topology):
         Cancelled, or after a TimeoutError, it has published nothing.
         """
         if timeout is not None:
-            return await self._line.within(timeout, self.send(exchange, routing_key, body, **properties))
-        if not self._line.free():
-            await self._line.writable()
-        if not self._talk.has_room:
+            return await self._line.within(timeout, lambda: self.send(exchange, routing_key, body, **properties))
+        if not (self._line.free() and self._talk.has_room):
             await self._room()
         return Pending(self._talk.post(exchange, routing_key, body, properties), self._confirmed)
 
     async def _room(self) -> None:
-        """Until a message may be published, for which there is no room now."""
-        await self._attached()
+        """Until a message may be published."""
+        await self._line.writable()
+        if not self._talk.has_room:
+            await self._attached()
         while not self._talk.has_room:
             await self._line.wait(self._talk.room)
             await self._line.writable()
@@ -228,18 +228,16 @@ class Session(Topology):
     ) -> None:
         """Publishes a message and waits until the broker has it for certain."""
         if timeout is not None:
-            return await self._line.within(timeout, self.publish(exchange, routing_key, body, **properties))
+            return await self._line.within(timeout, lambda: self.publish(exchange, routing_key, body, **properties))
         talk, line = self._talk, self._line
-        if not line.free():
-            await line.writable()
-        if not talk.has_room:
+        if not (line.free() and talk.has_room):
             await self._room()
         return await line.asked(lambda: talk.post(exchange, routing_key, body, properties, True))
 
-    async def _confirmed(self, ticket: Ticket[None]) -> None:
+    async def _confirmed(self, ticket: Ticket[None], timeout: float | None = None) -> None:
         if not ticket.done:
             self._talk.prompt()
-        await self._line.wait(ticket)
+        await self._line.wait(ticket, timeout)
 
     # --- transactions --------------------------------------------------------------------------------------------------------
 
@@ -303,7 +301,7 @@ class Session(Topology):
     async def carry_out(self, ask: Ask, whole: TwoPhase, *, timeout: float | None = None) -> None:
         """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
         if timeout is not None:
-            return await self._line.within(timeout, self.carry_out(ask, whole))
+            return await self._line.within(timeout, lambda: self.carry_out(ask, whole))
         try:
             await self._attached()
         except AmqpError:
@@ -369,7 +367,7 @@ class Subscription:
         if timeout is not None and (message := self._inbox.take()) is not None:
             return message
         if timeout is not None:
-            return await self._line.within(timeout, self.receive())
+            return await self._line.within(timeout, self.receive)
         while (message := self._inbox.take()) is None:
             self._inbox.must_be_open()
             await self._line.wait(self._inbox.more)

@@ -64,7 +64,7 @@ def test_a_slow_socket_stops_the_publisher_and_memory_stays_flat() -> None:
                 errors.append(error)
 
         thread = threading.Thread(target=run, daemon=True)
-        driver = connection._driver
+        driver = connection._line.driver
         thread.start()
         # The publisher waits, and what the thread listens to is not ready: nobody asks the blocked socket again and again.
         eventually(lambda: driver._standing_by == 1 and listening(driver).wait(0) == (False, False))
@@ -138,7 +138,7 @@ def test_a_waiting_thread_gets_what_another_one_settles() -> None:
         waiting = [threading.Thread(target=lambda: found.append(list(subscription))) for _ in range(3)]
         for each in waiting:
             each.start()
-        with session._lock:
+        with session._line.turn:
             subscription._inbox._close(None)
         for each in waiting:
             each.join(30)
@@ -150,7 +150,7 @@ def test_an_answer_needs_no_second_thread() -> None:
     with Served() as served, connect(served.url) as connection, connection.session() as session:
         session.execute(queue.Declare("q"))
         pokes = [0]
-        driver = connection._driver
+        driver = connection._line.driver
         poke = driver.poke
 
         def counted() -> None:
@@ -173,7 +173,7 @@ def test_a_socket_that_fails_in_the_middle_of_a_write_is_just_left() -> None:
             raise OSError("gone")
 
     with Served() as served, connect(served.url) as connection, Broken() as broken:
-        driver = connection._driver
+        driver = connection._line.driver
         with driver._lock:
             connected, driver._socket = driver._socket, broken
             driver._outbox.extend(b"x")
@@ -202,12 +202,12 @@ def test_nobody_waits_when_the_thread_breaks(monkeypatch: pytest.MonkeyPatch) ->
         waiting = [threading.Thread(target=wait, args=(number,)) for number in range(2)]
         for each in waiting:
             each.start()
-        monkeypatch.setattr(connection._driver, "_turn", broken)
-        with connection._driver._lock:
-            connection._driver.poke()
+        monkeypatch.setattr(connection._line.driver, "_turn", broken)
+        with connection._line.driver._lock:
+            connection._line.driver.poke()
         for each in waiting:
             each.join(30)
-        connection._driver._thread.join(30)
+        connection._line.driver._thread.join(30)
         assert len(told) == 2
         with pytest.raises(ConnectionLost, match=r"it is broken .ZeroDivisionError: none.; please report this"):
             connection._client.ended.result()
@@ -291,7 +291,7 @@ def test_the_listener_in_front_calls_the_thread_when_something_times_out_sooner(
         subscription = session.subscribe("q")
 
         def refuse() -> None:
-            shift = connection._driver._shift
+            shift = connection._line.driver._shift
             assert shift is not None
             eventually(lambda: shift._awaited)
             served.refuse(session.name)

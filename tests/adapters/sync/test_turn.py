@@ -38,3 +38,24 @@ def test_a_turn_is_given_back_whatever_happens_in_it() -> None:
     thread.start()
     thread.join()
     assert taken == [True]
+
+
+def test_a_turn_within_a_turn_is_one_with_it() -> None:
+    """What gives the lock up once has given it up, and output goes out at the end of the outer one."""
+    lock = threading.RLock()
+    turn = Turn(lock)
+    ended: list[bool] = []
+    turn.ended = lambda: ended.append(True)
+    with turn:
+        with turn:
+            turn.want()
+        assert not ended
+        lock.release()
+        taken: list[bool] = []
+        thread = threading.Thread(target=lambda: taken.append(lock.acquire(blocking=False)))
+        thread.start()
+        thread.join()
+        assert taken == [True]
+        turn._lock = lock = threading.RLock()  # type: ignore[misc]  # that thread ended with the other one
+        lock.acquire()
+    assert ended == [True]

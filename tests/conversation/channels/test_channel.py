@@ -45,9 +45,9 @@ class World:
     async def asked(self, say: Callable[[], Ticket[Value]]) -> Value:
         return await self.wait(say())
 
-    async def within(self, seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
         self.timeouts.append(seconds)
-        return await work
+        return await work()
 
     def channel(self) -> Channel:
         return Channel(self.stage.client.open_channel(), self, self.ending)

@@ -260,11 +260,11 @@ class SourceQuery:
 
 def abandon(connection: Connection) -> None:
     """A connection whose process is dead."""
-    found = connection._driver._socket
+    found = connection._line.driver._socket
     with suppress(OSError):
         if found is not None:
             found.shutdown(socket.SHUT_RDWR)
-    connection._driver.stop(5)
+    connection._line.driver.stop(5)
 
 
 class SinkQuery:

@@ -60,10 +60,10 @@ class Line:
                 self._asking -= 1
         return ticket.result()
 
-    async def within(self, seconds: float, work: Coroutine[Any, Any, Value], /) -> Value:
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
         """See `conversation.line`."""
         try:
             async with asyncio.timeout(seconds):
-                return await work
+                return await work()
         except TimeoutError:
             raise TimeoutError(f"no answer within {seconds} seconds") from None

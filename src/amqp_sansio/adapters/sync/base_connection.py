@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import Final, Self
 
 from amqp_sansio.adapters.sync.driver import Driver
+from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError
 
 CLOSE_TIMEOUT: Final = 10.0
@@ -37,18 +37,16 @@ class BaseConnection:
     ) -> None:
         self.address: Final = address
         self._base: Final = client
-        self._lock: Final = turn
-        self._driver: Final = Driver(client, address, tls, lock, turn)
+        self._line: Final = Line(Driver(client, address, tls, lock, turn), turn)
         self._ending: Final = Ending(client, close_timeout)
 
     def _open(self) -> Self:
         self._base.enter()
-        self._driver.start()
+        self._line.driver.start()
         try:
-            with self._lock:
-                self._driver.wait(self._base.opened)
+            self._line.wait(self._base.opened)
         except BaseException:
-            self._driver.stop(self._ending.seconds)
+            self._line.driver.stop(self._ending.seconds)
             raise
         return self
 
@@ -66,16 +64,12 @@ class BaseConnection:
     @property
     def closed(self) -> Pending[None]:
         """Comes when there will be no other connection: None when it was closed here, else its ConnectionLost."""
-        return Pending(self._base.ended, self._ended)
+        return Pending(self._base.ended, self._line.wait)
 
     @property
     def remade(self) -> int:
         """How many connections were opened behind the first one."""
         return self._base.remade
-
-    def _ended(self, ticket: Ticket[None], timeout: float | None) -> None:
-        with self._lock:
-            self._driver.wait(ticket, timeout)
 
     def close(self, timeout: float | None = None) -> None:
         """Closes the connection and waits until that is answered, for `timeout` seconds (default: `close_timeout`).
@@ -84,9 +78,9 @@ class BaseConnection:
         `sync` them.  Closing again does no harm.
         """
         try:
-            with self._lock:
-                self._driver.wait(self._base.close(), self._ending.timeout if timeout is None else timeout)
+            with self._line.turn:
+                self._line.wait(self._base.close(), self._ending.timeout if timeout is None else timeout)
         except (TimeoutError, AmqpError):
             pass  # it is over, one way or the other
         finally:
-            self._driver.stop(self._ending.seconds)
+            self._line.driver.stop(self._ending.seconds)

@@ -51,8 +51,8 @@ class Connection(BaseConnection):
     def channel(self) -> Channel:
         """A channel, to be used as `with`.  LocalProtocolError before the connection is opened."""
         self._client.must_be_entered("a channel")
-        with self._lock:
-            return Channel(self._client.open_channel(), self._driver, self._lock, self._ending)
+        with self._line.turn:
+            return Channel(self._client.open_channel(), self._line, self._ending)
 
     def open_channel(self, *, timeout: float | None = None) -> Channel:
         """A channel that is open, without a block: `close` it."""
@@ -65,8 +65,8 @@ class Connection(BaseConnection):
 
     def update_secret(self, secret: str, reason: str = "") -> None:
         """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
-        with self._lock:
-            self._driver.wait(self._client.update_secret(secret, reason))
+        with self._line.turn:
+            self._line.wait(self._client.update_secret(secret, reason))
 
 
 def connect(

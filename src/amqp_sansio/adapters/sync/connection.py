@@ -47,8 +47,8 @@ class Connection(BaseConnection):
         LocalProtocolError before the connection is opened.
         """
         self._client.must_be_entered("a session")
-        with self._lock:
-            return Session(self._client.open_session(name, keep_for), self._driver, self._lock, self._ending)
+        with self._line.turn:
+            return Session(self._client.open_session(name, keep_for), self._line, self._ending)
 
     def open_session(
         self, name: bytes | str | None = None, *, keep_for: int | None = 0, timeout: float | None = None

@@ -79,46 +79,43 @@ class Driver:
             with suppress(OSError):  # nobody is there any more to be woken
                 self._poke_out.send(b"!")
 
-    def wait(self, ticket: Ticket[Value], timeout: float | None = None, until: float | None = None) -> Value:
-        """The value of a ticket, once it is settled; raises its error, or TimeoutError.  Under the lock, which it releases
-        meanwhile.
-
-        `until` is when the time is over, where it began before; it begins now else.
-        """
-        if not ticket.done:
-            self._transmit()
-            self._wait(ticket, timeout, time.monotonic() + timeout if until is None and timeout is not None else until)
-        return ticket.result()
-
-    def wait_writable(self, timeout: float | None = None, until: float | None = None) -> None:
-        """Until the socket takes octets; TimeoutError when the caller's `timeout` is over, at `until`.  Under the lock."""
+    def free(self) -> bool:
+        """Whether `wait_writable` need not be called.  Under the lock."""
         if not self._poked and not self._outbox:
-            return  # nothing was said that the thread is not told of, or that the socket did not take
-        if self._socket is not None and len(self._outbox) + self._machine.bytes_to_send >= HIGH:
+            return True  # nothing was said that the thread is not told of, or that the socket did not take
+        return self._socket is None or len(self._outbox) + self._machine.bytes_to_send < HIGH
+
+    def wait_writable(self, until: float | None) -> bool:
+        """Until the socket takes octets; False when it does not at `until`.  Under the lock, which it releases meanwhile."""
+        if not self.free():
             self._transmit()
             while len(self._outbox) >= HIGH and self._socket is not None:
                 left = None if until is None else until - time.monotonic()
                 if left is not None and left <= 0:
-                    raise TimeoutError(f"no room within {timeout} seconds")
+                    return False
                 self._stand_by(left)
+        return True
 
-    # --- who waits -----------------------------------------------------------------------------------------------------------
-
-    def _wait(self, ticket: Ticket[Value], timeout: float | None, until: float | None) -> None:
+    def wait(self, ticket: Ticket[Value], until: float | None) -> bool:
+        """Until a ticket is settled; False when it is not at `until`.  Under the lock, which it releases meanwhile."""
+        self._transmit()
         ticket.on_done(self._settled)
         try:
             while not ticket.done:
                 left = None if until is None else until - time.monotonic()
                 if left is not None and left <= 0:
-                    raise TimeoutError(f"no answer within {timeout} seconds")
+                    return False
                 shift, connected = self._shift, self._socket
                 if shift is None or connected is None or shift.taken or not shift.may_lend or self.client.closed is not None:
                     self._stand_by(left)
                 else:
                     self._lead(ticket, connected, shift, until)
+            return True
         finally:
             if not ticket.done:
                 ticket.forget(self._settled)
+
+    # --- who waits -----------------------------------------------------------------------------------------------------------
 
     def _stand_by(self, seconds: float | None) -> None:
         """Until something has changed."""

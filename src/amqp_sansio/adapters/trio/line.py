@@ -68,10 +68,10 @@ class Line:
                 self._listen()
         return ticket.result()
 
-    async def within(self, seconds: float, work: Coroutine[Any, Any, Value], /) -> Value:
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
         """See `conversation.line`."""
         with trio.move_on_after(seconds):
-            return await work
+            return await work()
         raise TimeoutError(f"no answer within {seconds} seconds")
 
     def _listen(self) -> None:

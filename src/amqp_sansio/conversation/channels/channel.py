@@ -65,7 +65,7 @@ class Channel:
     async def _open(self, timeout: float | None) -> Self:
         if timeout is None:
             return await self.__aenter__()
-        return await self._line.within(timeout, self.__aenter__())
+        return await self._line.within(timeout, self.__aenter__)
 
     async def close(self, timeout: float | None = None) -> None:
         """Waits until every message is confirmed, then closes the channel: what the end of its block does.
@@ -120,7 +120,7 @@ class Channel:
 
     async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None) -> Value:
         if timeout is not None:
-            return await self._line.within(timeout, self._asked(say, None))
+            return await self._line.within(timeout, lambda: self._asked(say, None))
         await self._opened()
         return await self._line.asked(say)
 
@@ -149,8 +149,9 @@ class Channel:
         Cancelled, or after a TimeoutError, it has published nothing.
         """
         if timeout is not None:
-            return await self._line.within(timeout, self.send(exchange, routing_key, body, **properties))
-        await self._room()
+            return await self._line.within(timeout, lambda: self.send(exchange, routing_key, body, **properties))
+        if not (self._line.free() and self._core.has_room):
+            await self._room()
         return Pending(self._core.publish(exchange, routing_key, body, properties), self._confirmed)
 
     async def publish(
@@ -168,27 +169,28 @@ class Channel:
         transaction it waits for nothing: the commit tells.
         """
         if timeout is not None:
-            return await self._line.within(timeout, self.publish(exchange, routing_key, body, **properties))
-        await self._room()
+            return await self._line.within(timeout, lambda: self.publish(exchange, routing_key, body, **properties))
         core = self._core
+        if not (self._line.free() and core.has_room):
+            await self._room()
         if core.transaction.open:
             core.publish(exchange, routing_key, body, properties)
             return None
         return await self._line.asked(lambda: core.publish(exchange, routing_key, body, properties, alone=True))
 
     async def _room(self) -> None:
-        if not self._line.free():
-            await self._line.writable()
+        """Until a message may be published."""
+        await self._line.writable()
         while not self._core.has_room:
             await self._opened()
             if not self._core.has_room:
                 await self._line.wait(self._core.room)
                 await self._line.writable()
 
-    async def _confirmed(self, ticket: Ticket[None]) -> None:
+    async def _confirmed(self, ticket: Ticket[None], timeout: float | None = None) -> None:
         if not ticket.done:
             self._core.prompt()
-        await self._line.wait(ticket)
+        await self._line.wait(ticket, timeout)
 
     async def request(
         self,
@@ -205,10 +207,12 @@ class Channel:
         `correlation_id`.
         TimeoutError when nobody has answered within `timeout` seconds; an answer that comes later is dropped.
         """
+        if timeout is not None:
+            return await self._line.within(timeout, lambda: self.request(exchange, routing_key, body, **properties))
         await self._room()
         answer = self._core.requests.publish(exchange, routing_key, body, properties)
         try:
-            return await self._line.wait(answer, timeout)
+            return await self._line.wait(answer)
         finally:
             self._core.requests.forget(answer)
 
@@ -377,7 +381,7 @@ class Subscription:
         if timeout is not None and (message := self._inbox.take()) is not None:
             return message
         if timeout is not None:
-            return await self._line.within(timeout, self.receive())
+            return await self._line.within(timeout, self.receive)
         while (message := self._inbox.take()) is None:
             self._inbox.must_be_open()
             await self._line.wait(self._inbox.more)

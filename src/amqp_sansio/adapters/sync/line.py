@@ -1,0 +1,74 @@
+"""How sessions and channels speak and wait in blocking code: what `conversation.line` is for code that awaits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from amqp_sansio.adapters.sync.driver import Driver
+from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.conversation.ticket import Ticket
+
+Value = TypeVar("Value")
+
+
+class Line:
+    """See `conversation.line`.  Any thread may use it, in its turn, which it gives up while it waits."""
+
+    def __init__(self, driver: Driver, turn: Turn) -> None:
+        self.driver: Final = driver
+        self.turn: Final = turn
+        self._scope: Final = _Scope()
+
+    def free(self) -> bool:
+        """See `conversation.line`."""
+        return self.driver.free()
+
+    def writable(self) -> None:
+        """See `conversation.line`."""
+        if not self.driver.wait_writable(self._scope.until):
+            raise _TimeIsOver("no room")
+
+    def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
+        """See `conversation.line`."""
+        with self.turn:
+            if not ticket.done:
+                until = self._scope.until
+                own = None if timeout is None else time.monotonic() + timeout
+                if own is None or (until is not None and until <= own):
+                    if not self.driver.wait(ticket, until):
+                        raise _TimeIsOver("no answer")
+                elif not self.driver.wait(ticket, own):
+                    raise TimeoutError(f"no answer within {timeout} seconds")
+            return ticket.result()
+
+    def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
+        """See `conversation.line`."""
+        return self.wait(say())
+
+    def within(self, seconds: float, work: Callable[[], Value], /) -> Value:
+        """See `conversation.line`: every wait in `work` ends when the time is over, and raises what no `except TimeoutError` of
+        it takes for its own."""
+        scope = self._scope
+        before, until = scope.until, time.monotonic() + seconds
+        if before is not None and before <= until:
+            return work()
+        scope.until = until
+        try:
+            return work()
+        except _TimeIsOver as over:
+            raise TimeoutError(f"{over} within {seconds} seconds") from None
+        finally:
+            scope.until = before
+
+
+class _Scope(threading.local):
+    """When the time of this thread's call is over; None: never."""
+
+    until: float | None = None
+
+
+class _TimeIsOver(BaseException):
+    """What cancellation is in code that awaits."""

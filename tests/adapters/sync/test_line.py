@@ -1,0 +1,89 @@
+"""How blocking code waits, with a driver in which time is over at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from amqp_sansio.adapters.sync.line import Line
+from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.conversation.ticket import Ticket
+
+
+class Silent:
+    """Nothing is ever settled, and there is no room."""
+
+    def __init__(self) -> None:
+        self.waited: list[float | None] = []
+        """Until when, in seconds from then."""
+
+    def wait(self, ticket: Ticket[None], until: float | None) -> bool:
+        self.waited.append(None if until is None else until - time.monotonic())
+        return False
+
+    def wait_writable(self, until: float | None) -> bool:
+        return until is None
+
+    def free(self) -> bool:
+        return False
+
+
+@pytest.fixture
+def driver() -> Silent:
+    return Silent()
+
+
+@pytest.fixture
+def line(driver: Silent) -> Line:
+    return Line(driver, Turn(threading.RLock()))  # type: ignore[arg-type]
+
+
+def test_a_wait_is_over_after_its_own_time(line: Line, driver: Silent) -> None:
+    with pytest.raises(TimeoutError, match=r"no answer within 5.0 seconds"):
+        line.wait(Ticket(), 5.0)
+    assert 4 < (driver.waited[0] or 0) <= 5
+
+
+def test_what_is_there_is_not_waited_for(line: Line) -> None:
+    ticket: Ticket[int] = Ticket()
+    ticket.settle(1)
+    assert line.within(0.0, lambda: line.asked(lambda: ticket)) == 1
+
+
+def test_no_wait_takes_the_end_of_the_time_of_a_call_for_its_own(line: Line) -> None:
+    """Whatever a call waits for within its `timeout`, and however it handles a wait that takes too long: the call is over."""
+
+    def patient() -> None:
+        for _ in range(2):
+            try:
+                line.wait(Ticket(), 60.0)
+            except TimeoutError:
+                raise AssertionError from None
+
+    with pytest.raises(TimeoutError, match=r"no answer within 1.0 seconds"):
+        line.within(1.0, patient)
+    with pytest.raises(TimeoutError, match=r"no room within 1.0 seconds"):
+        line.within(1.0, line.writable)
+    line.writable()  # and the time of a call is that of no other
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(1.0, 60.0), (60.0, 1.0)])
+def test_of_two_calls_the_one_whose_time_is_over_first_says_so(line: Line, outer: float, inner: float) -> None:
+    with pytest.raises(TimeoutError, match=r"no answer within 1.0 seconds"):
+        line.within(outer, lambda: line.within(inner, lambda: line.wait(Ticket())))
+
+
+def test_the_time_of_a_call_is_that_of_its_thread(line: Line, driver: Silent) -> None:
+    def other() -> None:
+        with pytest.raises(TimeoutError):
+            line.wait(Ticket(), 60.0)
+
+    def work() -> None:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    line.within(1.0, work)
+    assert (driver.waited[0] or 0) > 50
