@@ -24,8 +24,8 @@ from tools.compiled.sources import PACKAGE, REPLACED, files, marked, matching, s
 from tools.compiled.translate import without_trashcan
 from tools.compiled.trial import APART
 
-READERS = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "frame_header", "frame_begin", "get_pair32"]
-READERS += ["control_head", "command_head", "struct_head"]
+READERS = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "frame_header", "frame_begin"]
+READERS += ["frame_begin32", "get_pair32", "control_head", "command_head", "struct_head"]
 
 
 def test_every_module_that_is_compiled_or_left_out_is_there() -> None:

@@ -136,6 +136,20 @@ def test_a_second_struct_is_cut_as_well_when_it_can_be_one(size: int) -> None:
     assert (one is not None, len(many)) == ((True, 1) if size >= 4 else (False, 0))
 
 
+@given(st.lists(st.tuples(st.integers(0, 12), st.none() | st.integers(0, 3)), min_size=1, max_size=4))
+def test_nothing_waits_for_octets_that_are_not_its_own(sizes: list[tuple[int, int | None]]) -> None:
+    """Fed one octet at a time, whatever the sizes of header and body: it comes with its last octet, as without runs."""
+    fast, slow = reader(b""), reader(b"")
+    for header, body in sizes:
+        for octet in b"".join(frame_command(1, PAYLOAD, bytes(header), None if body is None else bytes(body))):
+            for each in (fast, slow):
+                each.receive(bytes([octet]))
+            cut = None if fast.cut_ahead() is None else (fast.offset, fast.frames)
+            while fast.next() is not None:
+                cut = fast.offset, fast.frames
+            assert cut == (None if slow.next() is None else (slow.offset, slow.frames))
+
+
 @pytest.mark.parametrize("left", [0, 1, 2])
 def test_what_is_put_back_comes_again(left: int) -> None:
     data = octets([b"one", None, b"three"])

@@ -36,6 +36,8 @@ FRAME_HEADER: Final = Struct(">BBHBBHI")
 frame_header: Final = FRAME_HEADER.unpack_from
 frame_begin: Final = Struct(">HHI").unpack_from
 """The same as three numbers: flags and type, size, and the place: reserved octet, track and channel."""
+frame_begin32: Final = Struct(">HHI4xI").unpack_from
+"""The same and the first four octets of the payload as a number."""
 put_frame_header: Final = FRAME_HEADER.pack
 frame_of_set: Final = Struct(">IIQHII").unpack_from
 """The frame of a control whose one field is a set of one range, 26 octets: flags, type and size as one number, the place, the

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Command
@@ -27,7 +27,7 @@ from amqp_sansio.wire.frames import (
 )
 from amqp_sansio.wire.framing import Carries, Framing, Reader
 from amqp_sansio.wire.partial import SKIPPING
-from amqp_sansio.wire.primitives import frame_begin, frame_header, u16, u32
+from amqp_sansio.wire.primitives import frame_begin, frame_begin32, frame_header, u16, u32
 from amqp_sansio.wire.resync import find_frame, find_three, plausible_header
 
 __all__ = [
@@ -48,6 +48,8 @@ __all__ = [
 _WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
 _LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
 _LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
+_LEAST_HEADER: Final = FRAME_HEADER_SIZE + 8
+"""Octets of the frame of a header with one struct without any field."""
 
 MOST_AT_ONCE: Final = 1024
 """Commands with their contents of one run."""
@@ -224,55 +226,70 @@ class SegmentReader(Reader):
         buffer = self.buffer
         at = self.position
         base = self._base
+        start = base + at
         have = len(buffer)
         known_frames = self.known
         largest = self.max_frame_size
+        head_size = FRAME_HEADER_SIZE
         run: list[Cut] = []
-        frames = 0
-        needed = FRAME_HEADER_SIZE
+        bodiless = 0
+        needed = head_size
         place = -1
-        while at + FRAME_HEADER_SIZE <= have and len(run) < most:
-            command_end = at + u16(buffer, at + 2)[0]
-            known = known_frames.get(buffer[at:command_end])
-            if known is None:
+        known: KnownCommand[Any] | None = None
+        command, command_size = b"", 0  # the frame of the one before: nearly always it comes again
+        for _ in range(most):
+            command_end = at + command_size
+            if known is None or buffer[at:command_end] != command:
+                if have < at + head_size:
+                    break
+                command_end = at + u16(buffer, at + 2)[0]
+                command = buffer[at:command_end]
+                known = known_frames.get(command)
+                if known is None or known.place != place >= 0:
+                    break
+                place, command_size = known.place, len(command)
+            header_at = command_end + head_size
+            if have < header_at + 4:
+                needed = (header_at if have < header_at else command_end + u16(buffer, command_end + 2)[0]) - at
                 break
-            header_at = command_end + FRAME_HEADER_SIZE
-            if have < header_at:
-                needed = header_at - at
+            begins, size, where, walked = frame_begin32(buffer, command_end)
+            if where != place or size < _LEAST_HEADER or size > largest:
                 break
-            begins, size, where = frame_begin(buffer, command_end)
-            if place < 0:
-                place = known.place
-            if where != place or known.place != place or size < FRAME_HEADER_SIZE + 8 or size > largest:
-                break
-            end = header_end = command_end + size
-            body: int | None = None
-            body_at = header_end + FRAME_HEADER_SIZE
+            header_end = end = command_end + size
+            walked += header_at + 4  # behind its first struct
+            body: int | None
             if begins == _WHOLE_HEADER:
+                body_at = header_end + head_size
                 if have < body_at:
                     needed = body_at - at
                     break
                 begins, size, where = frame_begin(buffer, header_end)
-                if begins != _LAST_BODY or where != place or size <= FRAME_HEADER_SIZE or size > largest:
+                if begins != _LAST_BODY or where != place or size <= head_size or size > largest:
                     break
                 end += size
-                body = size - FRAME_HEADER_SIZE
+                if have < end:
+                    needed = end - at
+                    break
+                body = size - head_size
+                first = buffer[body_at : end if body <= head else body_at + head]
             elif begins != _LAST_HEADER:
                 break
-            if have < end:
+            elif have < end:
                 needed = end - at
                 break
-            walked = header_at + 4 + u32(buffer, header_at)[0]
+            else:
+                body, first = None, b""
             if walked != header_end and (
                 walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
             ):
                 break
-            first = b"" if body is None else buffer[body_at : end if body <= head else body_at + head]
-            run.append((known, buffer[header_at:header_end], body, first, base + at, base + end))
-            frames += 2 if body is None else 3
-            at = end
+            stop = base + end
+            run.append((known, buffer[header_at:header_end], body, first, start, stop))
+            if body is None:
+                bodiless += 1
+            at, start = end, stop
         self.position = at
-        self.frames += frames
+        self.frames += 3 * len(run) - bodiless
         self._needed = FRAME_HEADER_SIZE if self._ended else needed
         return run
 

@@ -163,6 +163,13 @@ def frame_begin(b: bytes, p: int) -> tuple[int, int, int]:
     return _two(b, at), _two(b, at + 2), _four(b, at + 4)
 
 
+def frame_begin32(b: bytes, p: int) -> tuple[int, int, int, int]:
+    at: native = p
+    if at < 0 or at + 16 > len(b):
+        raise _short(b, p, 16)
+    return _two(b, at), _two(b, at + 2), _four(b, at + 4), _four(b, at + 12)
+
+
 put_frame_header: Final = FRAME_HEADER.pack
 frame_of_set: Final = Struct(">IIQHII").unpack_from
 command_of_set: Final = Struct(">IIQHHII").unpack_from
