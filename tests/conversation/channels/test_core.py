@@ -112,10 +112,12 @@ def test_a_message_is_settled_when_the_server_has_it(dialect: ChannelDialect) ->
     assert not core.in_flight
 
 
-def test_without_confirms_the_next_answer_settles_what_was_published_before_it() -> None:
-    stage = staged(AMQP_0_9)
+@pytest.mark.parametrize(("dialect", "confirms"), [(AMQP_0_9, True), (AMQP_0_9_1, False)])
+def test_without_confirms_the_next_answer_settles_what_was_published_before_it(dialect: ChannelDialect, confirms: bool) -> None:
+    stage = staged(dialect)
     stage.queue("q")
-    core = stage.open()
+    core = stage.client.open_channel(confirms)
+    stage.run()
     first = core.publish("", "q", b"1", {})
     stage.run()
     done = [first.done]

@@ -48,15 +48,19 @@ class Connection(BaseConnection):
         super().__init__(address, client, tls, lock, turn, close_timeout)
         self._client: Final = client
 
-    def channel(self) -> Channel:
-        """A channel, to be used as `with`.  LocalProtocolError before the connection is opened."""
+    def channel(self, *, confirms: bool = True) -> Channel:
+        """A channel, to be used as `with`.  LocalProtocolError before the connection is opened.
+
+        Without `confirms` the broker says nothing of single messages: its next answer tells that it has read what was
+        published before.  That is cheaper; that a full queue took none of it, nobody hears.
+        """
         self._client.must_be_entered("a channel")
         with self._line.turn:
-            return Channel(self._client.open_channel(), self._line, self._ending)
+            return Channel(self._client.open_channel(confirms), self._line, self._ending)
 
-    def open_channel(self, *, timeout: float | None = None) -> Channel:
+    def open_channel(self, *, confirms: bool = True, timeout: float | None = None) -> Channel:
         """A channel that is open, without a block: `close` it."""
-        return self.channel()._open(timeout)
+        return self.channel(confirms=confirms)._open(timeout)
 
     @property
     def blocked(self) -> bool:

@@ -48,14 +48,18 @@ class Connection(BaseConnection):
         super().__init__(address, client, tls, close_timeout, nursery)
         self._client: Final = client
 
-    def channel(self) -> Channel:
-        """A channel, to be used as `async with`.  LocalProtocolError before the connection is opened."""
-        self._client.must_be_entered("a channel")
-        return Channel(self._client.open_channel(), self._line, self._ending)
+    def channel(self, *, confirms: bool = True) -> Channel:
+        """A channel, to be used as `async with`.  LocalProtocolError before the connection is opened.
 
-    async def open_channel(self, *, timeout: float | None = None) -> Channel:
+        Without `confirms` the broker says nothing of single messages: its next answer tells that it has read what was
+        published before.  That is cheaper; that a full queue took none of it, nobody hears.
+        """
+        self._client.must_be_entered("a channel")
+        return Channel(self._client.open_channel(confirms), self._line, self._ending)
+
+    async def open_channel(self, *, confirms: bool = True, timeout: float | None = None) -> Channel:
         """A channel that is open, without a block: `close` it."""
-        return await self.channel()._open(timeout)
+        return await self.channel(confirms=confirms)._open(timeout)
 
     @property
     def blocked(self) -> bool:

@@ -108,12 +108,12 @@ class ChannelClient(BaseClient):
                 core.flush()
             self._owing.clear()
 
-    def open_channel(self) -> ChannelCore:
+    def open_channel(self, confirms: bool = True) -> ChannelCore:
         """A channel, opened as soon as there is an open connection."""
         if self.ended.done:
             raise ConnectionClosedError("channel.open", "the client is closed")
         self._numbers += 1
-        core = ChannelCore(self, self._numbers)
+        core = ChannelCore(self, self._numbers, confirms)
         if self._machine is not None and self._machine.is_open and self._restoring is None:
             self._open(core)
         self.cores[core] = None

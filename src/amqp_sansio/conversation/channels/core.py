@@ -43,7 +43,7 @@ class ChannelCore:
     `opened` is settled when something may be sent (another ticket after a loss), `ended` when the channel is over for good.
     """
 
-    def __init__(self, client: ChannelClient, number: int) -> None:
+    def __init__(self, client: ChannelClient, number: int, confirms: bool = True) -> None:
         self.client: Final = client
         self.traces: Final = client.traces
         self.index: Final = number
@@ -58,6 +58,8 @@ class ChannelCore:
         self.inboxes: Final[dict[str, Inbox]] = {}
         self.in_flight: Final = InFlight()
         self._mode: str | None = None  # "confirm" or "tx" once that was selected
+        self._confirms: Final = confirms
+        self._selects = False  # the first publish selects confirm mode
         self._calls: Final[dict[int, tuple[Ticket[Method], Method]]] = {}
         self._gets: Final[dict[int, tuple[Ticket[Message | None], str]]] = {}  # and from which queue
         self._acks: Final = MutableRangeSet()  # accepted, and not sent yet
@@ -189,8 +191,8 @@ class ChannelCore:
     ) -> Ticket[None]:
         """Publishes a message; settled when the server has taken it over, fails with what became of it instead.
 
-        In confirm mode, which the first publish outside a transaction selects, the server says so of each message; where it has
-        no confirms, its next answer tells, for which `alone` asks at once; in a transaction, the commit.  Wait for `room`
+        In confirm mode, which the first publish outside a transaction selects, the server says so of each message; without
+        confirms, its next answer tells, for which `alone` asks at once; in a transaction, the commit.  Wait for `room`
         first: without it LimitError, or FlowStopped.
         """
         if self.traces is not None:
@@ -204,7 +206,7 @@ class ChannelCore:
         self.in_flight.must_have_room(len(body))
         said = published(properties)
         channel = self.channel
-        if self._mode is None and "confirm.select" in channel._channels.verbs and channel._channels.carrier.capable(CONFIRMS):
+        if self._selects and self._mode is None:
             self._mode = "confirm"
             channel.select_confirm(no_wait=True)
         self.flush()
@@ -220,7 +222,7 @@ class ChannelCore:
         return ticket
 
     def prompt(self) -> None:
-        """Somebody waits for messages to be confirmed: where the server has no confirms, asks for an answer behind them."""
+        """Somebody waits for messages to be confirmed: without confirms, asks for an answer behind them."""
         if self._mode is None and self.in_flight and self.is_open and not self._calls:
             self._call(channels.Flow(True))
 
@@ -305,6 +307,8 @@ class ChannelCore:
         if self._channel is not None:
             self.remade += 1
         self._channel = channel
+        there = channel._channels
+        self._selects = self._confirms and "confirm.select" in there.verbs and there.carrier.capable(CONFIRMS)
 
     def _hear(self, event: object) -> None:
         match event:
