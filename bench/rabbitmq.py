@@ -1,8 +1,9 @@
 """RabbitMQ on loopback: ours in 0-9-1 against pika and aiormq, one client after the other, in turns, at one node.
 
 Each client is a process of its own, whose CPU (user and system, all threads) is measured between its first message and its
-last: messages of 100 octets published with one barrier behind them, published each confirmed before the next, and consumed with
-100 prefetched, each acknowledged.  Ours asks for confirms in the first case, too, for it always does; the others do not.
+last: messages of 100 octets published without confirms and one barrier behind them, published each confirmed before the next
+(client and node on one core, see `loopback.cores`), and consumed with 100 prefetched, each acknowledged.  librabbitmq, in C, is
+the ceiling of the rates.
 
 python -m bench.rabbitmq [MESSAGES [ROUNDS]]: these figures alone.
 """
@@ -10,14 +11,18 @@ python -m bench.rabbitmq [MESSAGES [ROUNDS]]: these figures alone.
 from __future__ import annotations
 
 import statistics
+import subprocess
 import sys
 from collections import defaultdict
-from ctypes.util import find_library
+from contextlib import nullcontext
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from bench.harness import progress
-from bench.loopback.compare import SLOW, TARGET, Broker, Cost, one
+from bench.loopback.compare import OF_PYTHON, SLOW, TARGET, Broker, Cost, one
+from bench.loopback.cores import one_core
 from tools.interop.maven import NotAvailable
 from tools.interop.rabbitmq import RabbitMq
 
@@ -26,56 +31,77 @@ CASES: Final = {
     "confirmed": "publish, each confirmed before the next",
     "consume": "consume, 100 prefetched, each acknowledged",
 }
-AGAINST: Final = {"channels": "pika", "channels aio": "aiormq"}
-"""Each of ours, and who of theirs waits as it does."""
+AGAINST: Final = {"channels": "pika", "channels aio": "aiormq", "channels trio": "aiormq"}
+"""Each of ours, and who of theirs waits as it does; nobody else's client runs on trio."""
+CEILING: Final = "librabbitmq"
+SOURCE: Final = Path(__file__).with_name("loopback") / f"{CEILING}.c"
 
 
-def turns(url: str, count: int, rounds: int) -> dict[tuple[str, str], Cost]:
+def ceiling(folder: str) -> tuple[str, ...]:
+    """The client in C, once it is compiled.  NotAvailable."""
+    program = f"{folder}/{CEILING}"
+    try:
+        done = subprocess.run(
+            ["cc", "-O2", "-o", program, str(SOURCE), "-lrabbitmq"], capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise NotAvailable("there is no compiler of C here") from error
+    if done.returncode:
+        raise NotAvailable("it cannot be compiled here: apt install librabbitmq-dev")
+    return (program,)
+
+
+def turns(url: str, programs: dict[str, tuple[str, ...]], count: int, rounds: int) -> dict[tuple[str, str], Cost]:
     """The medians of what each client took, by case and client.  A queue is published full, then consumed empty."""
     took: dict[tuple[str, str], list[Cost]] = defaultdict(list)
-    clients = [each for pair in AGAINST.items() for each in pair]
-    node = Broker("RabbitMQ", url, tuple(clients))
+    node = Broker("RabbitMQ", url, tuple(programs))
     for number in range(rounds):
         for case in ("publish", "confirmed"):
-            for client in clients:
-                progress(f"RabbitMQ: round {number + 1}/{rounds}, {CASES[case]}, {client}")
-                some = count // SLOW if case == "confirmed" else count
-                took[case, client].append(one(node, client, case, some))
-                consumed = one(node, client, "consume", some)
-                if case == "publish":
-                    took["consume", client].append(consumed)
+            with one_core() if case == "confirmed" else nullcontext():
+                for client, program in programs.items():
+                    progress(f"RabbitMQ: round {number + 1}/{rounds}, {CASES[case]}, {client}")
+                    some = count // SLOW if case == "confirmed" else count
+                    took[case, client].append(one(node, client, case, some, program))
+                    consumed = one(node, client, "consume", some, program)
+                    if case == "publish":
+                        took["consume", client].append(consumed)
     progress("")
     return {key: Cost(*[statistics.median(each) for each in zip(*costs, strict=True)]) for key, costs in took.items()}
 
 
 def compare(count: int, rounds: int) -> list[str]:
     """Prints the table; the targets that were missed."""
-    missing = [name for name in AGAINST.values() if find_spec(name) is None]
+    theirs = tuple(dict.fromkeys(AGAINST.values()))
+    missing = [name for name in theirs if find_spec(name) is None]
     if missing:
         print(f"\nRabbitMQ: NOT RUN: {', '.join(missing)} cannot be imported (bench/requirements.txt)")
         return []
-    try:
-        with RabbitMq() as node:
-            took = turns(node.url, count, rounds)
-    except NotAvailable as error:
-        print(f"\nRabbitMQ: NOT RUN: {error}")
-        return []
+    programs = dict.fromkeys((*AGAINST, *theirs), OF_PYTHON)
+    with TemporaryDirectory(prefix="amqp-sansio-bench-") as folder:
+        try:
+            programs[CEILING] = ceiling(folder)
+        except NotAvailable as error:
+            print(f"\nRabbitMQ: the ceiling: NOT RUN: {CEILING}: {error}")
+        try:
+            with RabbitMq() as node:
+                took = turns(node.url, programs, count, rounds)
+        except NotAvailable as error:
+            print(f"\nRabbitMQ: NOT RUN: {error}")
+            return []
     print(f"\nRabbitMQ: microseconds of client CPU per message (messages/s end to end); median of {rounds} rounds")
     missed: list[str] = []
     for case, label in CASES.items():
         print(f"  {label}")
-        for ours, theirs in AGAINST.items():
-            mine, other = took[case, ours], took[case, theirs]
-            share = mine.cpu / other.cpu
-            met = share <= TARGET
-            print(
-                f"    {ours:13} {mine.cpu:7.1f} ({1e6 / mine.wall:7.0f}/s)   {theirs:7} {other.cpu:7.1f}"
-                f" ({1e6 / other.wall:7.0f}/s)   {share:4.2f} of {theirs}'s, at most {TARGET} {'met' if met else 'MISSED'}"
-            )
-            if not met:
-                missed.append(f"RabbitMQ, {label}: {ours} takes {share:.2f} of {theirs}'s CPU, at most {TARGET} is wanted")
-    here = "is here, and is not measured yet" if find_library("rabbitmq") else "is not here"
-    print(f"  the ceiling: NOT RUN: librabbitmq {here}")
+        for client in programs:
+            cost = took[case, client]
+            line = f"    {client:13} {cost.cpu:7.1f} ({1e6 / cost.wall:7.0f}/s)"
+            if other := AGAINST.get(client):
+                share = cost.cpu / took[case, other].cpu
+                met = share <= TARGET
+                line += f"   {share:4.2f} of {other}'s, at most {TARGET} {'met' if met else 'MISSED'}"
+                if not met:
+                    missed.append(f"RabbitMQ, {label}: {client} takes {share:.2f} of {other}'s CPU, at most {TARGET} is wanted")
+            print(f"{line}{'   the ceiling' if client == CEILING else ''}")
     return missed
 
 

@@ -57,6 +57,8 @@ FLOORS: Final = {"sync": "bare", "asyncio": "bare aio", "trio": "bare trio"}
 """What each of ours cannot be cheaper than, where it waits for each message."""
 BARE: Final = (*FLOORS.values(), "futures", "streams")
 
+OF_PYTHON: Final[tuple[str, ...]] = (sys.executable, "-m", "bench.loopback.measure")
+
 
 class Cost(NamedTuple):
     """Microseconds per message: CPU of the client, and from end to end."""
@@ -73,12 +75,12 @@ class Broker(NamedTuple):
     clients: tuple[str, ...]
 
 
-def one(broker: Broker, client: str, case: str, count: int) -> Cost:
-    """One client, to its end."""
+def one(broker: Broker, client: str, case: str, count: int, program: tuple[str, ...] = OF_PYTHON) -> Cost:
+    """One client, to its end: by its name, or a program of its own that says what `measure` does."""
     path = [str(ROOT / "src"), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     environment = {**os.environ, "AMQP_BENCH_URL": broker.url, "PYTHONPATH": os.pathsep.join(filter(None, path))}
     done = subprocess.run(
-        [sys.executable, "-m", "bench.loopback.measure", client, case, str(count)],
+        [*program, *([client] if program is OF_PYTHON else []), case, str(count)],
         env=environment, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
     if done.returncode:

@@ -42,7 +42,7 @@ def main() -> None:
     name, case, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     clients = {
         "sync": ours.sync, "asyncio": ours.asyncio_, "trio": ours.trio_, "pika": theirs.pika_, "aiormq": theirs.aiormq_,
-        "channels": channels.sync, "channels aio": channels.asyncio_,
+        "channels": channels.sync, "channels aio": channels.asyncio_, "channels trio": channels.trio_,
         "bare": floor.sync, "bare aio": floor.asyncio_, "bare trio": floor.trio_,
         "futures": floor.futures, "streams": floor.streams,
     }  # fmt: skip
