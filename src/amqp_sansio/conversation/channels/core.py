@@ -191,9 +191,8 @@ class ChannelCore:
     ) -> Ticket[None]:
         """Publishes a message; settled when the server has taken it over, fails with what became of it instead.
 
-        In confirm mode, which the first publish outside a transaction selects, the server says so of each message; without
-        confirms, its next answer tells, for which `alone` asks at once; in a transaction, the commit.  Wait for `room`
-        first: without it LimitError, or FlowStopped.
+        In confirm mode, selected by the first publish outside a transaction, the server says so of each message; else its next
+        answer tells, for which `alone` asks; in a transaction, the commit.  Without `room`: LimitError, or FlowStopped.
         """
         if self.traces is not None:
             published(properties)  # or says what is wrong in them
@@ -336,8 +335,6 @@ class ChannelCore:
                 self._check_room()
             case events.ChannelClosed():
                 self._closed(event)
-            case _:
-                pass  # of a class that this client does not use
 
     def _restored(self) -> None:
         channel = self._channel
