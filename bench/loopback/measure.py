@@ -37,12 +37,12 @@ class Meter:
 
 def main() -> None:
     """One case of one client."""
-    from bench.loopback import channels, floor, ours, theirs
+    from bench.loopback import floor, ours, theirs
 
     name, case, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     clients = {
         "sync": ours.sync, "asyncio": ours.asyncio_, "trio": ours.trio_, "pika": theirs.pika_, "aiormq": theirs.aiormq_,
-        "channels": channels.sync, "channels aio": channels.asyncio_, "channels trio": channels.trio_,
+        "channels": ours.channels_sync, "channels aio": ours.channels_asyncio, "channels trio": ours.channels_trio,
         "bare": floor.sync, "bare aio": floor.asyncio_, "bare trio": floor.trio_,
         "futures": floor.futures, "streams": floor.streams,
     }  # fmt: skip
