@@ -82,10 +82,12 @@ def _blocking(session: blocking.Session | blocking_channels.Channel, case: str, 
             for _ in range(count):
                 session.publish("", "bench", BODY)
         elif case == "consume":
+            got = 0
             with session.subscribe("bench", prefetch=PREFETCH) as messages:
-                for got, message in enumerate(messages, 1):
+                for message in messages:
                     assert len(message.body) == len(BODY)
                     message.accept()
+                    got += 1
                     if got == count:
                         break
 
