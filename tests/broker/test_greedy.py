@@ -203,7 +203,7 @@ WANTS: Final[dict[str, tuple[Want, set[int]]]] = {
 """What is wanted, how, and the codes with which it is refused."""
 
 
-STEP = 40 if os.environ.get("AMQP_PROFILE") == "soak" else 20
+STEP = 40 if os.environ.get("AMQP_PROFILE") == "soak" else 10
 """Rounds of greed between two looks at the memory: nine times as many in all."""
 
 
@@ -234,7 +234,7 @@ def memory(wanted: str) -> list[int]:
     tracemalloc.start()
     try:
         for number in range(9 * STEP):
-            want(greedy, number % 90)
+            want(greedy, number % (9 * STEP // 2))
             world.run()
             entries = world.broker.journal()
             if entries:

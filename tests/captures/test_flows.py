@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
@@ -220,7 +221,7 @@ WHOLE = build.conversation(MESSAGES)
 
 
 @given(st.integers(1, 400), st.integers(0, 2**32), st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_resegmented_repeated_overlapping_reordered(tmp_path: Path, chunk: int, seed: int, overlap: bool) -> None:
     # However the same streams are cut into segments, repeated, overlapping and swapped with neighbours: the same rows, but for
     # packet and time.
@@ -316,10 +317,14 @@ def peak_of_check(path: str) -> tuple[int, int]:
     return peak, count
 
 
+GROWN = 8 if os.environ.get("AMQP_PROFILE") == "soak" else 4
+"""How many times as much there is of what must not cost memory."""
+
+
 @pytest.mark.parametrize("measure", [peak_of, peak_of_check])
 def test_memory_does_not_grow_with_a_long_connection(tmp_path: Path, measure: Callable[[str], tuple[int, int]]) -> None:
     peaks = []
-    for factor in (1, 8):
+    for factor in (1, GROWN):
         talk = build.conversation([b"x" * 500] * (400 * factor))
         path = build.write(tmp_path / "x", build.pcap(build.records(talk.segments)))
         peaks.append(measure(path)[0])
@@ -333,7 +338,7 @@ def test_memory_does_not_grow_with_the_number_of_connections(
     monkeypatch.setattr(flows, "ENDED", 16)
     monkeypatch.setattr(flows, "USED", 16)
     peaks = []
-    for factor in (1, 8):
+    for factor in (1, GROWN):
         segments: list[Segment] = []
         for number in range(60 * factor):
             segments += build.conversation([b"x" * 50], replace(Segment(True, 0), client_port=1024 + number)).segments

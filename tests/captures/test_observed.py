@@ -171,7 +171,7 @@ def test_from_the_middle_nobody_is_accused(tmp_path: Path, start: int) -> None:
     assert verbs == [row["verb"] for row in whole][len(whole) - left :]
 
 
-CUTS = 20_000 if os.environ.get("AMQP_PROFILE") == "soak" else 300
+CUTS = 20_000 if os.environ.get("AMQP_PROFILE") == "soak" else 100
 """How many cuts of one capture, about; where it is short every 13th octet will do, or every one (`make soak`)."""
 
 
@@ -184,7 +184,7 @@ def test_cut_at_every_octet(tmp_path: Path, name: str) -> None:
     while at < len(octets):
         at += 16 + int.from_bytes(octets[at + 8 : at + 12], "little")
         ends.append(at)
-    for cut in range(24, len(octets), max(1 if CUTS > 300 else 13, len(octets) // CUTS | 1)):
+    for cut in range(24, len(octets), max(1 if CUTS > 100 else 13, len(octets) // CUTS | 1)):
         path = build.write(tmp_path / "x", octets[:cut])
         good = sum(end <= cut for end in ends)
         found = [{**row, "file": ""} for row in rows(path, [15673])]
@@ -193,7 +193,7 @@ def test_cut_at_every_octet(tmp_path: Path, name: str) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from(sorted(EXPECTED)), st.integers(1, 40))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_in_a_file_only_capture_errors_come_out(tmp_path: Path, seed: int, name: str, count: int) -> None:
     dice = random.Random(seed)
     octets = bytearray((DATA / name).read_bytes()[:30_000])

@@ -19,6 +19,7 @@ from amqp_sansio.cli.main import main
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 FILES = ["badframes", "cpp_hello", "credit", "heartbeat_dead", "hello", "sasl_python", "tx"]
+LONG = ["badframes", "credit", "sasl_python", "tx"]
 KEYS = [
     "file", "packet", "time", "connection", "speaker", "channel", "kind", "verb", "command_id", "sync", "complete", "fields",
     "headers", "body_octets",
@@ -102,8 +103,14 @@ def lines(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
     return found
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        pytest.param(way, name, marks=[pytest.mark.soak] if "single octets" in way and name in LONG else [])
+        for way in WAYS
+        for name in FILES
+    ],
+)
 def test_every_way_of_travelling_tells_the_same(ask: Ask, tmp_path: Path, name: str, way: str) -> None:
     told = numbered(WAYS[way](segments(DATA / f"{name}.pcap")))
     path = tmp_path / "x.pcap"

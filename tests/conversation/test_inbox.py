@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.conversation.stage import Stage, staged
 
@@ -56,7 +56,6 @@ def test_a_consumer_that_does_not_settle_gets_nothing_more() -> None:
 
 
 @given(st.lists(st.sampled_from(["take", "accept", "release", "reject", "run"]), max_size=60), st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
 def test_never_more_than_the_prefetch_is_here_and_unsettled(steps: list[str], prefetch: int) -> None:
     """However a consumer takes and settles, what is here and not settled is never more than it prefetches."""
     stage, talk = filled(10)
@@ -205,7 +204,6 @@ def test_on_a_session_made_again_one_is_subscribed_again_and_old_messages_are_go
 
 # Invariant: an honest flow neither starves nor overruns: whatever the sizes of messages that fit into the octets of credit at
 # all, all of them come, in order, and those that wait to be taken never have more octets than the credit.
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=30), st.integers(1, 12), st.integers(450, 900), st.booleans())
 def test_credit_in_octets_neither_starves_nor_overruns(sizes: list[int], prefetch: int, octets: int, accept: bool) -> None:
     stage = staged()

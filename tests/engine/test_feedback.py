@@ -31,7 +31,7 @@ def test_said_once_however_often_it_was_asked() -> None:
     assert carrier.said() == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings().max_examples * 3)
 @given(
     st.lists(st.tuples(st.sampled_from(["complete", "complete", "flush", "take", "known"]), st.integers(0, 99)), max_size=80)
 )

@@ -399,7 +399,7 @@ def test_what_is_no_snapshot(plain: tuple[object, ...]) -> None:
 # Anything at all.
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @given(
     st.lists(
         st.tuples(
@@ -427,7 +427,7 @@ def test_mutated_conversations(mutations: list[tuple[str, int, int, int, str]], 
     assert repr(found)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @given(
     st.lists(
         st.tuples(

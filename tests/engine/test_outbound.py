@@ -29,7 +29,7 @@ small = st.integers(0, 14)
 words = st.tuples(st.sampled_from(["completed", "completed", "confirmed", "known"]), small, st.integers(0, 5))
 
 
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples * 5)
 @given(st.sampled_from(BASES), st.integers(0, 12), st.booleans(), st.lists(words, max_size=12))
 def test_a_run_is_completed_as_any_set_is(base: int, n: int, retain: bool, said: list[tuple[str, int, int]]) -> None:
     """Where a run of ids is completed without algebra, the same is news and the same is remembered; else nothing changes."""

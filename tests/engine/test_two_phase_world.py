@@ -201,7 +201,7 @@ def test_killed_at_every_step_in_turn(votes: tuple[XaStatus, ...], fate: str, ag
         finish(world)
 
 
-@settings(max_examples=400)
+@settings(max_examples=settings().max_examples * 7)
 @given(st.lists(st.tuples(st.sampled_from(VOTES), st.sampled_from(WHIMS)), min_size=1, max_size=4), STEPS)
 def test_all_participants_end_alike(brokers: list[tuple[XaStatus, XaStatus | None]], steps: list[tuple[int, str]]) -> None:
     """Whatever the order of answers, losses and crashes: all participants end alike, and as the manager said, unless one of

@@ -71,7 +71,7 @@ class Checked(OneRange):
 
 
 @pytest.mark.skipif(COMPILED, reason="compiled code takes no other reader of replies")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @given(st.booleans(), st.booleans(), st.sampled_from(BASES), in_turn | st.lists(completions, max_size=8))
 def test_the_same_follows_on_both_ways(
     strict: bool, kept: bool, base: int, said: list[tuple[int, int, bool, int, int]]

@@ -404,7 +404,7 @@ class World(RuleBasedStateMachine):
 
 
 World.TestCase.settings = settings(
-    max_examples=max(60, settings().max_examples // 4), stateful_step_count=60, deadline=None,
+    max_examples=max(30, settings().max_examples // 4), stateful_step_count=60, deadline=None,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 TestWorld: Any = World.TestCase

@@ -48,7 +48,7 @@ class Line:
 
 
 @given(STEPS, st.sampled_from([0, 600]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 def test_a_confirmed_message_is_there_and_a_resumed_session_has_each_once(steps: list[str], timeout: int) -> None:
     """A message whose ticket is settled is on the queue, none is there twice, and what is there and was not confirmed is one of
     those whose ticket failed with SessionLost; on a session that the broker keeps, all are confirmed."""
@@ -75,7 +75,7 @@ def test_a_confirmed_message_is_there_and_a_resumed_session_has_each_once(steps:
 
 
 @given(st.lists(st.sampled_from([*WORDS, "abandon"]), min_size=20, max_size=60), st.sampled_from([0, 600]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 def test_a_transaction_is_there_whole_or_not_at_all(steps: list[str], timeout: int) -> None:
     """Whenever the connection is cut, a transaction's messages are all there or none is; all are, if its block says so."""
     stage = staged(server=ServerConfig(session_timeout=600))

@@ -79,7 +79,7 @@ def violations(events: list[Event]) -> list[Violation | None]:
     return [event.violation for event in events if isinstance(event, SessionDetached) and event.origin is Origin.VIOLATION]
 
 
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples * 2)
 @given(
     st.sampled_from([SPEC, QPID]),
     st.sampled_from(SELECTS),
@@ -136,7 +136,7 @@ def overheard(wire: Wire, watch: Observer) -> bool:
     return bool(up or down)
 
 
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples * 2)
 @given(st.sampled_from(SELECTS), st.lists(SAY | SAY | MOVE | ANSWER | CUT, max_size=60), st.booleans())
 def test_every_outcome_is_reported_once(select: Command, steps: list[tuple[str, object]], stored: bool) -> None:
     """Each commit, each rollback and each question about a branch has exactly one outcome by the time that the session is over,
@@ -188,7 +188,7 @@ def test_every_outcome_is_reported_once(select: Command, steps: list[tuple[str, 
     assert told == asked
 
 
-@settings(max_examples=200)
+@settings(max_examples=settings().max_examples * 3)
 @given(st.sampled_from([SPEC, QPID]), st.lists(st.sampled_from(ANY) | st.integers(0, 7), max_size=30))
 def test_a_server_survives_whatever_comes(profile: Profile, said: list[Command | int]) -> None:
     """Whatever a client says of transactions and whatever it is answered, our server goes on or ends that session; and an

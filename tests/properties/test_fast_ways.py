@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.carriers import attached_session
 from tests.engine.test_quick import DATA, LAYOUT, command, control, conversation
@@ -102,7 +102,6 @@ def heard(us: Connection, octets: bytes, cuts: Random) -> tuple[list[Event], byt
 
 @pytest.mark.skipif(COMPILED, reason="nobody can take the fast ways out of compiled code")
 @pytest.mark.parametrize("role", [client, server])
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_fast_and_slow_tell_the_same(role: Callable[[], Connection], seed: int) -> None:
     """Whatever octets come, cut and changed at random: with the fast ways and without, the same events and the same answers."""
@@ -214,7 +213,6 @@ def alone(seen: Observed) -> object:
 
 @pytest.mark.skipif(COMPILED, reason="a compiled observer has no class below it")
 @pytest.mark.parametrize("name", ["made", "credit", "tx", "dtx", "syncflush", "maps"])
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), strict=st.booleans())
 def test_an_observer_tells_many_at_once_as_one_by_one(name: str, seed: int, strict: bool) -> None:
     """Whatever becomes of a recording, cut and changed at random: the same at the same places, found and told."""
@@ -236,7 +234,6 @@ published = st.tuples(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(kept=st.booleans(), messages=st.lists(published, max_size=6))
 def test_what_is_published_fast_is_what_any_command_would_be(
     kept: bool, messages: list[tuple[str, int, int, list[message.DeliveryProperties], int, bool]]

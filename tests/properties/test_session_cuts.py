@@ -150,7 +150,7 @@ class Both:
         self.hear()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @given(st.lists(steps, max_size=40), st.sampled_from([0, 0xFFFFFFF8, 0x7FFFFFFC]), st.booleans())
 def test_every_command_is_executed_once_and_in_order_and_no_credit_is_lost(
     script: list[tuple[str, int, bool]], first_id: int, window: bool

@@ -131,7 +131,7 @@ class Alone:
             carrier.channel(0).refuse()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=settings().max_examples * 7)
 @given(
     st.sampled_from(["client", "server"]),
     st.sampled_from([DEFAULT_PROFILE, STRICT_PROFILE, Profile(completion="manual"), Profile(completion="on_hand_out")]),

@@ -324,7 +324,7 @@ STEPS: Final = st.lists(
 
 
 # If the broker could do anything now, `ready` is not empty or `due` is at most now; if it cannot, neither is.
-@settings(max_examples=100)
+@settings(max_examples=settings().max_examples * 2)
 @given(
     takes=st.integers(0, 2),
     journal=st.booleans(),

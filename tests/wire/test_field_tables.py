@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.steps import assert_linear
 
@@ -290,7 +290,6 @@ def test_the_cost_is_linear(entry: bytes) -> None:
     assert_linear(write, 300)
 
 
-@settings(max_examples=50)
 @given(st.floats())
 def test_floats_keep_their_octets(value: float) -> None:
     octets = RABBITMQ.write({"k": value})

@@ -349,7 +349,7 @@ def test_small_frames_do_not_cost_an_object_each() -> None:
     assert only(drain(reader)).body == b"x" + b"ab" * 10000 + b"!"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @given(
     st.lists(
         st.tuples(
@@ -377,7 +377,7 @@ def test_what_is_written_is_read(
     assert len(found) == len(commands)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings().max_examples * 5)
 @given(
     st.lists(
         st.tuples(
@@ -399,7 +399,7 @@ def test_random_frames_give_the_same_in_pieces(frames: list[tuple[int, int, byte
     assert len([each for each in heard if isinstance(each, Assembly)]) <= firsts
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @given(st.binary(max_size=200))
 def test_random_octets_give_the_same_in_pieces(octets: bytes) -> None:
     """Any octets at all: no exception, and the same things however they are cut."""

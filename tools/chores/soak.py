@@ -1,6 +1,6 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
-Each round takes the next seed and runs the property tests with the profile `soak`, the grammars against the tables and
+Each round takes the next seed and runs every property with the profile `soak`, the grammars against the tables and
 against what runs (the whole product with the observer of the older dialects), channels over links that break (a thousand
 seeds in each of three dialects), the fuzzer, the pipeline (all combinations of how its work can be cut, and a stream that
 is killed twenty times), captures with every one of their packets lost or cut, and with odd packets by the thousand (twenty
@@ -31,6 +31,14 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 STATE: Final = ROOT / "out" / "soak.json"
 SEEDS: Final = 10_000
 """Simulations in each round."""
+LARGER: Final = (
+    "tests/properties",
+    "tests/broker/test_greedy.py",
+    *(f"tests/captures/test_{each}.py" for each in ("flows", "observed", "variants")),
+    *(f"tests/captures/columns/test_{each}.py" for each in ("compact", "place", "read", "strangers")),
+    "tests/conformance/test_observer_on_captures.py",
+)
+"""Tests, besides properties, that do more with the profile `soak`, and have no other place in a round."""
 LOSSES_SECONDS: Final = 1200.0
 """For the losses of packets in one round: with many recordings all of them take longer than the rest of it."""
 
@@ -67,8 +75,7 @@ def main() -> int:
         seed += 1
         left = end - time.monotonic()
         print(f"soak: round {seed}, {left:.0f} s left", flush=True)
-        examples = ("tests/properties", "tests/wire/test_interpreter.py", "tests/wire/layouts/test_v0_10.py")
-        properties = (sys.executable, "-m", "pytest", "-n", "2", *examples, f"--hypothesis-seed={seed}")
+        properties = (sys.executable, "-m", "pytest", "-n", "2", "-m", "hypothesis", f"--hypothesis-seed={seed}")
         fuzz = (sys.executable, "-m", "fuzz", "--seconds", str(int(min(left, 300.0)) + 1), "--seed", str(seed))
         pipeline = (
             sys.executable,
@@ -84,9 +91,7 @@ def main() -> int:
         live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
         broker_j = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "broker_j", "-v", "-k", "crash_after_crash")
         seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
-        captures = [f"tests/{each}.py" for each in ("captures/test_variants", "captures/test_observed")]
-        captures += ["tests/captures/columns/test_read.py", "tests/broker/test_greedy.py"]
-        variants = (sys.executable, "-m", "pytest", "-n", "2", *captures)
+        variants = (sys.executable, "-m", "pytest", "-n", "2", "-m", "not hypothesis", *LARGER)
         witnesses = (
             *(sys.executable, "-m", "tools.witnesses", "--seed", str(seed), "--heard", "0", "--most", "3"),
             *("--lengths", "20", "60", "200"),

@@ -307,5 +307,5 @@ class HostMachine(RuleBasedStateMachine):
             assert exchange.alternates == len([each for each in alternates if each is exchange])
 
 
-HostMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+HostMachine.TestCase.settings = settings(max_examples=settings().max_examples * 2, stateful_step_count=50, deadline=None)
 TestHostMachine = HostMachine.TestCase

@@ -184,5 +184,5 @@ class QueueMachine(RuleBasedStateMachine):
         assert queue.octets == sum(each.entry.message.size for each in self.model if each.state != GONE)
 
 
-QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=settings().max_examples, stateful_step_count=40, deadline=None)
 TestQueueMachine = QueueMachine.TestCase

@@ -538,7 +538,7 @@ class BrowsingMachine(RuleBasedStateMachine):
             ], "somebody with credit has not seen what is there"
 
 
-BrowsingMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+BrowsingMachine.TestCase.settings = settings(max_examples=settings().max_examples * 2, stateful_step_count=30, deadline=None)
 TestBrowsing = BrowsingMachine.TestCase
 
 

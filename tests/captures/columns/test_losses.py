@@ -65,53 +65,36 @@ def latest(row: Row) -> int:
     return max((each - EPOCH) // timedelta(microseconds=1) * 1000 + 999 for each in times)
 
 
-def lost_ones(path: Path) -> Iterator[tuple[list[Row], Tables, int, Tables]]:
-    """The packets of a connection, its tables, one of its packets with data, the tables without that one."""
-    for rows in conversations(path):
-        whole = gathered(replayed(rows, ALL))
-        sent = Counter((row["sport"], row["seq"]) for row in rows if data(row))
-        carrying = [at for at, row in enumerate(rows) if data(row)]
-        once = [at for at in carrying[:-1] if sent[rows[at]["sport"], rows[at]["seq"]] == 1]
-        for at in chosen(path, once):
-            yield rows, whole, at, gathered(replayed(rows[:at] + rows[at + 1 :], ALL))
-
-
-@recorded
-def test_one_lost_packet_is_one_gap_and_nobody_is_accused(path: Path) -> None:
+def one_lost_packet_is_one_gap_and_nobody_is_accused(rows: list[Row], whole: Tables, at: int, found: Tables) -> None:
     """Any packet with data but the very last, which nothing in the capture need tell of."""
-    for rows, whole, at, found in lost_ones(path):
-        gaps = [row for row in found.get("violations", []) if row["rule"] == "gap"]
-        (connection,) = found["connections"]
-        lost = connection["lost_by_client"], connection["lost_by_server"]
-        assert (len(gaps), connection["gaps"], lost.count(len(data(rows[at])))) == (1, 1, 1), at
-        assert accused(found) <= accused(whole), at
+    gaps = [row for row in found.get("violations", []) if row["rule"] == "gap"]
+    (connection,) = found["connections"]
+    lost = connection["lost_by_client"], connection["lost_by_server"]
+    assert (len(gaps), connection["gaps"], lost.count(len(data(rows[at])))) == (1, 1, 1), at
+    assert accused(found) <= accused(whole), at
 
 
-@recorded
-def test_what_stood_before_a_loss_is_as_it_was(path: Path) -> None:
-    for rows, whole, at, found in lost_ones(path):
-        before, same = int(str(rows[at]["ts_ns"])), {"connection": whole["connections"][0]["connection"]}
-        for table in ("commands", "messages", "transactions", "frames"):
-            settled = [row for row in whole.get(table, []) if latest(row) < before]
-            certain = {repr(row) for row in settled if row.get("outcome") not in ("open", "unknown", "refused")}
-            assert certain - {repr(row | same) for row in found.get(table, [])} == set(), (at, table)
+def what_stood_before_a_loss_is_as_it_was(rows: list[Row], whole: Tables, at: int, found: Tables) -> None:
+    before, same = int(str(rows[at]["ts_ns"])), {"connection": whole["connections"][0]["connection"]}
+    for table in ("commands", "messages", "transactions", "frames"):
+        settled = [row for row in whole.get(table, []) if latest(row) < before]
+        certain = {repr(row) for row in settled if row.get("outcome") not in ("open", "unknown", "refused")}
+        assert certain - {repr(row | same) for row in found.get(table, [])} == set(), (at, table)
 
 
-@recorded
-def test_the_next_frame_is_found_again(path: Path) -> None:
+def the_next_frame_is_found_again(rows: list[Row], whole: Tables, at: int, found: Tables) -> None:
     """Also in the middle of a large message; the other speaker's frames are not concerned."""
-    for rows, whole, at, found in lost_ones(path):
-        after = int(str(rows[at]["ts_ns"])) + 3000
-        port = str(whole["connections"][0]["server"]).rpartition(":")[2]
-        speaker = "C" if str(rows[at]["dport"]) == port else "S"
-        heard, now = (
-            Counter(row["direction"] for row in tables.get("frames", []) if int(str(row["ts_ns"])) > after)
-            for tables in (whole, found)
-        )
-        assert heard[speaker] - now[speaker] <= 2, at
-        assert sum(row["direction"] != speaker for row in whole.get("frames", [])) == sum(
-            row["direction"] != speaker for row in found.get("frames", [])
-        )
+    after = int(str(rows[at]["ts_ns"])) + 3000
+    port = str(whole["connections"][0]["server"]).rpartition(":")[2]
+    speaker = "C" if str(rows[at]["dport"]) == port else "S"
+    heard, now = (
+        Counter(row["direction"] for row in tables.get("frames", []) if int(str(row["ts_ns"])) > after)
+        for tables in (whole, found)
+    )
+    assert heard[speaker] - now[speaker] <= 2, at
+    assert sum(row["direction"] != speaker for row in whole.get("frames", [])) == sum(
+        row["direction"] != speaker for row in found.get("frames", [])
+    )
 
 
 def place(table: str, row: Row) -> tuple[object, ...]:
@@ -123,26 +106,42 @@ def place(table: str, row: Row) -> tuple[object, ...]:
     return row["direction"], row["channel"], row["stream_offset"]
 
 
-@recorded
-def test_what_depends_on_a_loss_is_unknown(path: Path) -> None:
+def what_depends_on_a_loss_is_unknown(rows: list[Row], whole: Tables, at: int, found: Tables) -> None:
     """A row says of its outcome what it said with all octets there, or that it is unknown; no doubt and no stall is made up."""
-    for _, whole, at, found in lost_ones(path):
-        for table in ("commands", "messages", "transactions", "dtx"):
-            known = {place(table, row): row for row in whole.get(table, [])}
-            for row in found.get(table, []):
-                before = known.get(place(table, row))
-                if before is not None:
-                    assert row["outcome"] in (before["outcome"], "unknown"), (at, table, before)
-                    assert not row.get("in_doubt") or before["in_doubt"], (at, table, before)
-        for event in ("exhausted", "end"):
-            stalls, now = (
-                Counter(row["destination"] for row in tables.get("credit", []) if row["event"] == event)
-                for tables in (whole, found)
-            )
-            assert now <= stalls, (at, event)
-        doubts = {(row["session"], row["ts_ns"]): row["in_doubt"] or 0 for row in whole.get("sessions", [])}
-        for row in found.get("sessions", []):
-            assert (row["in_doubt"] or 0) <= doubts.get((row["session"], row["ts_ns"]), 0), at  # type: ignore[operator]
+    for table in ("commands", "messages", "transactions", "dtx"):
+        known = {place(table, row): row for row in whole.get(table, [])}
+        for row in found.get(table, []):
+            before = known.get(place(table, row))
+            if before is not None:
+                assert row["outcome"] in (before["outcome"], "unknown"), (at, table, before)
+                assert not row.get("in_doubt") or before["in_doubt"], (at, table, before)
+    for event in ("exhausted", "end"):
+        stalls, now = (
+            Counter(row["destination"] for row in tables.get("credit", []) if row["event"] == event)
+            for tables in (whole, found)
+        )
+        assert now <= stalls, (at, event)
+    doubts = {(row["session"], row["ts_ns"]): row["in_doubt"] or 0 for row in whole.get("sessions", [])}
+    for row in found.get("sessions", []):
+        assert (row["in_doubt"] or 0) <= doubts.get((row["session"], row["ts_ns"]), 0), at  # type: ignore[operator]
+
+
+@recorded
+def test_of_one_lost_packet_what_is_known_is_as_it_was_and_nobody_is_accused(path: Path) -> None:
+    for rows in conversations(path):
+        whole = gathered(replayed(rows, ALL))
+        sent = Counter((row["sport"], row["seq"]) for row in rows if data(row))
+        carrying = [at for at, row in enumerate(rows) if data(row)]
+        once = [at for at in carrying[:-1] if sent[rows[at]["sport"], rows[at]["seq"]] == 1]
+        for at in chosen(path, once):
+            found = gathered(replayed(rows[:at] + rows[at + 1 :], ALL))
+            for holds in (
+                one_lost_packet_is_one_gap_and_nobody_is_accused,
+                what_stood_before_a_loss_is_as_it_was,
+                the_next_frame_is_found_again,
+                what_depends_on_a_loss_is_unknown,
+            ):
+                holds(rows, whole, at, found)
 
 
 @recorded

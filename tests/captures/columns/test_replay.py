@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.captures import scram
 from tests.captures.packets import Row, batch, by_connection, gathered, packet_rows, replayed, tables_of
@@ -91,7 +91,6 @@ def test_batches_of_any_size_give_the_same_rows(name: str) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_snapshot_anywhere_changes_nothing(data: st.DataObject) -> None:
     """Wherever the feed is cut, snapshot and restore in its place give the rows that an uncut feed gives."""
     name = data.draw(st.sampled_from(NAMES))

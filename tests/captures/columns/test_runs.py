@@ -21,7 +21,7 @@ from amqp_sansio.captures.tables import TABLES
 from bench.traffic import make
 
 DATA = Path(__file__).parents[2] / "data" / "captures"
-VARIANTS = 2000 if os.environ.get("AMQP_PROFILE") == "soak" else 10
+VARIANTS = 2000 if os.environ.get("AMQP_PROFILE") == "soak" else 5
 EXPECTED = json.loads((DATA / "expected.json").read_text())
 
 

@@ -25,7 +25,7 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 
 ALL = ReplayOptions(tables=tuple(TABLES))
-SEEDS = 1000 if os.environ.get("AMQP_PROFILE") == "soak" else 60
+SEEDS = 1000 if os.environ.get("AMQP_PROFILE") == "soak" else 20
 
 FIRST = (
     b"",

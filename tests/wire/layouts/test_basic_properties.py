@@ -46,7 +46,6 @@ def read(methods: Methods, octets: bytes) -> Value | str | None:
 
 
 @pytest.mark.parametrize("dialect", OLDER, ids=lambda dialect: dialect.name)
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_methods_on_hot_paths(dialect: Dialect[MethodCodec], data: st.DataObject) -> None:
     """Any octets give the same method or the same error, and it is written to the same octets."""
@@ -114,7 +113,7 @@ def told(read: Callable[[], Value | None]) -> Value | str | None:
         return str(why)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings().max_examples * 5)
 @given(data=st.data())
 def test_properties(data: st.DataObject) -> None:
     """Any octets give the same properties, or none where the interpreter names what is at fault."""

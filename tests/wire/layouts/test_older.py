@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.wire.layouts.older_words import ANY, OLDER, held, same
 
@@ -46,7 +46,6 @@ def test_every_method_at_its_extremes(dialect: Dialect[MethodCodec], high: bool)
 
 
 @EACH
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_any_method(dialect: Dialect[MethodCodec], data: st.DataObject) -> None:
     """What it holds are any values of its types; each octet that is changed gives a method or an error that names the verb."""
@@ -107,7 +106,6 @@ def test_every_property_alone_and_with_all_others(dialect: Dialect[MethodCodec])
 
 
 @EACH
-@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_any_properties(dialect: Dialect[MethodCodec], data: st.DataObject) -> None:
     """Any of them, with any values, are written, read and written again to the same octets; a prefix is refused."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.broker.harness import Client, World, blurt, bodies, done, front, refused
 
@@ -134,7 +134,6 @@ def test_what_was_accepted_counts_as_acquired_until_the_transaction_is_decided(w
     assert done(client, session, message.Acquire(both)) == Acquired(RangeSet.of(second))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -187,7 +186,6 @@ def test_every_message_is_available_or_in_the_hands_of_its_session(said: list[tu
     assert (q.available, q.acquired) == (left, 0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(
