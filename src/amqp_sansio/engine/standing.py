@@ -195,7 +195,8 @@ class Standing:
         """SessionDetachedError or ConnectionClosedError unless it may send commands now."""
         if not self._speaks:
             raise SessionDetachedError(said, self.name, self._cause)
-        self.check_open(said)
+        if self._channel is None or self._channel.carrier._closed_cause is not None:
+            self.check_open(said)
 
     def _flush_pending(self) -> None:
         """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
@@ -214,7 +215,8 @@ class Standing:
         self._inbound.complete(ids)
         self._results.completed(ids)
         self._subscriptions.give_back(self._transfers.complete(ids))
-        self._subscribers.end_flushes(ids)
+        if self._subscribers.flushes:
+            self._subscribers.end_flushes(ids)
         self._touch()
 
     def _complete_one(self, id: int) -> None:

@@ -259,14 +259,14 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
 
 def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
     """Writes what was prepared: all of it or, when it cannot be kept for replay, nothing (LimitError)."""
-    outbound = session._outbound
+    outbound, carrier = session._outbound, session._carrier
     if outbound.retain:
         octets = sum([len(payload) + len(header or b"") + len(body or b"") for payload, header, body, _, _ in prepared])
         outbound.check_room(octets, session.limits, len(prepared))
     ids: list[CommandId] = []
     for payload, header, body, frames, effect in prepared:
         write_point(session)
-        session._carrier._write(b"".join(frames) if len(frames) > 1 else frames[0])
+        carrier._write(b"".join(frames) if len(frames) > 1 else frames[0])
         id = outbound.say(payload, header, body)
         ids.append(id)
         if effect is not None:

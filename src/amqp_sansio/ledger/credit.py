@@ -66,10 +66,6 @@ class Credit:
         if self.limit != INFINITE:
             self.limit = max(0, self.limit - cost)
 
-    def give_back(self, cost: int) -> None:
-        """A completion in window mode."""
-        self.used = max(0, self.used - cost)
-
 
 class Grants:
     """What was granted in one unit since each of several moments, at the cost of one number for each grant."""
@@ -242,8 +238,10 @@ class CreditBook:
 
     def give_back(self, messages: int, octets: int) -> None:
         """So many messages of so many octets together were completed; in credit mode nothing counts as used."""
-        self.messages.give_back(messages)
-        self.octets.give_back(octets)
+        credit = self.messages
+        credit.used = max(0, credit.used - messages)
+        credit = self.octets
+        credit.used = max(0, credit.used - octets)
 
     def complete(self, messages: int, octets: int, charge: int) -> None:
         """`give_back` of transfers that were charged with `charge`; the deliverer has not heard of it yet."""

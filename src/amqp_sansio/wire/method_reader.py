@@ -6,7 +6,6 @@ different channels interleave; on one channel nothing comes between.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -75,7 +74,6 @@ class MethodReader(Reader):
         self._carries: Final = carries
         self._extra: Final = extra
         self._opening = opening
-        self._queue: Final[deque[Assembly | Malformed]] = deque()
         self._open: Final[dict[int, Partial]] = {}  # contents under way, by channel
         self._sizes: Final[dict[int, int]] = {}  # octets of a body that are still to come, by channel, once the header came
         self._held = 0  # octets in contents under way (limits.buffered_octets)
@@ -83,10 +81,6 @@ class MethodReader(Reader):
         self._passed: dict[int, int] = {}
 
     # --- see Reader ---------------------------------------------------------------------------------------------------------
-
-    @property
-    def queue(self) -> deque[Assembly | Malformed]:
-        return self._queue
 
     @property
     def passed(self) -> Mapping[int, int]:
@@ -132,7 +126,7 @@ class MethodReader(Reader):
     def next(self) -> Assembly | Malformed | None:
         if self.ahead:
             self._return_ahead()
-        queue = self._queue
+        queue = self.queue
         while not queue:
             if self.dead or (self._searching and not self._search()):
                 return None
@@ -168,7 +162,7 @@ class MethodReader(Reader):
 
     def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
         """As `Reader.next_answer`."""
-        self._queue.clear()
+        self.queue.clear()
         if self.ahead:
             self._return_ahead()
         while not self.dead and self._base + self.position <= until:
@@ -179,14 +173,14 @@ class MethodReader(Reader):
             whole, start = size + OVERHEAD, self._base + at
             if (refused := self._refused(kind, channel, size, start)) is not None:
                 self._die(refused)
-                return self._queue.popleft()
+                return self.queue.popleft()
             if len(buffer) - at < whole:
                 self._needed = whole
                 continue
             self._needed = FRAME_HEAD
             if buffer[at + whole - 1] != FRAME_END:
                 self._die(_no_end(channel, start, size, buffer[at + whole - 1]))
-                return self._queue.popleft()
+                return self.queue.popleft()
             self.position = at + whole
             if kind == METHOD and buffer.startswith(heads, at + FRAME_HEAD, at + whole - 1):
                 payload = buffer[at + FRAME_HEAD : at + whole - 1]
@@ -337,7 +331,7 @@ class MethodReader(Reader):
 
     def _run(self) -> list[Cut]:
         """Such deliveries, one behind the other."""
-        if self._queue or self._searching or self.dead or self.wary or self._dropping or self.trace is not None:
+        if self.queue or self._searching or self.dead or self.wary or self._dropping or self.trace is not None:
             return []
         if len(self.buffer) - self.position < self._needed and not self.ready():
             return []
@@ -461,7 +455,7 @@ class MethodReader(Reader):
     def _break_off(self, channel: int) -> None:
         partial = self._drop(channel)
         if partial is not None and self.tolerant:
-            self._queue.append(partial.assembly(False))
+            self.queue.append(partial.assembly(False))
 
     def _refuse(self, channel: int, rule: str, text: str, code: int, start: int, said: str, legal: str) -> None:
         """What is under way on a channel goes no further: the rest of it is passed over."""
@@ -473,7 +467,7 @@ class MethodReader(Reader):
         self._tell(rule, text, code, channel, start, said, (legal,))
 
     def _tell(self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...]) -> None:
-        self._queue.append(Malformed(rule, text, code, channel, start, False, said, legal))
+        self.queue.append(Malformed(rule, text, code, channel, start, False, said, legal))
 
 
 def _method_of(payload: bytes) -> str:

@@ -6,7 +6,6 @@ The cost is linear however the octets are cut: what is missing of a frame is rem
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
@@ -83,17 +82,13 @@ class SegmentReader(Reader):
     ) -> None:
         super().__init__(limits, max_frame_size, tolerant, offset)
         self.strict: Final = strict
-        self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
+        self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries, self.queue)
         self._carries: Final = carries
 
     @property
     def held(self) -> int:
         """Payload octets in unfinished assemblies (limits.buffered_octets)."""
         return self.assembler.held
-
-    @property
-    def queue(self) -> deque[Assembly | Malformed]:
-        return self.assembler.queue
 
     def _unfinished_units(self) -> list[int]:
         return [partial.end for partial in self.assembler.open.values() if partial.state != SKIPPING]
@@ -106,13 +101,11 @@ class SegmentReader(Reader):
         return self.assembler.take_passed()
 
     def opened(self) -> None:
-        queue = self.assembler.queue
-        self.assembler = Assembler(self.limits, self.tolerant, self.strict, self._carries)
-        self.assembler.queue = queue
+        self.assembler = Assembler(self.limits, self.tolerant, self.strict, self._carries, self.queue)
 
     def idle(self, channel: int) -> bool:
         """Whether no command is under way on the channel."""
-        return (channel << 4 | 1) not in self.assembler.open and not self.assembler.queue
+        return (channel << 4 | 1) not in self.assembler.open and not self.queue
 
     def _plausible_at(self, octets: bytes, at: int) -> bool:
         return plausible_header(octets, at, MAX_FRAME_SIZE)
@@ -127,7 +120,7 @@ class SegmentReader(Reader):
         if self.ahead:
             self._return_ahead()
         assembler = self.assembler
-        queue = assembler.queue
+        queue = self.queue
         while not queue:
             if self.dead:
                 return None
@@ -159,7 +152,7 @@ class SegmentReader(Reader):
             if size > self.max_frame_size or zero or flags & 0x30 or kind > BODY or track != (kind != CONTROL):
                 breach = check_header(flags, kind, size, zero, track, channel, self.max_frame_size, start)
                 if breach is not None:
-                    self.assembler.queue.append(breach)
+                    self.queue.append(breach)
                     assembler.told = start
                 if kind > BODY or (breach is not None and not self.tolerant):
                     continue
@@ -173,7 +166,7 @@ class SegmentReader(Reader):
         """As `Reader.next_answer`: a control whose frame is not all of it is none that is waited for."""
         if self.ahead:
             self._return_ahead()
-        queue = self.assembler.queue
+        queue = self.queue
         queue.clear()
         while not self.dead:
             buffer, at, have = self.buffer, self.position, len(self.buffer)
@@ -221,7 +214,7 @@ class SegmentReader(Reader):
         `walk_headers`.
         """
         assembler = self.assembler
-        if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None or not self.ready():
+        if assembler.open or self.queue or self._searching or self.dead or self.trace is not None or not self.ready():
             return []
         buffer = self.buffer
         at = self.position
