@@ -71,39 +71,45 @@ class Connection(Lifecycle):
     def next_event(self) -> Event | None:
         """The next thing that happened, None when more octets are needed.  Never raises for what the other side said."""
         events = self._events
-        if not events:
-            if self._unanswered and not self._answer_by_policy():
+        if events:
+            return events.popleft()
+        if self._unanswered:
+            if not self._answer_by_policy():
                 self._undecoded = False
                 return None
-            endpoints = self._endpoints
-            silent = 0  # steps without an event
-            while not events:
-                if silent and silent == self._patience and self._open:
-                    return None
-                silent += 1
-                reader = self._reader
-                if reader is not None and self._closed_cause is None:
-                    ahead = reader.ahead  # as `cut_ahead` takes them, without the call
-                    if (cut := ahead.pop() if ahead else reader.cut_ahead() if reader.known else None) is not None:
-                        # The fast path: a message in one header and at most one body frame, behind a command that came before.
-                        # It means what `_step` makes of the same octets: only what passes every check there is cut so.
-                        message = endpoints.hear_plain(cut)
-                        if message is not None:
-                            return message
-                        continue
+            if events:
+                return events.popleft()
+        endpoints = self._endpoints
+        silent = 0  # steps without an event
+        while True:
+            reader = self._reader
+            if reader is not None and self._closed_cause is None:
+                ahead = reader.ahead  # as `cut_ahead` takes them, without the call
+                if (cut := ahead.pop() if ahead else reader.cut_ahead() if reader.known else None) is not None:
+                    # The fast path: a message in one header and at most one body frame, behind a command that came before.
+                    # It means what `_step` makes of the same octets: only what passes every check there is cut so.
+                    message = endpoints.hear_plain(cut)
+                    if message is not None:
+                        return message
+                else:
                     answer = endpoints.hear_answer()  # another, likewise: what tells that a message is safe
                     if not isinstance(answer, Unheard):
                         if answer is not None:
                             return answer
-                        continue
-                    if reader.waits and not self._eof:
+                    elif reader.waits and not self._eof:
                         self._layer_from = None
-                        self._undecoded = False
-                        return None
-                if not self._step():
-                    self._undecoded = False
-                    return None
-        return events.popleft()
+                        break
+                    elif not self._step():
+                        break
+            elif not self._step():
+                break
+            if events:
+                return events.popleft()
+            silent += 1
+            if silent == self._patience and self._open:
+                return None
+        self._undecoded = False
+        return None
 
     def events(self) -> Iterator[Event]:
         """All events, until there is none for now."""
