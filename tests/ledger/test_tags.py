@@ -51,6 +51,27 @@ def test_a_tag_that_nobody_need_settle_may_come_again() -> None:
     assert books.tags.count == 1
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from([-1, 0, 1, 1, 1, 2, 1 << 29, 1 << 31]), st.booleans(), st.booleans()), max_size=20),
+    st.integers(0, 5),
+)
+def test_a_higher_tag_is_delivered_as_any_other(said: list[tuple[int, bool, bool]], most: int) -> None:
+    quick, slow = Deliveries(False), Deliveries(False)
+    for step, settled, quickly in said:
+        tag = max(0, slow.tags.last + step)
+        if not (quickly and quick.deliver_higher(tag, settled, most)):
+            quick.deliver(tag, settled)
+        elif slow.tags.count >= most or slow.tags.doubt:
+            raise AssertionError("the limit stands before it")
+        slow.deliver(tag, settled)
+        for books in (quick, slow):
+            found = books.tags
+            assert (found.last, found.count, found.doubt, found.ids.next_id, found.ids.outstanding.freeze(), books._free) == (
+                slow.tags.last, slow.tags.count, slow.tags.doubt, slow.tags.ids.next_id, slow.tags.ids.outstanding.freeze(),
+                slow._free,
+            )  # fmt: skip
+
+
 def test_tags_go_up() -> None:
     books = Deliveries(False)
     assert books.deliver(3, False)

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.families.channels import FAMILY
+from tests.families.channels import FAMILY, content, frame
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.engine.channels.endpoint import Channels
 from amqp_sansio.errors import AmqpError, DecodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import Limits
@@ -101,6 +102,46 @@ def test_a_message_is_published_as_by_any_other_method(dialect: Any, confirms: b
 
 def _not_at_all(self: Profile, table: object) -> bytes:
     raise TypeError
+
+
+DELIVERIES = st.lists(
+    st.tuples(
+        st.sampled_from(["t", "t", "t", "u", "", "other"]), st.sampled_from([0, 1, 1, 1, 1, 2]), st.booleans(),
+        st.sampled_from(["", "x"]), st.sampled_from(["k", "l", "long", "\xe9"]), st.sampled_from([b"", b"m", bytes(5000)]),
+        st.lists(st.tuples(st.integers(0, 100), st.sampled_from([0, 1, 0x3C, 0x80, 0xFF])), max_size=1),
+    ),
+    max_size=12,
+)  # fmt: skip
+
+
+def heard(dialect: Any, said: bytes, piece: int, learns: bool) -> object:
+    """What a client makes of it that consumes as t, and as u without acknowledging."""
+    client, channel = opened(dialect, False)
+    channel.consume("q", "t", no_wait=True)
+    channel.consume("q", "u", no_wait=True, no_ack=True)
+    events: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        if not learns:
+            patch.setattr(Channels, "learn", lambda *_: None)
+        for at in range(0, len(said), piece):
+            client.receive_data(said[at : at + piece])
+            events += client.events()
+    tags = channel._deliveries.tags
+    return events, client.data_to_send(), channel.unsettled, tags.last, tags.count, tags.ids.next_id, channel.state
+
+
+@interpreted
+@given(st.sampled_from(FAMILY), DELIVERIES, st.sampled_from([7, 100, 1 << 20]))
+def test_a_delivery_is_heard_as_any_other_method(dialect: Any, deliveries: list[Any], piece: int) -> None:
+    tag, octets = 0, b""
+    for consumer, step, again, exchange, key, body, changes in deliveries:
+        tag += step
+        said = {"consumer_tag": consumer, "delivery_tag": tag, "redelivered": again, "exchange": exchange, "routing_key": key}
+        one = bytearray(frame(dialect, "basic.deliver", 1, **said) + content(body))
+        for at, octet in changes:
+            one[at % len(one)] = octet
+        octets += bytes(one)
+    assert heard(dialect, octets, piece, True) == heard(dialect, octets, piece, False)
 
 
 HEADERS = st.builds(

@@ -292,6 +292,10 @@ def test_a_content_that_lies_there_whole_is_read_in_one_step(body: bytes) -> Non
     assert slow.frames == read.frames + 1
 
 
+def unread(payload: bytes) -> None:
+    """Nobody reads other deliveries to the same consumer."""
+
+
 def test_deliveries_that_were_learned_are_cut_at_once_and_all_others_are_not() -> None:
     """What is cut ahead is a method with the octets that were learned, but for its tag; its content lies whole behind it."""
     payload = b"\0\x3c\0\x3c\1t" + (7).to_bytes(8, "big") + b"\0\1x\1k"
@@ -307,7 +311,7 @@ def test_deliveries_that_were_learned_are_cut_at_once_and_all_others_are_not() -
         (octets(8, key=b"l"), False), (whole.replace(b"\xce", b"\xcf", 1), False), (put_frame(8, 0, b""), False),
     ):  # fmt: skip
         reader = MethodReader(Limits(), 4096, False, lambda *_: True)
-        reader.learn(1, payload, "deliver", "account")
+        reader.learn(1, payload, "deliver", "account", unread)
         reader.receive(said)
         cut = reader.cut_ahead()
         assert (cut is not None) is found
@@ -325,7 +329,7 @@ def test_deliveries_that_were_learned_are_cut_at_once_and_all_others_are_not() -
 def test_so_many_deliveries_are_learned(count: int, known: int) -> None:
     reader = MethodReader(Limits(cached_commands=3), 4096, False, lambda *_: True)
     for number in range(count):
-        reader.learn(number, b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k", "deliver", None)
+        reader.learn(number, b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k", "deliver", None, unread)
     assert len(reader.known) == known
 
 
@@ -365,7 +369,7 @@ def test_what_was_cut_ahead_is_read_again_when_it_is_unlearned_whatever_came_sin
     payload = b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k"
     octets = b"".join(frame_content(1, payload, 60, b"\0\0", b"abc"))
     read = MethodReader(Limits(), 4096, False, lambda *_: True)
-    read.learn(1, payload, "deliver", "account")
+    read.learn(1, payload, "deliver", "account", unread)
     read.receive(3 * octets)
     assert read.cut_ahead() is not None
     assert (read.offset, len(read.ahead), read.frames) == (len(octets), 2, 9)
@@ -383,7 +387,7 @@ def test_the_answer_to_a_close_is_found_among_deliveries_that_were_cut_ahead() -
     octets = b"".join(frame_content(1, payload, 60, b"\0\0", b"abc"))
     answer = frame_method(0, b"\0\n\0\x33")
     read = MethodReader(Limits(), 4096, False, lambda *_: True)
-    read.learn(1, payload, "deliver", "account")
+    read.learn(1, payload, "deliver", "account", unread)
     read.receive(3 * octets + answer)
     assert read.cut_ahead() is not None
     assert len(read.ahead) == 2

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from amqp_sansio.wire.assembly import KnownCommand
 from amqp_sansio.wire.method_frames import frame_content, put_frame
-from amqp_sansio.wire.whole_contents import AHEAD, cut_content, cut_deliveries, wanted
+from amqp_sansio.wire.whole_contents import AHEAD, Consumers, Reads, cut_content, cut_deliveries, wanted
 
 CLASS = b"\0\x3c"
 
@@ -63,9 +60,10 @@ def delivery(tag: int, body: bytes = b"abc", channel: int = 1) -> bytes:
 PAYLOAD = b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k"
 
 
-def known(channel: int = 1) -> dict[bytes, KnownCommand[Any]]:
-    key = channel.to_bytes(2, "big") + len(PAYLOAD).to_bytes(4, "big") + PAYLOAD[:6] + PAYLOAD[14:]
-    return {key: KnownCommand[Any](channel, "deliver", False, PAYLOAD)}
+def known(channel: int = 1, read: Reads = lambda payload: None) -> Consumers:
+    consumers = Consumers({}, 3)
+    consumers.learn(channel, PAYLOAD, "deliver", "account", read)
+    return consumers
 
 
 def test_a_run_of_deliveries_is_cut_up_to_what_is_not_whole() -> None:
@@ -114,4 +112,33 @@ def test_no_more_is_waited_for_than_is_certain_to_come() -> None:
     assert wanted(octets[:method] + put_frame(8, 0, b""), 6, known(), 4096) == 0
     assert wanted(octets[:method] + put_frame(2, 2, bytes(20))[:9], 6, known(), 4096) == 0
     assert wanted(octets[:header] + put_frame(1, 1, bytes(20))[:9], 6, known(), 4096) == 0
-    assert wanted(delivery(1, b"")[:-1], 0, {}, 4096) == 0
+    assert wanted(delivery(1, b"")[:-1], 0, Consumers({}, 1), 4096) == 0
+
+
+def test_deliveries_to_the_same_consumer_are_read_where_they_can_be_and_so_many_are_remembered() -> None:
+    read: list[bytes] = []
+
+    def reads(payload: bytes) -> object:
+        read.append(payload)
+        return None if payload.endswith(b"?") else payload
+
+    def other(key: bytes) -> bytes:
+        return put_frame(1, 1, PAYLOAD[:14] + b"\0\1x" + bytes([len(key)]) + key) + content(b"abc")
+
+    consumers = known(read=reads)
+    octets = other(b"k") + other(b"l") + other(b"long") + other(b"l") + other(b"m") + other(b"l")
+    cuts, _ = cut_deliveries(octets + other(b"?"), 0, 0, consumers, (), 4096, 4096, 4096)
+    behind = [payload[14:] for payload in read]
+    assert behind == [b"\0\1x\1l", b"\0\1x\4long", b"\0\1x\1m", b"\0\1x\1l", b"\0\1x\1?"], "three are remembered"
+    assert [cut[0].command for cut in cuts] == ["deliver", read[0], read[1], read[0], read[2], read[3]]
+    assert cuts[-1][5] == len(octets)
+    assert [wanted(other(key)[:-1], 0, consumers, 4096) > 0 for key in (b"n", b"?")] == [True, False]
+    assert sum([len(each.likes) for each in consumers.known.values()]) <= 3
+
+
+@pytest.mark.parametrize(("count", "remembered"), [(2, 2), (3, 3), (4, 1)])
+def test_so_many_consumers_are_known(count: int, remembered: int) -> None:
+    consumers = Consumers({}, 3)
+    for channel in [*range(count), count - 1]:
+        consumers.learn(channel, PAYLOAD, "deliver", "account", lambda payload: None)
+    assert len(consumers.known) == remembered

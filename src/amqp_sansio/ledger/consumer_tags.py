@@ -14,11 +14,11 @@ Key: TypeAlias = tuple[str, str]
 class ConsumerTags:
     """Fed with consume, consume-ok, cancel and cancel-ok.  `unnamed`: there may be consumers whose tags nobody heard."""
 
-    __slots__ = ("_asked", "_count", "_leaving", "_live", "_revoked", "unnamed")
+    __slots__ = ("_asked", "_count", "_leaving", "_revoked", "live", "unnamed")
 
     def __init__(self, unnamed: bool) -> None:
-        self._live: Final[dict[Key, bool]] = {}
-        """Whether what comes for them need not be settled."""
+        self.live: Final[dict[Key, bool]] = {}
+        """Those that are not cancelled and have a name: whether what comes for them need not be settled."""
         self._leaving: Final[dict[Key, Leaving]] = {}
         """The cancels of the client that may be on their way."""
         self._revoked: Final[dict[Key, None]] = {}
@@ -31,21 +31,21 @@ class ConsumerTags:
         self.unnamed = unnamed
 
     def __len__(self) -> int:
-        return len(self._live) + len(self._leaving) + sum([len(places) for places in self._asked.values()])
+        return len(self.live) + len(self._leaving) + sum([len(places) for places in self._asked.values()])
 
     @property
     def tags(self) -> tuple[Key, ...]:
         """Those that are not cancelled and have a name."""
-        return tuple(self._live)
+        return tuple(self.live)
 
     def drop(self, key: Key) -> None:
         """The client cancels one, and nobody follows what comes."""
-        self._live.pop(key, None)
+        self.live.pop(key, None)
         self._revoked.pop(key, None)
 
     def taken(self, key: Key) -> bool:
         """Whether another consumer has the tag."""
-        return key in self._live and key not in self._revoked
+        return key in self.live and key not in self._revoked
 
     def consume(self, key: Key, settled: bool, waits: bool) -> None:
         """The client starts one, under a tag that is not taken or, "", under one that the server gives it.
@@ -54,7 +54,7 @@ class ConsumerTags:
         """
         if key[1]:
             self._revoked.pop(key, None)
-            self._live[key] = settled
+            self.live[key] = settled
         elif waits:
             self._count += 1
             self._asked.setdefault((key[0], settled), deque()).append(self._count)
@@ -65,7 +65,7 @@ class ConsumerTags:
         """The server answers a consume; `named`: the client gave it its tag."""
         if not named:
             self._named((key[0], settled))
-            self._live.setdefault(key, settled)
+            self.live.setdefault(key, settled)
 
     def _named(self, asked: tuple[str, bool]) -> None:
         """The oldest of these has its name, if there is one."""
@@ -77,7 +77,7 @@ class ConsumerTags:
 
     def cancel(self, key: Key, waits: bool) -> bool:
         """The client cancels one; whether there was one."""
-        settled = self._live.get(key)
+        settled = self.live.get(key)
         self.drop(key)
         if waits or settled is not None:
             self._leaving.setdefault(key, Leaving()).cancel(settled, waits)
@@ -90,12 +90,12 @@ class ConsumerTags:
         """
         leaving = self._leaving.get(key)
         behind = leaving.consumers if leaving is not None else 0
-        if behind + (key in self._live) > 1:  # which of them, nobody knows
-            if key in self._live:
+        if behind + (key in self.live) > 1:  # which of them, nobody knows
+            if key in self.live:
                 self._revoked[key] = None
         elif leaving is not None and behind:
             leaving.revoke()
-        elif self._live.pop(key, None) is None:
+        elif self.live.pop(key, None) is None:
             return self.unnamed
         return True
 
@@ -107,7 +107,7 @@ class ConsumerTags:
 
     def settled(self, key: Key) -> bool | None:
         """Whether what is delivered to a tag need not be settled; None where nobody has it."""
-        settled = self._live.get(key)
+        settled = self.live.get(key)
         if settled is not None:
             return settled
         if key in self._leaving:
@@ -121,8 +121,8 @@ class ConsumerTags:
         """Holds them to so many: whether the oldest had to go, so that there may be any from now on."""
         if len(self) <= consumers:
             return False
-        if self._live:
-            self.drop(next(iter(self._live)))
+        if self.live:
+            self.drop(next(iter(self.live)))
         elif self._leaving:
             del self._leaving[next(iter(self._leaving))]
         else:

@@ -36,19 +36,21 @@ class Tags:
 
         `kept`: it is outstanding, else nobody is to name it.
         """
+        following = self.last + 1
         if tag is None:
-            tag = self.last + 1
-            if tag <= WIDEST and not self.doubt and kept:  # nearly always: what follows without its calls
-                self.last = tag
+            tag = following
+        if tag == following and tag <= WIDEST and not self.doubt:  # nearly always: what follows without its calls
+            self.last = tag
+            ids = self.ids
+            ids.next_id = tag + 1
+            if kept:
                 self.count += 1
-                ids = self.ids
-                ids.next_id = tag + 1
                 highs = ids.outstanding.highs
                 if highs and highs[-1] == tag - 1:
                     highs[-1] = tag
                 else:
                     ids.outstanding.add(tag)
-                return True
+            return True
         if tag <= self.last or self.doubt:
             return self.doubt
         if tag > WIDEST and self._span(tag) > WIDEST:
@@ -143,6 +145,19 @@ class Deliveries:
                 self.tags.give_back(RangeSet.of(tag & TOP))
             return True
         return self.tags.give(tag, not settled)
+
+    def deliver_higher(self, tag: int, settled: bool, most: int) -> bool:
+        """As `deliver`, of which it does the plainest: False, and nothing has changed, where the tag is not higher, at most
+        `most` are outstanding or nobody knows."""
+        tags = self.tags
+        if tag <= tags.last or tags.doubt or tags.count >= most or (tag > WIDEST and tags._span(tag) > WIDEST):
+            return False
+        self._free = settled
+        if settled and tag <= WIDEST:  # `give` without the call
+            tags.last = tag
+            tags.ids.next_id = tag + 1
+            return True
+        return tags.give(tag, not settled)
 
     def settle(self, tag: int, multiple: bool, transacted: bool) -> str:
         """The client settles; what is wrong with that."""

@@ -35,11 +35,6 @@ HEADER_HEAD: Final = 14
 
 _HEAD: Final = Struct(">BHI")
 frame_head: Final = _HEAD.unpack_from
-content_head: Final = Struct(">BBHIIQ").unpack_from
-"""The end of a frame, the head of a header frame behind it, and what is in that before the flags: class and weight, size of the
-body."""
-body_head: Final = Struct(">BBHI").unpack_from
-"""The end of a frame, and the head of one with a body behind it."""
 _END: Final = bytes([FRAME_END])
 
 

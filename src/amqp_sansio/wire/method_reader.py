@@ -7,7 +7,7 @@ different channels interleave; on one channel nothing comes between.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from amqp_sansio.limits import Limits
 from amqp_sansio.wire.assembly import (
@@ -18,7 +18,6 @@ from amqp_sansio.wire.assembly import (
     HEADER,
     Assembly,
     Cut,
-    KnownCommand,
     Malformed,
 )
 from amqp_sansio.wire.framing import Carries, Reader
@@ -38,7 +37,7 @@ from amqp_sansio.wire.method_frames import (
 )
 from amqp_sansio.wire.partial import Partial
 from amqp_sansio.wire.primitives import u16, u64
-from amqp_sansio.wire.whole_contents import cut_content, cut_deliveries, wanted
+from amqp_sansio.wire.whole_contents import AHEAD, Consumers, KnownConsumer, Reads, cut_content, cut_deliveries, wanted
 
 CONNECTION_CLASS: Final = 10
 UNEXPECTED_FRAME: Final = 505
@@ -79,6 +78,7 @@ class MethodReader(Reader):
         self._held = 0  # octets in contents under way (limits.buffered_octets)
         self._dropping: Final[dict[int, bool]] = {}  # channels on which what is left of a content is passed over
         self._passed: dict[int, int] = {}
+        self._consumers: Final = Consumers(cast("dict[bytes, KnownConsumer]", self.known), limits.cached_commands)
 
     # --- see Reader ---------------------------------------------------------------------------------------------------------
 
@@ -295,16 +295,13 @@ class MethodReader(Reader):
 
     # --- deliveries like others before them -----------------------------------------------------------------------------------
 
-    def learn(self, channel: int, payload: bytes, method: object, account: object) -> None:
-        """Remembers a basic.deliver by its octets without the delivery-tag: to a consumer it comes again and again."""
-        if len(self.known) >= self.limits.cached_commands:
-            self.known.clear()
-        at = 5 + payload[4]
-        key = channel.to_bytes(2, "big") + len(payload).to_bytes(4, "big") + payload[:at] + payload[at + 8 :]
-        self.known[key] = KnownCommand[Any](channel, method, False, payload, account)
+    def learn(self, channel: int, payload: bytes, method: object, account: object, read: Reads) -> None:
+        """Remembers a basic.deliver: to a consumer it comes again and again, with another tag, and often with nothing else
+        that differs.  `read` reads another one to the same consumer."""
+        self._consumers.learn(channel, payload, method, account, read)
 
     def unlearn(self) -> None:
-        self.known.clear()
+        self._consumers.clear()
         self._return_ahead()
 
     def _return_ahead(self) -> None:
@@ -338,14 +335,15 @@ class MethodReader(Reader):
         limits, at = self.limits, self.position
         most = min(limits.assembly_octets, limits.buffered_octets - self._held)
         cuts, frames = cut_deliveries(
-            self.buffer, at, self._base, self.known, self._open, self._largest, limits.header_octets, most
+            self.buffer, at, self._base, self._consumers, self._open, self._largest, limits.header_octets, most
         )
         if cuts:
             self.position = cuts[-1][5] - self._base
             self.frames += frames
             self._needed = FRAME_HEAD
-        elif not self._ended and (needed := wanted(self.buffer, at, self.known, self._largest)):
-            self._needed = needed
+        if len(cuts) < AHEAD and not self._ended:
+            needed = wanted(self.buffer, self.position, self._consumers, self._largest)
+            self._needed = needed or self._needed
         return cuts
 
     def _header(self, channel: int, start: int, payload: bytes) -> Assembly | None:

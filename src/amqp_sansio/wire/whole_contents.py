@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Container
+from functools import cache
+from struct import Struct
+from typing import Any, Final, TypeAlias
 
 from amqp_sansio.wire.assembly import Cut, KnownCommand
 from amqp_sansio.wire.method_frames import (
@@ -14,21 +16,95 @@ from amqp_sansio.wire.method_frames import (
     HEADER_HEAD,
     METHOD,
     OVERHEAD,
-    body_head,
-    content_head,
     frame_head,
 )
 from amqp_sansio.wire.primitives import u64
 
+_deliver_head: Final = Struct(">BHI4xB").unpack_from
+"""A method's frame: type, channel, size; and the octets of the first short string behind class and method."""
+
 _TAG_OF_DELIVER: Final = FRAME_HEAD + 5
 """Where the delivery-tag of basic.deliver is, behind a consumer-tag without octets."""
+_LONGEST_BEHIND: Final = 1 + 256 + 256
+"""Octets behind its tag: whether it comes again, exchange and routing key."""
 _SHORTEST_HEADER: Final = HEADER_HEAD + OVERHEAD
 _SHORTEST: Final = _TAG_OF_DELIVER + 8 + 3 + 1 + _SHORTEST_HEADER
 """Of a delivery without names and properties, with its content."""
+_HEADER_BEGINS: Final = FRAME_END << 8 | CONTENT_HEADER
+_BODY_BEGINS: Final = FRAME_END << 8 | CONTENT_BODY
+"""The end of a frame, and the type of the next one."""
+_body_head: Final = Struct(">HHI").unpack_from
+"""Likewise, with its channel and size."""
 _BASIC: Final = 60 << 16
 """Its class, and the weight of a content."""
+Reads: TypeAlias = Callable[[bytes], object]
+"""What reads a method; None where it cannot."""
 AHEAD: Final = 64
 """Deliveries that are cut ahead of the one that is handed out."""
+
+
+class KnownConsumer(KnownCommand[Any]):
+    """A consumer to whom something was delivered: `likes` are such methods by what stands behind their tag."""
+
+    __slots__ = ("likes", "read")
+
+    def __init__(self, channel: int, method: object, payload: bytes, account: object, read: Reads) -> None:
+        super().__init__(channel, method, False, payload, account)
+        self.read: Final = read
+        self.likes: Final[dict[bytes, KnownCommand[Any]]] = {}
+
+
+class Consumers:
+    """Those to whom something was delivered, for `cut_deliveries`; at most `most` of them, and as many methods like theirs."""
+
+    __slots__ = ("_likes", "_most", "known")
+
+    def __init__(self, known: dict[bytes, KnownConsumer], most: int) -> None:
+        self.known: Final = known
+        """By the octets of the channel and of a method up to its tag."""
+        self._most: Final = most
+        self._likes = 0
+
+    def learn(self, channel: int, payload: bytes, method: object, account: object, read: Reads) -> None:
+        """Something was delivered."""
+        tag_at = 5 + payload[4]
+        key = channel.to_bytes(2, "big") + payload[:tag_at]
+        if key in self.known:
+            return
+        if len(self.known) >= self._most:
+            self.clear()
+        consumer = self.known[key] = KnownConsumer(channel, method, payload, account, read)
+        self._like(consumer, payload[tag_at + 8 :], consumer)
+
+    def another(self, consumer: KnownConsumer, behind_tag: bytes) -> KnownCommand[Any] | None:
+        """What a method to a consumer means with these octets behind its tag; None where nobody can read it."""
+        payload = consumer.payload[: 5 + consumer.payload[4] + 8] + behind_tag
+        method = consumer.read(payload)
+        if method is None:
+            return None
+        made = KnownCommand[Any](consumer.channel, method, False, payload, consumer.account)
+        self._like(consumer, behind_tag, made)
+        return made
+
+    def _like(self, consumer: KnownConsumer, behind_tag: bytes, made: KnownCommand[Any]) -> None:
+        if self._likes >= self._most:
+            for each in self.known.values():
+                each.likes.clear()
+            self._likes = 0
+        consumer.likes[behind_tag] = made
+        self._likes += 1
+
+    def clear(self) -> None:
+        """Nobody is known any more."""
+        self.known.clear()
+        self._likes = 0
+
+
+@cache
+def _splitter(octets: int) -> Callable[[bytes, int], tuple[Any, ...]]:
+    """What splits the rest of a deliver and the head of its content: the tag, so many octets behind it, `_HEADER_BEGINS`,
+    channel, size of the frame, class and weight as one number, size of the body."""
+    return Struct(f">Q{octets}sHHIIQ").unpack_from
 
 
 def cut_content(
@@ -67,62 +143,74 @@ def cut_deliveries(
     buffer: bytes,
     at: int,
     base: int,
-    known: Mapping[bytes, KnownCommand[Any]],
+    consumers: Consumers,
     under_way: Container[int],
     largest: int,
     header_octets: int,
     most: int,
 ) -> tuple[list[Cut], int]:
-    """Deliveries from `at` on that are `known` but for their tag, with their contents, and how many frames they are.
+    """Deliveries from `at` on to consumers that are known, with their contents, and how many frames they are.
 
     Each content is cut as by `cut_content`, which it repeats without the calls.  At most AHEAD of them, up to the first that is
     not whole, or not as plain as that; `under_way`: channels with a content; `most`: octets of a method with its content.
     """
     cuts: list[Cut] = []
     frames = 0
-    known_of, at_hand = known.get, len(buffer)
+    at_hand = len(buffer)
     payload = largest - OVERHEAD
+    most_header = min(header_octets, payload)
+    head, channel, size, to_tag, to_header = b"", 0, 0, 0, 0
+    consumer: KnownConsumer | None = None
+    likes: dict[bytes, KnownCommand[Any]] = {}
+    split = _splitter(0)
     last = at_hand - _SHORTEST
-    while at <= last and len(cuts) < AHEAD:
-        tag_at = at + _TAG_OF_DELIVER + buffer[at + _TAG_OF_DELIVER - 1]
-        kind, channel, size = frame_head(buffer, at)
-        header_at = at + size + OVERHEAD
+    for _ in range(AHEAD):
+        if at > last:
+            break
+        if consumer is None or not buffer.startswith(head, at):  # most are of one size, and for one consumer
+            kind, channel, size, tag_octets = _deliver_head(buffer, at)
+            to_tag, to_header = _TAG_OF_DELIVER + tag_octets, size + OVERHEAD
+            behind = to_header - to_tag - 9
+            if kind != METHOD or size > payload or channel in under_way or not 0 <= behind <= _LONGEST_BEHIND:
+                break
+            head = buffer[at : at + to_tag]
+            consumer = consumers.known.get(head[1:3] + head[FRAME_HEAD:])
+            if consumer is None:
+                break
+            likes, split = consumer.likes, _splitter(behind)
+        header_at = at + to_header
         if header_at + _SHORTEST_HEADER > at_hand:
             break
-        found = known_of(buffer[at + 1 : tag_at] + buffer[tag_at + 8 : header_at - 1])
-        if found is None or kind != METHOD or size > payload or channel in under_way:
+        tag, behind_tag, begins, of, header_size, of_class, octets = split(buffer, at + to_tag)
+        if begins != _HEADER_BEGINS or of != channel or of_class != _BASIC or not HEADER_HEAD <= header_size <= most_header:
             break
-        ended, kind, of, header_size, of_class, octets = content_head(buffer, header_at - 1)
-        body_at = header_at + header_size + OVERHEAD
-        if ended != FRAME_END or kind != CONTENT_HEADER or of != channel or of_class != _BASIC or header_size < HEADER_HEAD:
+        if size + header_size + octets > most:
             break
-        if header_size > header_octets or header_size > payload or size + header_size + octets > most:
-            break
+        body_at = end = header_at + header_size + OVERHEAD
+        body = b""
         if octets:
-            end = body_at + octets + OVERHEAD
+            end += octets + OVERHEAD
             if end > at_hand or octets > payload:
                 break
-            ended, kind, of, body_size = body_head(buffer, body_at - 1)
-            if ended != FRAME_END or kind != CONTENT_BODY or of != channel or body_size != octets:
+            begins, of, body_size = _body_head(buffer, body_at - 1)
+            if begins != _BODY_BEGINS or of != channel or body_size != octets:
                 break
             body = buffer[body_at + FRAME_HEAD : end - 1]
-            frames += 3
-        else:
-            if body_at > at_hand:
-                break
-            end, body = body_at, b""
-            frames += 2
-        if buffer[end - 1] != FRAME_END:
-            frames -= 3 if octets else 2
+        elif end > at_hand:
             break
-        tag = u64(buffer, tag_at)[0]
+        if buffer[end - 1] != FRAME_END:
+            break
+        found = likes.get(behind_tag) or consumers.another(consumer, behind_tag)
+        if found is None:
+            break
+        frames += 3 if octets else 2
         cuts.append((found, buffer[header_at + FRAME_HEAD : body_at - 1], tag, body, base + at, base + end))
         at = end
     return cuts, frames
 
 
-def wanted(buffer: bytes, at: int, known: Mapping[bytes, KnownCommand[Any]], largest: int) -> int:
-    """Octets that are needed from `at` on, where a delivery that is `known` begins whose content is not whole; else 0.
+def wanted(buffer: bytes, at: int, consumers: Consumers, largest: int) -> int:
+    """Octets that are needed from `at` on, where a delivery to a consumer that is known begins, and is not whole; else 0.
 
     It never waits for more than is certain to come, were it the frame of somebody else that comes next, nor for more than
     `largest`.
@@ -133,7 +221,11 @@ def wanted(buffer: bytes, at: int, known: Mapping[bytes, KnownCommand[Any]], lar
     tag_at = at + _TAG_OF_DELIVER + buffer[at + _TAG_OF_DELIVER - 1]
     _, channel, size = frame_head(buffer, at)
     end = at + size + OVERHEAD
-    if end > at_hand or buffer[at + 1 : tag_at] + buffer[tag_at + 8 : end - 1] not in known:
+    consumer = consumers.known.get(buffer[at + 1 : at + 3] + buffer[at + FRAME_HEAD : tag_at]) if end <= at_hand else None
+    if consumer is None:
+        return 0
+    behind_tag = buffer[tag_at + 8 : end - 1]
+    if behind_tag not in consumer.likes and consumers.another(consumer, behind_tag) is None:
         return 0
     for kind in (CONTENT_HEADER, CONTENT_BODY):
         begin, end = end, end + FRAME_HEAD

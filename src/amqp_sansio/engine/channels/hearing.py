@@ -28,7 +28,6 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.events.channel import Content
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
-from amqp_sansio.ledger.consumer_tags import Key
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, channel, confirm, tx
@@ -161,25 +160,6 @@ def _hear_deliver(on: BaseChannel, method: basic.Deliver, unit: Assembly) -> Non
     elif _take_tag(on, method.delivery_tag, settled is True, "basic.deliver", unit):
         _tell_content(on, unit, MessageDelivered(on.number, method, unit.header or b"", unit.body or b""))
         on._channels.learn(on, unit.payload, method)
-
-
-def hear_alike(
-    on: BaseChannel, key: Key, method: basic.Deliver, tag: int, header: bytes, body: bytes
-) -> MessageDelivered | None:
-    """A delivery like `method`, but for its tag and content, on a channel that we have not closed: its event.
-
-    None, and nothing has changed, where it is not as plain as that.  It means what `hear` makes of it.
-    """
-    settled = on._consumers.settled(key)
-    tags, channels = on._deliveries.tags, on._channels
-    if settled is None or on._life.states[0] != "open" or tag <= tags.last or tags.doubt:
-        return None
-    if tags.count >= channels.carrier.limits.deliveries:
-        return None
-    tags.give(tag, not settled)
-    event = MessageDelivered(on.number, method, header, body)
-    event._tag, event._memo = tag, channels.properties  # for itself nobody can say that: a value is made of its fields
-    return event
 
 
 def _hear_return(on: BaseChannel, method: basic.Return, unit: Assembly) -> None:
