@@ -153,7 +153,8 @@ def _properties(struct: StructType) -> list[str]:
         name = field_name(field.name)
         lines += [f"    if {name} is not None:", f"        flags |= 0x{0x8000 >> place:04X}"]
         if field.type == "str8":
-            lines += [f"        octets = {name}.encode()", "        parts += (OCTET[len(octets)], octets)"]
+            lines += [f"        octets = {name}.encode()"]
+            lines += ["        parts.append(OCTET[len(octets)])", "        parts.append(octets)"]
         elif field.type == "table":
             lines.append(f"        parts.append(write_table({name}))")
         else:

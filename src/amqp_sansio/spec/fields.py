@@ -51,10 +51,10 @@ class FieldTable(Map):
         kept = tuple(fields)
         super().__init__({name: _plain(field.value) for name, field in kept}, True)
         self._fields: Fields | None = kept
-        self._letters: str | None = None
+        self._letters: bytes | None = None
 
     @classmethod
-    def flat(cls, entries: dict[str, Plain], letters: str | None) -> FieldTable:
+    def flat(cls, entries: dict[str, Plain], letters: bytes | None) -> FieldTable:
         """For codecs: a table of values that hold no others and are whole without their octets; it takes the dict over.
 
         `letters`: one for each entry, in order; None where the profile chooses all of them.
@@ -74,7 +74,7 @@ class FieldTable(Map):
     def fields(self) -> Fields:
         """Its entries, each value under its letter."""
         if self._fields is None:
-            letters = self._letters or [""] * len(self._entries)
+            letters = [""] * len(self._entries) if self._letters is None else self._letters.decode()
             each = zip(self._entries.items(), letters, strict=True)
             self._fields = tuple([(name, Field(letter, value)) for (name, value), letter in each])
         return self._fields

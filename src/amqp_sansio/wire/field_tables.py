@@ -46,6 +46,9 @@ _BOOLEAN_OCTET: Final = ord("t")
 _put_text_head: Final = struct.Struct(">BI").pack
 _put_int32: Final = struct.Struct(">Bi").pack
 
+REMEMBERED: Final = 256
+"""Names of entries that a profile remembers, read and written each; all begin anew when there are more."""
+
 RANGES: Final = {
     f"{sign}int{bits}": (0, (1 << bits) - 1) if sign else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     for sign in ("", "u")
@@ -62,7 +65,7 @@ class Profile:
     which its values are written: the first one that can hold the value.
     """
 
-    __slots__ = ("_int32", "_short", "_widths", "letters", "name", "written")
+    __slots__ = ("_int32", "_names", "_read_names", "_short", "_widths", "letters", "name", "written")
 
     def __init__(self, name: str, letters: Mapping[str, str], written: Mapping[type, str]) -> None:
         self.name: Final = name
@@ -72,6 +75,10 @@ class Profile:
             ord(letter): (FORMS[kind].unpack_from, FORMS[kind].size) for letter, kind in letters.items() if kind in RANGES
         }
         """How integers are read, and their octets, by the octet that is their letter."""
+        self._names: Final[dict[str, bytes]] = {}
+        """Names that were written, by which most tables are alike: their size and octets (REMEMBERED of them)."""
+        self._read_names: Final[dict[bytes, tuple[str, int]]] = {}
+        """Names that were read, behind their size and before their letter: the name, and the letter's octet (likewise)."""
         self._int32: Final = ord(written[int][0])
         self._short: Final = letters["S"] == "text" and written[str] == "S" and letters[written[int][0]] == "int32"
         """Whether texts and most integers are written as in every profile that there is."""
@@ -119,10 +126,11 @@ class Profile:
         entries: dict[str, str | int] = {}
         letters: list[int] = []
         widths = self._widths
+        known = self._read_names.get
         while at < stop:
             behind = at + 1 + b[at]
-            letter = b[behind]
-            name = b[at + 1 : behind].decode()
+            found = known(b[at : behind + 1])
+            name, letter = found or self._read_name(b, at, behind)
             if letter == _TEXT_OCTET:
                 at = behind + 5 + u32(b, behind + 1)[0]
                 entries[name] = b[behind + 5 : at].decode()
@@ -138,28 +146,40 @@ class Profile:
             letters.append(letter)
         if at != stop or len(entries) != len(letters) or len(letters) > TABLE_ENTRIES:
             return None, 0
-        return FieldTable.flat(cast("dict[str, Plain]", entries), bytes(letters).decode()), stop
+        return FieldTable.flat(cast("dict[str, Plain]", entries), bytes(letters)), stop
+
+    def _read_name(self, b: bytes, at: int, behind: int) -> tuple[str, int]:
+        """A name that is not remembered, and the letter behind it."""
+        found = b[at + 1 : behind].decode(), b[behind]
+        if len(self._read_names) >= REMEMBERED:
+            self._read_names.clear()
+        self._read_names[b[at : behind + 1]] = found
+        return found
+
+    def _write_name(self, name: str) -> bytes:
+        """A name that is not remembered."""
+        octets = name.encode()
+        if len(self._names) >= REMEMBERED:
+            self._names.clear()
+        found = self._names[name] = OCTET[len(octets)] + octets
+        return found
 
     def _write_quickly(self, table: Mapping[str, object]) -> bytes:
         """As `write`, for a table without letters of its own.  EncodeError, or what UNWRITABLE holds."""
-        parts = [b""]
-        size = 0
+        parts: list[bytes] = []
+        known = self._names.get
         for name, value in table.items():
-            key = name.encode()
+            parts.append(known(name) or self._write_name(name))
             if type(value) is str:
                 octets = value.encode()
-                head = _put_text_head(_TEXT_OCTET, len(octets))
-                parts += (OCTET[len(key)], key, head, octets)
-                size += len(key) + len(octets) + 6
+                parts.append(_put_text_head(_TEXT_OCTET, len(octets)))
+                parts.append(octets)
             elif type(value) is int and -0x80000000 <= value <= 0x7FFFFFFF:
-                parts += (OCTET[len(key)], key, _put_int32(self._int32, value))
-                size += len(key) + 6
+                parts.append(_put_int32(self._int32, value))
             else:
-                octets = self._value(value, 0)
-                parts += (OCTET[len(key)], key, octets)
-                size += len(key) + len(octets) + 1
-        parts[0] = put_u32(size)
-        return b"".join(parts)
+                parts.append(self._value(value, 0))
+        content = b"".join(parts)
+        return put_u32(len(content)) + content
 
     # --- writing ----------------------------------------------------------------------------------------------------------
 

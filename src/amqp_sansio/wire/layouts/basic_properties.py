@@ -150,11 +150,13 @@ def write_each(
     if content_type is not None:
         flags |= 0x8000
         octets = content_type.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if content_encoding is not None:
         flags |= 0x4000
         octets = content_encoding.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if headers is not None:
         flags |= 0x2000
         parts.append(write_table(headers))
@@ -167,37 +169,45 @@ def write_each(
     if correlation_id is not None:
         flags |= 0x0400
         octets = correlation_id.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if reply_to is not None:
         flags |= 0x0200
         octets = reply_to.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if expiration is not None:
         flags |= 0x0100
         octets = expiration.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if message_id is not None:
         flags |= 0x0080
         octets = message_id.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if timestamp is not None:
         flags |= 0x0040
         parts.append(put_u64(timestamp))
     if type_ is not None:
         flags |= 0x0020
         octets = type_.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if user_id is not None:
         flags |= 0x0010
         octets = user_id.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if app_id is not None:
         flags |= 0x0008
         octets = app_id.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if cluster_id is not None:
         flags |= 0x0004
         octets = cluster_id.encode()
-        parts += (OCTET[len(octets)], octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     parts[0] = put_u16(flags)
     return b"".join(parts)

@@ -109,7 +109,7 @@ class Methods:
     def write_table(self, value: object) -> bytes:
         """The octets of a field table; see `Profile.write`."""
         assert self.profile is not None, "a dialect with tables has a profile"
-        if type(value) is not FieldTable and not isinstance(value, Mapping):  # the latter is slow
+        if type(value) is not dict and type(value) is not FieldTable and not isinstance(value, Mapping):  # which is slow
             raise EncodeError("table", f"takes a mapping, not {type(value).__name__}")
         return self.profile.write(value)
 
