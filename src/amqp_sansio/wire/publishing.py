@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import Final, TypeAlias
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import Limits
@@ -19,6 +19,12 @@ _put_header: Final = Struct(">BHIIQ").pack
 _put_body: Final = Struct(">BBHI").pack
 """The end of that frame, and the head of one with a body."""
 _END: Final = bytes([FRAME_END])
+
+Said: TypeAlias = (
+    "tuple[str | None, str | None, Mapping[str, object] | None, int | None, int | None, str | None, str | None, str | None, "
+    "str | None, int | None, str | None, str | None, str | None]"
+)
+"""Properties of a message one by one, as `Channel.publish` takes them."""
 
 
 class Publishing:
@@ -51,28 +57,10 @@ class Publishing:
             self._last = properties
         return self._octets
 
-    def flags_of_each(
-        self,
-        content_type: str | None,
-        content_encoding: str | None,
-        headers: Mapping[str, object] | None,
-        delivery_mode: int | None,
-        priority: int | None,
-        correlation_id: str | None,
-        reply_to: str | None,
-        expiration: str | None,
-        message_id: str | None,
-        timestamp: int | None,
-        type: str | None,
-        user_id: str | None,
-        app_id: str | None,
-    ) -> bytes:
+    def flags_of_each(self, said: Said) -> bytes:
         """The same of properties one by one.  EncodeError, or what `field_interpreter.UNWRITABLE` holds: an object with them
         tells what is wrong."""
-        return write_each(
-            content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to, expiration, message_id,
-            timestamp, type, user_id, app_id, None, self._codec.methods.write_table,
-        )  # fmt: skip
+        return write_each(*said, None, self._codec.methods.write_table)
 
     def write(
         self,

@@ -16,18 +16,13 @@ from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import access, basic, confirm, exchange, queue, tx
 from amqp_sansio.tables.channel_words import CAPABILITIES
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
-from amqp_sansio.wire.publishing import Publishing
+from amqp_sansio.wire.publishing import Publishing, Said
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels
 
 TagSet: TypeAlias = RangeSet | int | Iterable[int]
 """Tags as a set, as one tag or as any tags."""
-Said: TypeAlias = (
-    "tuple[str | None, str | None, Mapping[str, object] | None, int | None, int | None, str | None, str | None, str | None, "
-    "str | None, int | None, str | None, str | None, str | None]"
-)
-"""Properties of a message one by one, as `Channel.publish` takes them."""
 
 
 def as_tags(tags: TagSet) -> RangeSet:
@@ -274,7 +269,7 @@ class Channel(BaseChannel):
                 else:
                     return None
             elif properties is None:
-                flags = writer.flags_of_each(*said)
+                flags = writer.flags_of_each(said)
             else:
                 return None
             return writer.write(exchange, routing_key, flags, body, mandatory, immediate, ticket)
