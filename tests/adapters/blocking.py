@@ -74,7 +74,7 @@ class Clothed:
                 return Awaited(given) if isinstance(given, Pending) else given
 
             return call
-        return found
+        return Awaited(found) if isinstance(found, Pending) else found
 
 
 class BlockingLoop:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trustme
+from tests.interop.overhearing import Witness
 
 from tools.interop import packages
 from tools.interop.broker_j import BrokerJ
@@ -54,11 +56,33 @@ def codecs() -> Path:
 
 
 @pytest.fixture(scope="session")
-def rabbitmq() -> Iterator[RabbitMq]:
-    """A node for all tests that do it no harm."""
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority's, and those that it gave a server and a client."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority = trustme.CA()
+    server = authority.issue_cert("localhost", "127.0.0.1")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    server.private_key_pem.write_to_path(folder / "server.key")
+    for blob in server.cert_chain_pems:
+        blob.write_to_path(folder / "server.pem", append=True)
+    client = authority.issue_cert("client.invalid", common_name="sansio")
+    client.private_key_and_cert_chain_pem.write_to_path(folder / "client.pem")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(certificates: Path) -> Iterator[RabbitMq]:
+    """The one node, for TLS, too: starting it takes long.  Whoever does it harm heals it."""
     have("rabbitmq")
-    with RabbitMq() as node:
+    with RabbitMq(certificates) as node:
         yield node
+
+
+@pytest.fixture(scope="module")
+def witness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """tshark counts the same frames as we in all that is said to RabbitMQ in these tests: once, for its start takes long."""
+    with Witness(tmp_path_factory.mktemp("rabbitmq")):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A line between a client and a broker that can be cut."""
+"""A line between a client and a broker that can be cut, goes dead, or says what the client does not."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ class Cutting:
         self._listener: Final = socket.create_server(("127.0.0.1", 0))
         self.port: Final[int] = self._listener.getsockname()[1]
         self._sockets: Final[list[socket.socket]] = []
+        self.ears: Final[list[object]] = []
+        self.turn: Final = threading.Lock()
+        self.dead: frozenset[str] = frozenset()
+        """Whose octets get lost from now on: "C", "S" or both."""
+        self.left: Final = threading.Semaphore(0)
+        """Is released whenever the broker ends a connection."""
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True).start()
@@ -38,6 +44,7 @@ class Cutting:
                 there = socket.create_connection(("127.0.0.1", self._other))
                 self._sockets.extend((here, there))
                 ear = self.ear()
+                self.ears.append(ear)
                 for speaker, one, two in (("C", here, there), ("S", there, here)):
                     threading.Thread(target=self._carry, args=(ear, speaker, one, two), daemon=True).start()
 
@@ -47,13 +54,22 @@ class Cutting:
     def overhear(self, ear: object, speaker: str, octets: bytes) -> None:
         """A side said something, which the other one has not heard yet."""
 
+    def say(self, octets: bytes) -> None:
+        """Says that to the broker, as if the client of the last connection had."""
+        self.overhear(self.ears[-1], "C", octets)
+        self._sockets[-1].sendall(octets)
+
     def _carry(self, ear: object, speaker: str, one: socket.socket, two: socket.socket) -> None:
         with suppress(OSError):
             while octets := one.recv(65536):
                 self.overhear(ear, speaker, octets)
-                two.sendall(octets)
+                if speaker not in self.dead:
+                    two.sendall(octets)
+        if speaker == "S":
+            self.left.release()
         with suppress(OSError):
-            two.shutdown(socket.SHUT_WR)
+            if speaker not in self.dead:
+                two.shutdown(socket.SHUT_WR)
 
     def cut(self) -> None:
         """Both ends of each connection are reset."""

@@ -5,19 +5,20 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from tests.interop.overhearing import UNSHOWN, Ear
+
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, READABLE, ChannelDialect
+from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
 from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.engine.channels.client import Channel
-from amqp_sansio.engine.observer import Observer
-from amqp_sansio.events import ChannelOpened, ConnectionOpened, Event, MethodAnswered, Violation
+from amqp_sansio.events import ChannelOpened, ConnectionOpened, Event, MethodAnswered
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import queue
-from tools.interop.pcap import Conversation, PcapWriter
 
 DIALECTS: Final = (AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_8_UNBIND)
 EXTENDED: Final = (AMQP_0_9_1, AMQP_0_9_RABBITMQ)
@@ -26,6 +27,13 @@ SECONDS: Final = 60.0
 """How long anything may take that is waited for."""
 E = TypeVar("E", bound=Event)
 M = TypeVar("M", bound=Method)
+
+
+def at_once(*each: Callable[[], object]) -> None:
+    """Does all of them at the same time, in a thread each: what takes its time takes it once."""
+    with ThreadPoolExecutor(len(each)) as pool:
+        for done in [pool.submit(one) for one in each]:
+            done.result()
 
 
 class Talk:
@@ -39,8 +47,8 @@ class Talk:
         port: int,
         dialect: ChannelDialect = AMQP_0_9_1,
         *,
-        capture: PcapWriter | None = None,
         wrong: tuple[str, ...] = (),
+        shown: bool = True,
         wrap: Callable[[socket.socket], socket.socket] | None = None,
         **settings: object,
     ) -> None:
@@ -49,13 +57,13 @@ class Talk:
         self.events: Final[list[Event]] = []
         self.wrong: Final = wrong
         self.cut = False  # the other end is gone
-        self._found: Final[list[tuple[str, str]]] = []
-        self._observer: Final = Observer(dialects=READABLE, limits=self.client._config.limits)
+        self.mute = False  # what our client has to say stays with it
+        self._ear: Final = Ear(self.client._config.limits, shown and UNSHOWN not in wrong)
         plain = socket.create_connection(("127.0.0.1", port), SECONDS)
         self._line: Final = plain if wrap is None else wrap(plain)
         self._line.settimeout(0.05)
-        self._capture: Final[Conversation | None] = None if capture is None else capture.connection()
         self._taken = 0
+        self._answers: Final[dict[tuple[int, int], Method]] = {}
 
     def __enter__(self) -> Self:
         self.wait(ConnectionOpened)
@@ -68,18 +76,22 @@ class Talk:
                 self.until(lambda: self.client.finished)
         finally:
             self._line.close()
-            if self._capture is not None:
-                self._capture.close(reset=self.cut)
         if kind is None:
-            assert self._found == [("C", rule) for rule in self.wrong], self._found
+            assert self._ear.found == [("C", rule) for rule in self.wrong]
+
+    def over(self) -> list[Event]:
+        """Goes on until the connection has ended, open or not: all events there were."""
+        self.until(lambda: self.client.finished)
+        self.__exit__(None, None, None)
+        return self.events
 
     # --- octets ---------------------------------------------------------------------------------------------------------------
 
     def say(self, octets: bytes = b"") -> None:
         """Sends what the client has to say, and behind it octets that it would not say."""
-        octets = self.client.data_to_send() + octets
+        octets = b"" if self.mute else self.client.data_to_send() + octets
         if octets:
-            self._overhear("C", octets)
+            self._ear.hear("C", octets)
             with suppress(OSError):  # the end of the connection is heard below
                 self._line.settimeout(SECONDS)
                 self._line.sendall(octets)
@@ -88,7 +100,7 @@ class Talk:
     def step(self) -> None:
         """Says what there is to say, and hears what comes within a moment."""
         self.client.tick(time.monotonic())
-        self.events.extend(self.client.events())
+        self._hear()
         self.say()
         if self.cut:
             return
@@ -99,20 +111,18 @@ class Talk:
         except OSError:  # a reset is its usual end
             heard = b""
         if heard:
-            self._overhear("S", heard)
+            self._ear.hear("S", heard)
             self.client.receive_data(heard)
         else:
             self.cut = True
             self.client.receive_eof()
-        self.events.extend(self.client.events())
+        self._hear()
 
-    def _overhear(self, speaker: str, octets: bytes) -> None:
-        self._observer.receive_data("C" if speaker == "C" else "S", octets)
-        for each in self._observer.events():
-            if isinstance(each.event, Violation):
-                self._found.append((each.event.speaker, each.event.rule))
-        if self._capture is not None:
-            self._capture.say(speaker == "C", octets)
+    def _hear(self) -> None:
+        for event in self.client.events():
+            self.events.append(event)
+            if isinstance(event, MethodAnswered):
+                self._answers[event.channel, event.id] = event.method
 
     # --- events ---------------------------------------------------------------------------------------------------------------
 
@@ -153,13 +163,8 @@ class Talk:
 
     def answer(self, channel: Channel, id: int, kind: type[M]) -> M:
         """The answer to one of our methods."""
-
-        def answers() -> list[Method]:
-            told = self.all(MethodAnswered)
-            return [each.method for each in told if (each.channel, each.id) == (channel.number, id)]
-
-        self.until(answers)
-        (method,) = answers()
+        self.until(lambda: (channel.number, id) in self._answers)
+        method = self._answers[channel.number, id]
         assert isinstance(method, kind)
         return method
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import TypeVar
 
 import pytest
 from tests.interop.rabbitmq_talk import DIALECTS, EXTENDED, Talk
-from tests.interop.test_tshark_older_counts import TSHARK, by_tshark, by_us
 
-from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, ChannelDialect
+from amqp_sansio.dialects import AMQP_0_8_UNBIND, ChannelDialect
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.events import (
     ChannelClosed,
@@ -25,32 +22,19 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.fields import Field, FieldTable
 from amqp_sansio.spec.methods import basic, confirm, queue, tx
 from amqp_sansio.spec.values import List
-from tools.interop.pcap import PcapWriter
 from tools.interop.rabbitmq import RabbitMq
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 extended = pytest.mark.parametrize("dialect", EXTENDED, ids=lambda dialect: dialect.name)
-M = TypeVar("M", bound=Method)
-
-
-@pytest.fixture(scope="module")
-def capture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PcapWriter]:
-    """What is said in 0-9 and 0-9-1, for the independent witness."""
-    path = tmp_path_factory.mktemp("rabbitmq") / AMQP_0_9_1.name / "said.pcap"
-    path.parent.mkdir()
-    with PcapWriter(path, time.time) as writer:
-        yield writer
-    if TSHARK is not None:
-        assert by_tshark(path) == by_us(path)
+pytestmark = pytest.mark.usefixtures("witness")
 
 
 @pytest.fixture
-def talk(rabbitmq: RabbitMq, capture: PcapWriter, dialect: ChannelDialect) -> Iterator[Talk]:
-    with Talk(rabbitmq.port, dialect, capture=None if dialect is AMQP_0_8_UNBIND else capture) as opened:
+def talk(rabbitmq: RabbitMq, dialect: ChannelDialect) -> Iterator[Talk]:
+    with Talk(rabbitmq.port, dialect) as opened:
         yield opened
 
 
@@ -102,13 +86,16 @@ def test_a_message_is_got_or_there_is_none(talk: Talk) -> None:
     holds(talk, channel, name, b"two")
 
 
+LARGE = Limits(assembly_octets=65 << 20, buffered_octets=65 << 20)
+
+
 @each_dialect
 @pytest.mark.parametrize("size", [0, 1, 131064, 131065, 64 << 20])
 def test_bodies_of_any_size(rabbitmq: RabbitMq, dialect: ChannelDialect, size: int) -> None:
     """Of none, of one frame, of one more, and of 64 MiB, said in parts."""
     body = bytes(range(256)) * (size // 256 + 1)
     body = body[:size]
-    with Talk(rabbitmq.port, dialect, limits=Limits(assembly_octets=65 << 20, buffered_octets=65 << 20)) as talk:
+    with Talk(rabbitmq.port, dialect, limits=LARGE, shown=size < 1 << 20) as talk:
         channel = talk.open()
         name = talk.declare(channel).queue
         channel.publish("", name, body[:1000], size=size)
@@ -279,26 +266,21 @@ LETTERS = {
 }  # fmt: skip
 
 
+LETTERED = {letter: Field(letter, value) for letter, value in LETTERS.items()}
+"""Headers with each letter but U, which RabbitMQ does not read (see the ends)."""
+
+
 @each_dialect
-@pytest.mark.parametrize("letter", LETTERS)
-def test_each_letter_of_field_tables_is_kept(talk: Talk, letter: str) -> None:
-    """U is the one that RabbitMQ does not read (see the ends)."""
+def test_each_letter_of_field_tables_is_kept(talk: Talk) -> None:
     channel = talk.open()
     name = talk.declare(channel).queue
-    value = LETTERS[letter]
-    channel.publish("", name, b"m", headers={"h": Field(letter, value)})
+    channel.publish("", name, b"m", headers=LETTERED)
     channel.get(name, no_ack=True)
     (event,) = talk.wait(MessageGot)
     headers = event.properties.headers
     assert isinstance(headers, FieldTable)
-    ((key, field),) = headers.fields
-    assert key == "h"
-    assert (field.letter, field.value) == KEPT_AS.get(letter, (letter, value))
+    assert dict(headers.fields) == LETTERED
     talk.until(lambda: talk.count(channel, name) == 0)
-
-
-KEPT_AS: dict[str, tuple[str, object]] = {}
-"""What RabbitMQ makes of a letter, where that is another one."""
 
 
 # --- many channels, and their ends --------------------------------------------------------------------------------------------

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
 from tests.interop.rabbitmq_talk import DIALECTS, EXTENDED, Talk
 from tests.interop.test_rabbitmq_adapters import LOOPS, PROTOCOLS
+from tests.interop.test_rabbitmq_channels import holds
 
 from amqp_sansio import errors
-from amqp_sansio.dialects import ChannelDialect
+from amqp_sansio.dialects import AMQP_0_9_1, ChannelDialect
 from amqp_sansio.engine.sasl import External
 from amqp_sansio.errors import ConnectionClosedError, InDoubt
 from amqp_sansio.events import (
@@ -37,6 +37,7 @@ from tools.interop.rabbitmq import RabbitMq
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 extended = pytest.mark.parametrize("dialect", EXTENDED, ids=lambda dialect: dialect.name)
+pytestmark = pytest.mark.usefixtures("witness")
 PROPERTIES_WITH_U = b"\x20\x00" + b"\0\0\0\x05" + b"\x01kUab"
 """Headers with a letter that RabbitMQ does not read."""
 
@@ -47,15 +48,9 @@ def framed(dialect: ChannelDialect, method: Method, number: int = 1) -> bytes:
 
 
 def publish(dialect: ChannelDialect, properties: bytes, key: str) -> bytes:
-    """A publish with properties of our own."""
+    """A publish with properties of our rabbitmq."""
     method = dialect.codec.methods.encode(basic.Publish("", key, False, False, 0))
     return b"".join(frame_content(1, method, 60, properties, b"m", 131072, 1))
-
-
-def waiting(rabbitmq: RabbitMq, name: str) -> int:
-    """How many messages wait in a queue, by another connection."""
-    with Talk(rabbitmq.port) as talk:
-        return talk.count(talk.open(), name)
 
 
 BREACHES: dict[str, tuple[int, str, tuple[str, ...]]] = {
@@ -115,31 +110,27 @@ def test_a_breach_ends_the_connection(rabbitmq: RabbitMq, dialect: ChannelDialec
         keeper.answer(kept, kept.delete_queue(name), queue.DeleteOk)
 
 
-@each_dialect
-def test_an_operator_ends_the_connection(rabbitmq: RabbitMq, dialect: ChannelDialect) -> None:
-    with Talk(rabbitmq.port, dialect) as keeper:
-        kept = keeper.open()
-        keeper.declare(kept, "sansio-320", exclusive=False)
-        with Talk(rabbitmq.port, dialect) as talk:
+def test_an_operator_ends_the_connection(rabbitmq: RabbitMq) -> None:
+    names = {dialect: f"sansio-320-{dialect.name}" for dialect in DIALECTS}
+    with ExitStack() as stack:
+        talks = {dialect: stack.enter_context(Talk(rabbitmq.port, dialect)) for dialect in DIALECTS}
+        for dialect, talk in talks.items():
             on = talk.open()
-            on.publish("", "sansio-320", b"m")
-            talk.say()
-            keeper.until(lambda: keeper.count(kept, "sansio-320") == 1)
-            names = rabbitmq.control("list_connections", "pid", "client_properties").splitlines()
-            assert len(names) >= 2
-            rabbitmq.control("close_all_connections", "--vhost", "/", "--limit", "1", "the office closes")
-            while not (talk.all(ConnectionClosed) or keeper.all(ConnectionClosed)):
-                talk.step()
-                keeper.step()
-            (closed,) = talk.all(ConnectionClosed) or keeper.all(ConnectionClosed)
+            talk.declare(on, names[dialect], exclusive=False)
+            on.publish("", names[dialect], b"m")
+            talk.until(lambda talk=talk, on=on, name=names[dialect]: talk.count(on, name) == 1)  # type: ignore[misc]
+        rabbitmq.control("close_all_connections", "the office closes")
+        for talk in talks.values():
+            talk.until(lambda talk=talk: talk.client.finished)  # type: ignore[misc]
+            (closed,) = talk.all(ConnectionClosed)
             assert (closed.origin, closed.code) == (Origin.PEER, 320)
             assert "the office closes" in closed.text
-            (ended,) = talk.all(ChannelClosed) or keeper.all(ChannelClosed)
+            (ended,) = talk.all(ChannelClosed)
             assert ended.origin is Origin.PEER
-    assert waiting(rabbitmq, "sansio-320") == 1
-    with Talk(rabbitmq.port, dialect) as talk:
+    with Talk(rabbitmq.port) as talk:
         on = talk.open()
-        talk.answer(on, on.delete_queue("sansio-320"), queue.DeleteOk)
+        for name in names.values():
+            assert talk.answer(on, on.delete_queue(name), queue.DeleteOk).message_count == 1
 
 
 @each_dialect
@@ -156,24 +147,24 @@ def test_closes_cross(rabbitmq: RabbitMq, dialect: ChannelDialect) -> None:
 
 
 @each_dialect
-def test_a_server_that_is_silent(own: RabbitMq, dialect: ChannelDialect) -> None:
+def test_a_server_that_is_silent(rabbitmq: RabbitMq, dialect: ChannelDialect) -> None:
     """We hear nothing for two intervals: it is given up, and what was in doubt is told; its queue tells what it had taken."""
-    with Talk(own.port, dialect, heartbeat=1) as talk:
+    with Talk(rabbitmq.port, dialect, heartbeat=1) as talk:
         on = talk.open()
         name = talk.declare(on, exclusive=False).queue
         first = on.publish("", name, b"taken")
         talk.until(lambda: talk.count(on, name) == 1)
-        own.hold()
+        rabbitmq.hold()
         try:
             number = on.publish("", name, b"in doubt")
             talk.until(lambda: talk.client.finished)
         finally:
-            own.go_on()
+            rabbitmq.go_on()
         (closed,) = talk.all(ConnectionClosed)
         (ended,) = talk.all(ChannelClosed)
     assert (closed.origin, ended.origin) == (Origin.TIMEOUT, Origin.TIMEOUT)
     assert (first, ended.in_doubt) == (1, RangeSet.of(number))
-    with Talk(own.port, dialect) as talk:
+    with Talk(rabbitmq.port, dialect) as talk:
         on = talk.open()
         on.get(name, no_ack=True)
         (event,) = talk.wait(MessageGot)
@@ -181,97 +172,86 @@ def test_a_server_that_is_silent(own: RabbitMq, dialect: ChannelDialect) -> None
         assert talk.answer(on, on.delete_queue(name), queue.DeleteOk).message_count <= 1
 
 
-@pytest.fixture(scope="module")
-def own() -> Iterator[RabbitMq]:
-    """A node that comes to harm, of which it is healed."""
-    with RabbitMq() as node:
-        yield node
-
-
-@each_dialect
-def test_a_killed_node_leaves_in_doubt_what_it_did_not_confirm(own: RabbitMq, dialect: ChannelDialect) -> None:
+def test_a_killed_node_leaves_in_doubt_what_it_did_not_confirm(rabbitmq: RabbitMq) -> None:
     """1,000 are outstanding when it is killed: each publish was confirmed or is in doubt, none both, none neither.
 
     Started again, it has each message that it confirmed once, and of those in doubt some, once, in their order.  0-8 has no
     confirms: an answer tells that what was published before it was taken, not that it is on a disk.
     """
-    confirms = dialect in EXTENDED
-    with Talk(own.port, dialect) as talk:
-        on = talk.open()
-        name = talk.declare(on, durable=True, exclusive=False).queue
-        if confirms:
-            talk.answer(on, on.select_confirm(), confirm.SelectOk)
-        for number in range(500):
-            on.publish("", name, b"%d" % number, delivery_mode=DeliveryMode.PERSISTENT)
-        if not confirms:
-            talk.count(on, name)
-        talk.until(lambda: not on.in_doubt)
-        for number in range(500, 1500):
-            on.publish("", name, b"%d" % number, delivery_mode=DeliveryMode.PERSISTENT)
-        own.kill()
-        talk.until(lambda: talk.client.finished)
-        (ended,) = talk.all(ChannelClosed)
-        confirmed = RangeSet()
-        for event in talk.all(Confirmed):
-            assert not confirmed & event.ids
-            confirmed = confirmed | event.ids
-    assert ended.origin is Origin.EOF
-    assert confirmed | ended.in_doubt == (RangeSet.span(1, 1500) if confirms else RangeSet.span(501, 1500))
-    assert not confirmed & ended.in_doubt
-    assert len(ended.in_doubt) >= 500
-    with pytest.raises(ConnectionClosedError):
-        on.publish("", name, b"more")
-    own.restart()
-    with Talk(own.port, dialect) as talk:
-        on = talk.open()
-        count = talk.count(on, name)
-        on.consume(name, "c", no_ack=True)
-        there = [int(event.body) + 1 for event in talk.wait(MessageDelivered, count)]
-    assert there == sorted(set(there))
-    assert RangeSet.of(*there) - RangeSet.span(1, 1500) == RangeSet()
-    assert confirmed.issubset(RangeSet.of(*there))
+    taken: dict[ChannelDialect, tuple[str, RangeSet]] = {}
+    with ExitStack() as stack:
+        talks = {dialect: stack.enter_context(Talk(rabbitmq.port, dialect)) for dialect in DIALECTS}
+        channels = {dialect: talk.open() for dialect, talk in talks.items()}
+        for dialect, on in channels.items():
+            talk, confirms = talks[dialect], dialect in EXTENDED
+            name = talk.declare(on, f"sansio-killed-{dialect.name}", durable=True, exclusive=False).queue
+            if confirms:
+                talk.answer(on, on.select_confirm(), confirm.SelectOk)
+            for number in range(500):
+                on.publish("", name, b"%d" % number, delivery_mode=DeliveryMode.PERSISTENT)
+            if not confirms:
+                talk.count(on, name)
+            talk.until(lambda on=on: not on.in_doubt)  # type: ignore[misc]
+            for number in range(500, 1500):
+                on.publish("", name, b"%d" % number, delivery_mode=DeliveryMode.PERSISTENT)
+            talk.say()  # nothing is heard before the end: 1,000 are outstanding
+        rabbitmq.kill()
+        for dialect, on in channels.items():
+            talk, confirms = talks[dialect], dialect in EXTENDED
+            talk.until(lambda talk=talk: talk.client.finished)  # type: ignore[misc]
+            (ended,) = talk.all(ChannelClosed)
+            confirmed = RangeSet()
+            for event in talk.all(Confirmed):
+                assert not confirmed & event.ids
+                confirmed = confirmed | event.ids
+            assert ended.origin is Origin.EOF
+            assert confirmed | ended.in_doubt == (RangeSet.span(1, 1500) if confirms else RangeSet.span(501, 1500))
+            assert not confirmed & ended.in_doubt
+            with pytest.raises(ConnectionClosedError):
+                on.publish("", "anything", b"more")
+            taken[dialect] = f"sansio-killed-{dialect.name}", confirmed
+    rabbitmq.restart()
+    for dialect, (name, confirmed) in taken.items():
+        with Talk(rabbitmq.port, dialect) as talk:
+            on = talk.open()
+            count = talk.count(on, name)
+            on.consume(name, "c", no_ack=True)
+            there = [int(event.body) + 1 for event in talk.wait(MessageDelivered, count)]
+            talk.answer(on, on.delete_queue(name), queue.DeleteOk)
+        assert there == sorted(set(there))
+        assert RangeSet.of(*there) - RangeSet.span(1, 1500) == RangeSet()
+        assert confirmed.issubset(RangeSet.of(*there))
 
 
-def test_the_node_is_blocked_and_unblocked(own: RabbitMq) -> None:
-    """Its memory alarm: it reads no more of what is published, and all of it comes when it is over."""
-    with Talk(own.port) as talk:
-        on = talk.open()
-        name = talk.declare(on).queue
-        talk.answer(on, on.select_confirm(), confirm.SelectOk)
-        own.control("set_vm_memory_high_watermark", "0.000001")
-        on.publish("", name, b"held up")
-        (blocked,) = talk.wait(ConnectionBlocked)
-        assert blocked.reason == "low on memory"
-        was_blocked = talk.client.blocked
-        on.publish("", name, b"behind it")
-        own.control("set_vm_memory_high_watermark", "0.4")
-        talk.wait(ConnectionUnblocked)
-        assert (was_blocked, talk.client.blocked) == (True, False)
-        talk.until(lambda: not on.in_doubt)
-        assert talk.count(on, name) == 2
+def test_the_node_is_blocked_and_unblocked(rabbitmq: RabbitMq) -> None:
+    """Its memory alarm: it reads nothing that is published, and all comes when it is over.  0-9-1 alone has words for it."""
+    with ExitStack() as stack:
+        talks = {dialect: stack.enter_context(Talk(rabbitmq.port, dialect)) for dialect in DIALECTS}
+        channels = {dialect: talk.open() for dialect, talk in talks.items()}
+        names = {dialect: talk.declare(channels[dialect]).queue for dialect, talk in talks.items()}
+        rabbitmq.control("set_vm_memory_high_watermark", "0.000001")
+        try:
+            for dialect, talk in talks.items():
+                channels[dialect].publish("", names[dialect], b"held up")
+                talk.say()
+            assert [each.reason for each in talks[AMQP_0_9_1].wait(ConnectionBlocked)] == ["low on memory"]
+            assert talks[AMQP_0_9_1].client.blocked
+            for dialect, on in channels.items():
+                on.publish("", names[dialect], b"behind it")
+        finally:
+            rabbitmq.control("set_vm_memory_high_watermark", "0.4")
+        talks[AMQP_0_9_1].wait(ConnectionUnblocked)
+        assert not talks[AMQP_0_9_1].client.blocked
+        for dialect, talk in talks.items():
+            holds(talk, channels[dialect], names[dialect], b"held up", b"behind it")
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-    authority = trustme.CA()
-    server = authority.issue_cert("localhost", "127.0.0.1")
-    authority.cert_pem.write_to_path(folder / "ca.pem")
-    server.private_key_pem.write_to_path(folder / "server.key")
-    for blob in server.cert_chain_pems:
-        blob.write_to_path(folder / "server.pem", append=True)
-    client = authority.issue_cert("client.invalid", common_name="sansio")
-    client.private_key_and_cert_chain_pem.write_to_path(folder / "client.pem")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def tls(certificates: Path) -> Iterator[RabbitMq]:
-    """A node with TLS, which lets in who has the certificate of `sansio`."""
-    with RabbitMq(certificates) as node:
-        node.control("add_user", "sansio", "never said")
-        node.control("set_permissions", "sansio", ".*", ".*", ".*")
-        yield node
+def tls(rabbitmq: RabbitMq) -> RabbitMq:
+    """The node, which lets in who has the certificate of `sansio`."""
+    rabbitmq.control("add_user", "sansio", "never said")
+    rabbitmq.control("set_permissions", "sansio", ".*", ".*", ".*")
+    return rabbitmq
 
 
 @each_dialect
@@ -303,9 +283,8 @@ def test_a_certificate_of_nobody(tls: RabbitMq, certificates: Path, dialect: Cha
         tls.tls_port, dialect, wrap=lambda line: context.wrap_socket(line, server_hostname="localhost"),
         username=None, password=None, mechanisms=(External(),),
     )  # fmt: skip
-    talk.until(lambda: talk.client.finished)
+    talk.over()
     assert [event.mechanism for event in talk.all(LoginRefused)] == ["EXTERNAL"]
-    talk.__exit__(None, None, None)
 
 
 @LOOPS
