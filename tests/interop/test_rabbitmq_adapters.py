@@ -22,6 +22,7 @@ from tests.interop.overhearing import Overhearing
 from amqp_sansio.adapters.asyncio import channels as by_asyncio
 from amqp_sansio.adapters.sync import channels as blocking
 from amqp_sansio.adapters.trio import channels as by_trio
+from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS
 from amqp_sansio.errors import (
@@ -62,11 +63,12 @@ def rabbitmq(rabbitmq: RabbitMq) -> Iterator[Overhearing]:
 def left(node: Overhearing, queue: str) -> list[bytes]:
     """What is on a queue, which is gone afterwards."""
     with blocking.connect(node.url) as connection, connection.channel() as channel:
-        count = channel.declare_queue(queue, passive=True).message_count
-        with channel.subscribe(queue, prefetch=count or 1) as subscription:
-            found = [subscription.receive(PATIENCE) for _ in range(count)]
-            for message in found:
-                message.accept()
+        found: list[Message] = []
+        if count := channel.declare_queue(queue, passive=True).message_count:
+            with channel.subscribe(queue, prefetch=count) as subscription:
+                found += [subscription.receive(PATIENCE) for _ in range(count)]
+                for message in found:
+                    message.accept()
         assert channel.delete_queue(queue) == 0
     return [message.body for message in found]
 
