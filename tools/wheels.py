@@ -146,7 +146,7 @@ def manual_tests(inside: Path, unpacked: Path, where: Path) -> str:
         raise WheelError(f"there are no tests on the page in {unpacked}")
     where.mkdir(exist_ok=True)
     (where / "test_of_the_manual.py").write_text(found[1], encoding="utf-8")
-    return run(inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", where=where).strip().splitlines()[-1]
+    return run(inside, "-m", "pytest", "-q", "-o", "addopts=", "-p", "no:cacheprovider", where=where).strip().splitlines()[-1]
 
 
 def from_source(python: Path, source: Path, out: Path) -> str:

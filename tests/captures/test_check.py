@@ -34,7 +34,7 @@ def test_the_options_reach_the_observer(monkeypatch: pytest.MonkeyPatch) -> None
         return observers(strict, dialects=dialects)
 
     monkeypatch.setattr(check, "observers", noted)
-    list(check_capture(str(SAMPLES / "hello.pcap"), strict=True, dialects=["0-10 final"]))
+    list(check_capture(SAMPLES / "hello.pcap", strict=True, dialects=["0-10 final"]))
     list(check_capture(str(SAMPLES / "hello.pcap")))
     assert asked == [(True, True), (False, False)]
     with pytest.raises(AmqpError, match="no dialect is called '1-0'"):

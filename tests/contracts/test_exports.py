@@ -20,12 +20,15 @@ MODULES = (
     "amqp_sansio.config",
     "amqp_sansio.limits",
     "amqp_sansio.adapters.asyncio",
+    "amqp_sansio.adapters.asyncio.channels",
     "amqp_sansio.adapters.asyncio.server",
     "amqp_sansio.adapters.otel",
     "amqp_sansio.adapters.sync",
+    "amqp_sansio.adapters.sync.channels",
     "amqp_sansio.adapters.sync.served",
     "amqp_sansio.adapters.sync.server",
     "amqp_sansio.adapters.trio",
+    "amqp_sansio.adapters.trio.channels",
     "amqp_sansio.adapters.trio.server",
     "amqp_sansio.captures.check",
     "amqp_sansio.conversation.happenings",
@@ -72,6 +75,17 @@ def test_the_public_names_are_those_of_the_list(module: str) -> None:
 def test_what_is_listed_exists(module: str) -> None:
     loaded = load(module)
     assert [name for name in names(module) if not hasattr(loaded, name)] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_another_module_lists_is_exported_for_pyright_too(module: str) -> None:
+    """It follows `__all__ += other.__all__` only where `import package.other as other` says which module that is."""
+    body = ast.parse(inspect.getsource(load(module))).body
+    added = [
+        ast.unparse(each.value) for each in body if isinstance(each, ast.AugAssign) and ast.unparse(each.target) == "__all__"
+    ]
+    named = {name.asname for each in body if isinstance(each, ast.Import) for name in each.names}
+    assert [each for each in added if each.removesuffix(".__all__") not in named] == []
 
 
 def test_every_name_of_the_list_belongs_to_a_module_that_the_page_names() -> None:

@@ -70,20 +70,25 @@ def test_there_is_one_block_at_a_time() -> None:
             begin()
 
 
-def test_behind_a_block_nothing_is_published() -> None:
+def test_behind_a_block_nothing_is_published_or_accepted() -> None:
     """The session stays transactional: a message would wait for a commit that may never come."""
     stage, talk = opened()
-    talk.publish("", "q", b"before the first block it counts at once")
+    message = taken(stage, talk)
+    stage.get(talk.execute(queue.Declare("out")))
+    talk.publish("", "out", b"before the first block it counts at once")
     stage.run()
-    assert stage.depth("q") == 1
+    assert stage.depth("out") == 1
     talk.transactions.begin()
     stage.get(talk.transactions.finish())
-    with pytest.raises(LocalProtocolError, match="has had a transaction"):
-        talk.publish("", "q", b"x")
+    with pytest.raises(LocalProtocolError, match="publish is not legal: the session has had a transaction"):
+        talk.publish("", "out", b"x")
+    with pytest.raises(LocalProtocolError, match="accept is not legal: the session has had a transaction"):
+        message.accept()
     talk.transactions.begin()
-    talk.publish("", "q", b"x")
+    talk.publish("", "out", b"x")
+    message.accept()  # it still can be
     stage.get(talk.transactions.finish())
-    assert stage.depth("q") == 2
+    assert stage.depth("out") == 2
 
 
 def test_a_session_has_one_kind_of_transactions() -> None:

@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 import pytest
+from tests.contracts.test_exports import MODULES
 
 from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.spec.rules import RULES
@@ -35,6 +36,11 @@ def test_a_page_begins_with_its_title_and_has_no_broken_table(path: str) -> None
     for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         # A pipe inside a cell is escaped, so every row has as many cells as the head.
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+
+
+def test_every_public_module_has_a_page_of_the_reference() -> None:
+    """But the limits, whose page says their defaults."""
+    assert {module for api in pages.API.values() for module in api.modules} >= set(MODULES) - {"amqp_sansio.limits"}
 
 
 def test_every_row_of_every_table_is_on_the_page_of_states() -> None:

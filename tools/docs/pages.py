@@ -193,6 +193,12 @@ class Api(NamedTuple):
         return "\n\n".join([f"# {self.title}", self.intro, *entries]) + "\n"
 
 
+def client(title: str, *modules: str) -> Api:
+    """The page of a client, whose errors stand on a page of their own."""
+    said = ", ".join([f"`{each}`" for each in modules])
+    return Api(title, f"{said}. Each exports all [errors](errors.md), too.", modules, elsewhere=("amqp_sansio.errors",))
+
+
 API: Final = {
     "core": Api(
         "The core",
@@ -215,22 +221,42 @@ API: Final = {
         ("amqp_sansio.errors",),
     ),
     "config": Api("Settings", "What a connection is given when it is made.", ("amqp_sansio.config",)),
-    "sync": Api("Blocking client", "`amqp_sansio.adapters.sync`", ("amqp_sansio.adapters.sync",)),
-    "asyncio": Api("asyncio client", "`amqp_sansio.adapters.asyncio`", ("amqp_sansio.adapters.asyncio",)),
-    "trio": Api("trio client", "`amqp_sansio.adapters.trio`", ("amqp_sansio.adapters.trio",)),
-    "channels": Api(
+    "sync": client("Blocking client", "amqp_sansio.adapters.sync"),
+    "asyncio": client("asyncio client", "amqp_sansio.adapters.asyncio"),
+    "trio": client("trio client", "amqp_sansio.adapters.trio"),
+    "channels": client(
         "Clients of channels",
-        "`amqp_sansio.adapters.sync.channels`, and `amqp_sansio.adapters.asyncio.channels`, whose words trio has, too.",
-        ("amqp_sansio.adapters.sync.channels", "amqp_sansio.adapters.asyncio.channels"),
+        "amqp_sansio.adapters.sync.channels",
+        "amqp_sansio.adapters.asyncio.channels",
+        "amqp_sansio.adapters.trio.channels",
     ),
     "message": Api(
         "Messages and retries",
         "What the three clients share.",
         ("amqp_sansio.conversation.message", "amqp_sansio.conversation.retry"),
     ),
+    "watching": Api(
+        "Watching a client",
+        "What `on_event` gets, and what `tracing` takes.",
+        ("amqp_sansio.conversation.happenings", "amqp_sansio.conversation.tracing", "amqp_sansio.adapters.otel"),
+    ),
+    "captures": Api("Captures", "`amqp_sansio.captures.check`", ("amqp_sansio.captures.check",)),
     "broker": Api("Broker", "What `amqp_sansio.broker` exports.", ("amqp_sansio.broker",)),
+    "servers": Api(
+        "Servers",
+        "A broker on sockets, by blocking code, asyncio or trio.",
+        ("amqp_sansio.adapters.sync.server", "amqp_sansio.adapters.asyncio.server", "amqp_sansio.adapters.trio.server"),
+    ),
     "testing": Api(
-        "Testing", "A broker in memory, and a link with faults.", ("amqp_sansio.testing.memory", "amqp_sansio.testing.link")
+        "Testing",
+        "A broker in a thread or in memory, a link with faults, and tests by the grammar.",
+        (
+            "amqp_sansio.adapters.sync.served",
+            "amqp_sansio.testing.memory",
+            "amqp_sansio.testing.link",
+            "amqp_sansio.testing.machines",
+            "amqp_sansio.testing.strategies",
+        ),
     ),
 }
 """By the name of the page, below reference/api."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
 
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.findings import Finding
@@ -17,7 +19,12 @@ __all__ = ["CaptureError", "Finding", "Verdict", "check_capture"]
 
 
 def check_capture(
-    path: str, *, ports: Iterable[int] = (), strict: bool = False, dialects: Sequence[str] = (), warn: Warn | None = None
+    path: str | PathLike[str],
+    *,
+    ports: Iterable[int] = (),
+    strict: bool = False,
+    dialects: Sequence[str] = (),
+    warn: Warn | None = None,
 ) -> Iterator[Verdict]:
     """Checks the capture file at `path`: pcap or pcapng, also compressed.
 
@@ -34,7 +41,7 @@ def check_capture(
         chosen = readable(dialects)
     except KeyError as error:
         raise AmqpError(f"no dialect is called {error.args[0]!r}") from None
-    return verdicts(path, observers(strict, dialects=chosen), ports, warn or _ignore, ReplayOptions())
+    return verdicts(os.fspath(path), observers(strict, dialects=chosen), ports, warn or _ignore, ReplayOptions())
 
 
 def _ignore(_: str) -> None:

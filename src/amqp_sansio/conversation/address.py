@@ -6,6 +6,7 @@ specification: `amqp:tcp:host:port,tcp:host:port`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -19,7 +20,7 @@ PORT: Final = 5672
 TLS_PORT: Final = 5671
 HEARTBEAT: Final = 60
 """Seconds between heartbeats where nobody says anything about them: a silent end is noticed some time."""
-_OPTIONS: Final = {  # with what they may be
+OPTIONS: Final = {  # with what they may be
     "heartbeat": (0, 65535),
     "connect_timeout": (0, 65535),
     "frame_max": (4096, 65535),
@@ -109,14 +110,14 @@ class Address:
     def _options(query: str, shown: str) -> dict[str, float]:
         options: dict[str, float] = {}
         for name, text in parse_qsl(query, keep_blank_values=True):
-            if name not in _OPTIONS:
-                raise AddressError(shown, f"no option {name}; there are {', '.join(_OPTIONS)}")
+            if name not in OPTIONS:
+                raise no_option(shown, name, OPTIONS)
             whole = name != "connect_timeout"
             try:
                 number = int(text) if whole else float(text)
             except ValueError:
                 number = -1
-            low, high = _OPTIONS[name]
+            low, high = OPTIONS[name]
             if not low <= number <= high:
                 raise AddressError(shown, f"{name} is {low} to {high}, not {text!r}")
             options[name] = number
@@ -138,6 +139,11 @@ class Address:
         if self.trust_redirects is not None:
             changes["trust_redirects"] = self.trust_redirects
         return attrs.evolve(base or ClientConfig(), **changes)  # type: ignore[arg-type]  # keyword by keyword it is right
+
+
+def no_option(shown: str, name: str, known: Iterable[str]) -> AddressError:
+    """An address has an option that does not exist."""
+    return AddressError(shown, f"no option {name}; there are {', '.join(known)}")
 
 
 def _authority(rest: str) -> tuple[str, str]:

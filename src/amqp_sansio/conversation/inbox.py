@@ -121,6 +121,7 @@ class Inbox:
         with self.talk.guard:
             if how == "accept":
                 self.talk.transactions.check()
+                self.talk.transactions.must_count("accept", message.session)
                 if self.talk.accept(message):
                     self.talk.transactions.accepted(message.id)
                     self.talk.wake()

@@ -246,8 +246,7 @@ class Session(Topology):
         """A local transaction: committed at the end of the block, rolled back when the block raises.
 
         What is published and accepted in it counts together or not at all; after a rollback the broker has its messages back.
-        The session is transactional for good: what is accepted behind the block counts with the next one, and nothing can be
-        published there (LocalProtocolError).
+        The session is transactional for good: behind the block nothing can be published or accepted (LocalProtocolError).
         TransactionFailed when it was not committed, or when nobody can know: so, too, after `close_timeout` seconds in which
         the other side gets on with nothing.
         """

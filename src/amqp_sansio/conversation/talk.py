@@ -253,7 +253,7 @@ class Talk:
         if answers.octets >= self.most_in_flight_octets:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
         self._check()
-        self.transactions.check_publish()
+        self.transactions.must_count("publish", self._session)
         often = max(1, self.most_in_flight // 4)  # so many ask for their completion, that the next ones need not wait for it
         prompt = sync or answers.messages % often == often - 1
         session = self.session if self._session is None or self._acceptance.ids else self._session

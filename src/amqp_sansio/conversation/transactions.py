@@ -129,14 +129,14 @@ class Transactions:
         if self._within is not None and (self._within is not self._talk.session or self._talk.ended.done):
             raise TransactionFailed("rolled back", "its session was lost")
 
-    def check_publish(self) -> None:
+    def must_count(self, what: str, session: Session | None) -> None:
         """LocalProtocolError behind a block: the session is transactional for good.
 
-        The message would belong to the next block, and be lost when that never comes.
+        What is published or accepted there would count with the next block, and not at all when that never comes.
         """
-        if self._selected is not None and self._within is None and self._selected == (self._talk.session, "tx"):
+        if self._selected is not None and self._within is None and self._selected == (session, "tx"):
             raise LocalProtocolError(
-                "message.transfer", "the session has had a transaction", ("in a transaction", "another session")
+                what, "the session has had a transaction", ("inside of transaction()", "on another session")
             )
 
     def accepted(self, id: int) -> None:

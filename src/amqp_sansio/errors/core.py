@@ -108,7 +108,8 @@ class LocalProtocolError(AmqpError):
     def __init__(self, said: str, state: str, legal: tuple[str, ...] = (), rule: str = "") -> None:
         would = f"; legal now: {', '.join(legal)}" if legal else "; nothing is legal now"
         why = f" ({rule})" if rule else ""
-        super().__init__(f"{said} is not legal in state {state}{why}{would}")
+        stands = f": {state}" if " " in state else f" in state {state}"
+        super().__init__(f"{said} is not legal{stands}{why}{would}")
         self.said: Final = said
         self.state: Final = state
         self.legal: Final = legal

@@ -86,11 +86,11 @@ def test_one_sentence_reports_a_server_that_is_no_broker_of_ours(
 def test_a_connection_and_a_session_without_a_block() -> None:
     async def main(served: Served) -> None:
         connection = connect(served.url)
-        with pytest.raises(LocalProtocolError, match="a session is not legal in state before its connection is open"):
+        with pytest.raises(LocalProtocolError, match="a session is not legal: before its connection is open"):
             connection.session()
         assert await connection is connection
         assert (connection.is_open, connection.closed.done, connection.remade) == (True, False, 0)
-        with pytest.raises(LocalProtocolError, match="opening a connection is not legal in state opened before"):
+        with pytest.raises(LocalProtocolError, match="opening a connection is not legal: opened before"):
             await connection
         session = await connection.open_session(timeout=9)
         await session.declare_queue("q")

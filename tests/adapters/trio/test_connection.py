@@ -103,7 +103,7 @@ def test_closing_twice_does_no_harm() -> None:
 
 def test_a_connection_and_a_session_without_a_block() -> None:
     async def main(served: Served) -> None:
-        with pytest.raises(LocalProtocolError, match=r"await connect\(url\) is not legal in state without a nursery"):
+        with pytest.raises(LocalProtocolError, match=r"await connect\(url\) is not legal: without a nursery"):
             await connect(served.url)
         async with trio.open_nursery() as nursery:
             connection = await connect(served.url, nursery)

@@ -65,7 +65,10 @@ def test_the_protocol_is_chosen_by_name(name: str) -> None:
         ("channel_max=65536", "channel_max is 0 to 65535, not '65536'"),
         ("channel_max=-1", "channel_max is 0 to 65535, not '-1'"),
         ("connection_timeout=soon", "connection_timeout is 0 to"),
-        ("colour=blue", "colour"),
+        (
+            "colour=blue",
+            "no option colour; there are heartbeat, connect_timeout, frame_max, insecure_plain, trust_redirects, cacertfile",
+        ),
     ],
 )
 def test_an_option_that_cannot_be_is_named_and_no_password_with_it(query: str, said: str) -> None:

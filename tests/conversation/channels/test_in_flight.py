@@ -75,6 +75,19 @@ def test_a_loss_leaves_all_in_doubt_with_the_cause() -> None:
     assert books.has_room
 
 
+def test_a_publish_that_the_server_refused_is_not_in_doubt_when_it_is_the_only_one() -> None:
+    """Where several are in flight, channel.close does not say which of them it means."""
+    cause = ChannelClosed(1, "closed", 404, "no exchange 'e'", "basic.publish")
+    one, two = filled(1), filled(2)
+    seen = []
+    for books in (one, two):
+        (first, *_) = books.tickets
+        books.lost(cause)
+        seen.append(first.error)
+    assert seen[0] is cause
+    assert isinstance(seen[1], InDoubt)
+
+
 def test_what_nobody_asked_about_is_raised_once() -> None:
     books = filled(2)
     first, second = books.tickets

@@ -35,7 +35,8 @@ def test_without_any_there_is_no_header_to_write() -> None:
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"priority": 256}, "priority"), ({"priority": -1}, "priority"), ({"ttl": -1}, "ttl"), ({"mandatory": 2}, "mandatory"),
+        ({"priority": 256}, "priority"), ({"priority": -1}, "priority"), ({"ttl": -1}, "ttl"), ({"ttl": "1"}, "ttl"),
+        ({"mandatory": 2}, "mandatory"),
         ({"correlation_id": b"\xff"}, "correlation_id"), ({"persitent": True}, "persitent"),
     ],
 )  # fmt: skip

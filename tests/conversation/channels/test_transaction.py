@@ -73,3 +73,45 @@ def test_a_commit_whose_answer_is_lost_is_unknown() -> None:
     stage.cut()
     with pytest.raises(TransactionFailed, match="unknown"):
         done.result()
+
+
+def test_behind_one_nothing_is_published_or_accepted() -> None:
+    """The channel stays transactional: what is said there would wait for a commit that may never come."""
+    stage = staged()
+    stage.queue("in", b"1")
+    stage.queue("out")
+    core = stage.open()
+    message = stage.fetch(core, "in")
+    core.transaction.begin()
+    stage.get(core.transaction.commit())
+    with pytest.raises(LocalProtocolError, match="publish is not legal: the channel has had a transaction"):
+        core.publish("", "out", b"2", {})
+    with pytest.raises(LocalProtocolError, match="accept is not legal: the channel has had a transaction"):
+        message.accept()
+    core.transaction.begin()
+    core.publish("", "out", b"3", {})
+    message.accept()  # it still can be
+    stage.get(core.transaction.commit())
+    assert stage.bodies("out") == [b"3"]
+
+
+def test_behind_the_loss_of_its_channel_nothing_counts_in_it() -> None:
+    """Nor with the next one: the server has rolled back what came before, and the rest is refused here."""
+    stage = staged()
+    stage.queue("in", b"1")
+    stage.queue("out")
+    core = stage.open()
+    core.transaction.begin()
+    core.publish("", "out", b"before", {})
+    stage.run()
+    stage.cut()
+    stage.connect()
+    message = stage.fetch(core, "in")
+    for act in (lambda: core.publish("", "out", b"behind", {}), message.accept):
+        with pytest.raises(TransactionFailed, match="the channel was lost"):
+            act()
+    with pytest.raises(TransactionFailed, match="rolled back"):
+        stage.get(core.transaction.commit())
+    core.transaction.begin()
+    stage.get(core.transaction.commit())
+    assert stage.bodies("out") == []

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 from uuid import uuid4
 
+import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.asyncio.base_connection import CLOSE_TIMEOUT, BaseConnection
 from amqp_sansio.adapters.logs import teller
@@ -20,12 +21,13 @@ from amqp_sansio.conversation.channels.topology import Chosen, everything, nothi
 from amqp_sansio.conversation.pending import Pending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.tracing import Tracing
-from amqp_sansio.errors import ChannelClosed, InDoubt, MessageNacked, MessageReturned, SubscriptionCancelled
+from amqp_sansio.errors import *  # noqa: F403  # all of them, for `except`
 
 __all__ = [
-    "NEVER", "Channel", "ChannelClientEvent", "ChannelClosed", "Connection", "InDoubt", "Message", "MessageNacked",
-    "MessageReturned", "Pending", "RetryPolicy", "Subscription", "SubscriptionCancelled", "connect", "everything", "nothing",
+    "NEVER", "Channel", "ChannelClientEvent", "Connection", "Message", "Pending", "RetryPolicy", "Subscription", "connect",
+    "everything", "nothing",
 ]  # fmt: skip
+__all__ += errors.__all__
 
 
 class Connection(BaseConnection):

@@ -21,8 +21,11 @@ async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
         if timeout is None:
             await settled(ticket)
         else:
-            async with asyncio.timeout(timeout):
-                await settled(ticket)
+            try:
+                async with asyncio.timeout(timeout):
+                    await settled(ticket)
+            except TimeoutError:
+                raise TimeoutError(f"no answer within {timeout} seconds") from None
     return ticket.result()
 
 

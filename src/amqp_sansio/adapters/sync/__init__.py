@@ -6,7 +6,7 @@ keeps it alive while they are busy.
 
 from __future__ import annotations
 
-from amqp_sansio import errors
+import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
 from amqp_sansio.adapters.sync.connection import Connection, connect
 from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.adapters.sync.session import Session, Subscription

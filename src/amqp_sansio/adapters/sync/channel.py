@@ -348,6 +348,7 @@ class Channel:
 
         What is published and accepted in it counts together or not at all.  TransactionFailed when it was not committed, or
         when nobody can know.  LocalProtocolError on a channel in confirm mode, which has published outside of a transaction.
+        The channel is transactional for good: behind the block nothing can be published or accepted (LocalProtocolError).
         """
         with self._line.turn:
             self._opened()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio import errors
+import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
 from amqp_sansio.adapters.trio.connection import Connection, connect
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.pending import Pending

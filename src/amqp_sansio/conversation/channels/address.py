@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 import attrs
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.address import HEARTBEAT, Address, without_password
+from amqp_sansio.conversation.address import HEARTBEAT, OPTIONS, Address, no_option, without_password
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS, Dialect
 from amqp_sansio.engine.sasl import AmqPlain, External, Plain
 from amqp_sansio.errors import AddressError
@@ -59,6 +59,8 @@ class ChannelAddress(Address):
         own: list[tuple[str, str]] = []
         others: list[tuple[str, str]] = []
         for name, value in parse_qsl(query, keep_blank_values=True):
+            if name not in OPTIONS and name not in _OWN:
+                raise no_option(shown, name, (*OPTIONS, *_OWN))
             (own if name in _OWN else others).append((name, value))
         base = Address.parse(f"{head}?{urlencode(others)}" if others else head)
         said: dict[str, object] = {field.name: getattr(base, field.name) for field in attrs.fields(Address)}
@@ -120,7 +122,7 @@ class ChannelAddress(Address):
         return attrs.evolve(config, **changes)  # type: ignore[arg-type]  # as above
 
 
-_OWN: Final = frozenset([
+_OWN: Final = (
     "cacertfile", "certfile", "keyfile", "verify", "server_name_indication", "auth_mechanism", "connection_timeout",
     "channel_max", "connection_name", "protocol",
-])  # fmt: skip
+)  # fmt: skip

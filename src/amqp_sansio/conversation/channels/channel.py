@@ -323,6 +323,7 @@ class Channel:
 
         What is published and accepted in it counts together or not at all.  TransactionFailed when it was not committed, or
         when nobody can know.  LocalProtocolError on a channel in confirm mode, which has published outside of a transaction.
+        The channel is transactional for good: behind the block nothing can be published or accepted (LocalProtocolError).
         """
         await self._opened()
         self._core.transaction.begin()

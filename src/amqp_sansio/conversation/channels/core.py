@@ -202,6 +202,7 @@ class ChannelCore:
         return self._post(exchange, routing_key, body, properties, alone)
 
     def _post(self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties, alone: bool) -> Ticket[None]:
+        self.transaction.must_count("publish")
         self.in_flight.must_have_room(len(body))
         said = published(properties)
         channel = self.channel
@@ -212,8 +213,7 @@ class ChannelCore:
         number = channel.publish(
             exchange, routing_key, body, said.properties, mandatory=said.mandatory, immediate=said.immediate
         )
-        returnable = said.mandatory or said.immediate
-        ticket = self.in_flight.add(number, exchange, routing_key, body, returnable)
+        ticket = self.in_flight.add(number, exchange, routing_key, body, said.mandatory or said.immediate)
         ticket.heard = self.transaction.open  # the commit tells
         if alone:
             self.prompt()

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AmqpError, InDoubt, LimitError, MessageReturned, TransactionFailed
+from amqp_sansio.errors import AmqpError, ChannelClosed, InDoubt, LimitError, MessageReturned, TransactionFailed
 from amqp_sansio.events.channel import MessageReturned as Returned
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet
@@ -112,11 +112,18 @@ class InFlight:
             self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text))
 
     def lost(self, cause: AmqpError) -> None:
-        """The channel is gone: nobody knows what became of them."""
+        """The channel is gone: nobody knows what became of them.
+
+        But where the server closed it for a publish, and there is only one that it can mean, that one was refused.
+        """
         publishes = list(self._publishes.items())
         self._publishes.clear()
         self._returnable.clear()
         self._octets = 0
+        refused = isinstance(cause, ChannelClosed) and cause.code is not None and cause.method == "basic.publish"
+        if refused and len(publishes) == 1:
+            self._fail(publishes[0][1].ticket, cause)
+            return
         for number, each in publishes:
             doubt = InDoubt(number, str(cause))
             doubt.__cause__ = cause

@@ -137,7 +137,11 @@ class Message:
         return {key: plain(value) for key, value in self.raw_headers.items()}
 
     def accept(self) -> None:
-        """It is done: the broker may forget it (basic.ack).  On a transacted channel, once that is committed."""
+        """It is done: the broker may forget it (basic.ack).  In a `transaction()`, once that is committed.
+
+        LocalProtocolError behind a transaction: the channel is transactional for good.
+        """
+        self._core.transaction.must_count("accept")
         self._core.accept(self._channel, self.tag)
         if self._core.traces is not None:
             self._core.traces.settled(self, "accept")

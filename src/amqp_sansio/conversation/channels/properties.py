@@ -10,6 +10,7 @@ from amqp_sansio.spec.methods.basic import Properties
 
 PERSISTENT: Final = 2
 _PRIORITIES: Final = range(256)
+_MILLISECONDS: Final = range(1 << 63)
 
 
 class ChannelProperties(CommonProperties, total=False):
@@ -75,7 +76,7 @@ def _published(
             raise EncodeError("publish", f"mandatory, immediate and persistent are True or False, not {flag!r}")
     if priority is not None and priority not in _PRIORITIES:
         raise EncodeError("publish: priority", f"0 to 255, not {priority!r}")
-    if ttl is not None and ttl < 0:
+    if ttl is not None and ttl not in _MILLISECONDS:
         raise EncodeError("publish: ttl", f"milliseconds, 0 or more, not {ttl!r}")
     said = Properties(
         content_type, content_encoding, headers, PERSISTENT if persistent else None, priority,

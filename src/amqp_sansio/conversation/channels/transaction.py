@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 class Transaction:
     """What is published and accepted between `begin` and `commit` counts together or not at all."""
 
-    __slots__ = ("_core", "_lost", "open")
+    __slots__ = ("_core", "_had", "_lost", "open")
 
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
         self.open = False
         """Whether one has begun and not ended."""
+        self._had = False  # one, ever
         self._lost = False
 
     def begin(self) -> None:
@@ -28,7 +29,21 @@ class Transaction:
         if self.open:
             raise LocalProtocolError("a transaction", "inside of another one", ("behind its end",))
         self._core.select_tx()
-        self.open, self._lost = True, False
+        self.open = self._had = True
+        self._lost = False
+
+    def must_count(self, what: str) -> None:
+        """Raises where what is published or accepted now would count with another block, or never.
+
+        LocalProtocolError behind a block: the channel is transactional for good.  TransactionFailed in a block whose channel
+        was lost.
+        """
+        if self.open and self._lost:
+            raise TransactionFailed("rolled back", "the channel was lost")
+        if self._had and not self.open:
+            raise LocalProtocolError(
+                what, "the channel has had a transaction", ("inside of transaction()", "on another channel")
+            )
 
     def lost(self) -> None:
         """The channel is gone: the server has rolled back what was open."""
