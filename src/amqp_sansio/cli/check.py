@@ -13,7 +13,7 @@ from amqp_sansio.captures.findings import VIOLATION, Finding
 from amqp_sansio.captures.replay.doubt import Doubt, branches_in_doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
-from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, short
+from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, whole
 from amqp_sansio.cli.pipeline import named_brokers
 from amqp_sansio.cli.progress import Progress
 
@@ -151,7 +151,7 @@ def check(
         complain(str(error))
         return 2
     for file in files:
-        heading = "" if as_json else f"{short(file)}\n"
+        heading = "" if as_json else f"{whole(file)}\n"
 
         def warn(text: str, file: str = file) -> None:
             nonlocal warned

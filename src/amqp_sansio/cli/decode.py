@@ -13,7 +13,7 @@ from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.json_values import Json
 from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.rows import Row
-from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, pairs, short
+from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, pairs, short, whole
 from amqp_sansio.cli.progress import Progress
 from amqp_sansio.cli.selection import Selection, Wanted, is_error, readable
 
@@ -39,7 +39,7 @@ class _Page:
         first = self._selection.first
         if not self._begun:
             self._begun = True
-            lines = f"{short(self.file)}: first heard at {_date(first)}\n"
+            lines = f"{whole(self.file)}: first heard at {_date(first)}\n"
         if not talk.label:
             talk.label = f"[{self._selection.number(talk)}]"
             ends = row["connection"]

@@ -32,11 +32,15 @@ def painted(text: str, colour: str) -> str:
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
 
 
+def whole(text: str) -> str:
+    """Text for people: bare where nothing in it could be mistaken, else quoted and escaped."""
+    return text if text and _BARE.issuperset(text) else json_line(text)
+
+
 def short(value: Json) -> str:
-    """A value for people: text bare where nothing in it could be mistaken, else quoted and escaped, and cut when long."""
+    """A value for people: as `whole`, and cut when long."""
     if isinstance(value, str):
-        cut = value if len(value) <= _LONGEST else value[:_LONGEST] + "..."
-        return cut if cut and _BARE.issuperset(cut) else json_line(cut)
+        return whole(value if len(value) <= _LONGEST else value[:_LONGEST] + "...")
     if isinstance(value, list):
         if not value:
             return "{}"
