@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import CLOSED, closed_in, found, is_remote, names_in, order, resolved, there
+from amqp_sansio.captures.files import CLOSED, closed_in, found, is_remote, named, names_in, order, resolved, there
 
 ROTATED = ["dump", "dump1", "dump2", "dump10", "dump10_2024", "eth.pcapng.2", "eth.pcapng.10"]
 
@@ -40,6 +40,14 @@ def test_paths_folders_and_patterns_each_file_once_in_order(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "words"), [("no", "no such file"), ("no*", "no file has such a name"), ("empty", "there is no file in it")]
 )
+def test_files_of_a_folder_are_named_as_the_folder_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "x.pcap").write_bytes(b"x")
+    monkeypatch.chdir(tmp_path)
+    assert named(["some", "some/*", "some/x.pcap"]) == ["some/x.pcap"] * 3
+    assert named([str(tmp_path / "some")]) == [str(tmp_path / "some" / "x.pcap")]
+
+
 def test_what_is_not_there_is_reported(name: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(CaptureError, match=words):

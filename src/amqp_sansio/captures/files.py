@@ -58,7 +58,8 @@ def named(paths: Iterable[str]) -> list[str]:
     for path in paths:
         here = local(path) if ":" in path else path
         several = here is not None and (os.path.isdir(here) or (has_magic(here) and not os.path.exists(here)))
-        files += found([path]) if several else [path]
+        inside = found([path]) if several else [path]
+        files += map(os.path.relpath, inside) if several and here is not None and not os.path.isabs(here) else inside
     return files
 
 
