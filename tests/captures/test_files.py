@@ -40,14 +40,6 @@ def test_paths_folders_and_patterns_each_file_once_in_order(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "words"), [("no", "no such file"), ("no*", "no file has such a name"), ("empty", "there is no file in it")]
 )
-def test_files_of_a_folder_are_named_as_the_folder_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "some").mkdir()
-    (tmp_path / "some" / "x.pcap").write_bytes(b"x")
-    monkeypatch.chdir(tmp_path)
-    assert named(["some", "some/*", "some/x.pcap"]) == ["some/x.pcap"] * 3
-    assert named([str(tmp_path / "some")]) == [str(tmp_path / "some" / "x.pcap")]
-
-
 def test_what_is_not_there_is_reported(name: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(CaptureError, match=words):
@@ -92,3 +84,11 @@ def test_a_file_that_gets_compressed_stays_the_same(tmp_path: Path) -> None:
     assert there(str(tmp_path / "x1")) == str(tmp_path / "x1.gz")
     assert there(str(tmp_path / "x2")) == str(tmp_path / "x2")
     assert there(str(tmp_path / "x7")) == str(tmp_path / "x7")
+
+
+def test_files_of_a_folder_are_named_as_the_folder_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "x.pcap").write_bytes(b"x")
+    monkeypatch.chdir(tmp_path)
+    assert named(["some", "some/*", "some/x.pcap"]) == ["some/x.pcap"] * 3
+    assert named([str(tmp_path / "some")]) == [str(tmp_path / "some" / "x.pcap")]

@@ -34,6 +34,19 @@ def test_paragraphs_are_filled_and_what_is_indented_stays() -> None:
     assert filled(20)[:3] == ["One paragraph that", "is written on two", "lines."]
 
 
+def test_an_indented_line_that_is_too_long_goes_on_below_its_second_column() -> None:
+    text = (
+        "These:\n  a verb   what it does in many words\n  amqp-sansio never broken in two\n  a note in many words that is long"
+    )
+    assert Wrapped("x", width=34)._fill_text(text, 34, "").splitlines()[1:] == [
+        "  a verb   what it does in many",
+        "           words",
+        "  amqp-sansio never broken in two",
+        "  a note in many words that is",
+        "  long",
+    ]
+
+
 @pytest.mark.parametrize("columns", [70, 100, 160])
 def test_every_verb_says_its_help_in_the_width_that_there_is(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
+from typing import Final
+
+_TWO_COLUMNS: Final = re.compile(r"( +\S+(?: \S+)* {2,})\S")
 
 
 class Wrapped(argparse.HelpFormatter):
-    """Fills paragraphs to the width that there is.  A line that begins with a space stays as it is."""
+    """Fills paragraphs to the width that there is.
+
+    A line that begins with a space stays as it is while it fits; else it goes on below its second column, where it has one, or
+    its beginning.  A command is never broken.
+    """
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs: list[str] = []
@@ -23,6 +31,16 @@ class Wrapped(argparse.HelpFormatter):
                 running.append(line)
                 continue
             fill()
-            paragraphs.append(indent + line if line else "")
+            paragraphs.append(_broken(indent + line, width) if line else "")
         fill()
         return "\n".join(paragraphs)
+
+
+def _broken(line: str, width: int) -> str:
+    """A line that does not fit, on several lines."""
+    columns = _TWO_COLUMNS.match(line)
+    at = columns.end(1) if columns else len(line) - len(line.lstrip())
+    if len(line) <= width or (columns is None and line.lstrip().startswith("amqp-sansio ")):
+        return line
+    rest = textwrap.wrap(line[at:], max(width - at, 20), break_long_words=False, break_on_hyphens=False)
+    return line[:at] + f"\n{' ' * at}".join(rest)
