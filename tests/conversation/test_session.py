@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import pytest
 from tests.broker.harness import front
 from tests.conversation.stage import AT_ONCE, Stage, refuse, staged
+from tests.conversation.staged_line import Cancelled, StagedLine, run
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.ending import Ending
@@ -25,48 +26,13 @@ Value = TypeVar("Value")
 XID = xid(1, b"global", b"branch")
 
 
-class Cancelled(BaseException):
-    """As loops raise it where somebody waits."""
-
-
-class World:
-    """A stage, and a way of waiting on it.  `waits` counts; the wait of number `cancel_at` is cancelled."""
+class World(StagedLine):
+    """A stage, and a way of waiting on it."""
 
     def __init__(self, server: ServerConfig = ServerConfig(), retry: RetryPolicy = AT_ONCE) -> None:
         self.stage: Stage = staged(server=server, retry=retry)
-        self.waits = 0
-        self.cancel_at = -1
-        self.deaf = False
+        super().__init__(self.stage.run)
         self.ending = Ending(self.stage.client, 1.0)
-        self.timeouts: list[float] = []
-        self.before: Callable[[Ticket[Any], float | None], None] = lambda ticket, timeout: None
-
-    async def wait(self, ticket: Ticket[Value], timeout: float | None = None) -> Value:
-        self.waits += 1
-        if timeout is not None:
-            self.timeouts.append(timeout)
-        if self.waits == self.cancel_at:
-            raise Cancelled
-        self.before(ticket, timeout)
-        if not self.deaf:
-            self.stage.run()
-        if not ticket.done and timeout is not None:
-            raise TimeoutError
-        assert ticket.done, "it would wait for ever"
-        return ticket.result()
-
-    def free(self) -> bool:
-        return False
-
-    async def writable(self) -> None:
-        pass
-
-    async def asked(self, say: Callable[[], Ticket[Value]]) -> Value:
-        return await self.wait(say())
-
-    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
-        self.timeouts.append(seconds)
-        return await work()
 
     def fall_silent_once_open(self) -> None:
         """The connection is lost, and made again; on the new one the broker says no more than that it is open."""
@@ -76,14 +42,6 @@ class World:
 
     def session(self, timeout: int | None = 0) -> Session:
         return Session(self.stage.client.open_session(None, timeout), self, self.ending)
-
-
-def run(coroutine: Coroutine[Any, Any, Value]) -> Value:
-    """The result of a coroutine that never suspends."""
-    with pytest.raises(StopIteration) as stopped:
-        coroutine.send(None)
-    result: Value = stopped.value.value
-    return result
 
 
 async def hello(world: World) -> list[bytes]:
@@ -502,8 +460,7 @@ async def unhandled(world: World) -> None:
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
 def test_an_error_that_a_caller_has_seen_is_not_raised_at_the_end_of_the_block(retry: RetryPolicy) -> None:
-    world = World()
-    world.stage = staged(server=ServerConfig(), retry=retry)
+    world = World(retry=retry)
     run(handled(world))
     with pytest.raises(SessionFailed):
         unhandled(world).send(None)
@@ -524,6 +481,5 @@ async def two_users(world: World) -> bytes:
 
 
 def test_a_shared_session_goes_on_under_a_retry_policy() -> None:
-    world = World()
-    world.stage = staged(server=ServerConfig(), retry=RetryPolicy())
+    world = World(retry=RetryPolicy())
     assert run(two_users(world)) == b"there"

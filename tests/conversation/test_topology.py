@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.conversation.test_session import World, run
+from tests.conversation.staged_line import run
+from tests.conversation.test_session import World
 
 from amqp_sansio.conversation.topology import Topology
 from amqp_sansio.errors import SessionFailed

@@ -2,63 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 from tests.conversation.channels.stage import Stage, staged
+from tests.conversation.staged_line import StagedLine, run
 
 from amqp_sansio.conversation.channels.channel import Channel
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import ChannelClosed, MessageNacked, SubscriptionClosed, TransactionFailed
 from amqp_sansio.spec.methods import queue
 
 Value = TypeVar("Value")
 
 
-class World:
+class World(StagedLine):
     """A stage, and a way of waiting on it."""
 
     def __init__(self) -> None:
         self.stage: Stage = staged()
-        self.deaf = False
+        super().__init__(self.stage.run)
         self.ending = Ending(self.stage.client, 1.0)
-        self.timeouts: list[float] = []
-
-    async def wait(self, ticket: Ticket[Value], timeout: float | None = None) -> Value:
-        if timeout is not None:
-            self.timeouts.append(timeout)
-        if not self.deaf:
-            self.stage.run()
-        if not ticket.done and timeout is not None:
-            raise TimeoutError
-        assert ticket.done, "it would wait for ever"
-        return ticket.result()
-
-    def free(self) -> bool:
-        return False
-
-    async def writable(self) -> None:
-        pass
-
-    async def asked(self, say: Callable[[], Ticket[Value]]) -> Value:
-        return await self.wait(say())
-
-    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
-        self.timeouts.append(seconds)
-        return await work()
 
     def channel(self) -> Channel:
         return Channel(self.stage.client.open_channel(), self, self.ending)
-
-
-def run(coroutine: Coroutine[Any, Any, Value]) -> Value:
-    """The result of a coroutine that never suspends."""
-    with pytest.raises(StopIteration) as stopped:
-        coroutine.send(None)
-    result: Value = stopped.value.value
-    return result
 
 
 def test_there_and_back() -> None:
