@@ -39,7 +39,7 @@ def test_at_a_terminal_it_is_asked_for_twice(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(sys, "stdin", Terminal())
     said = ["one", "two", "three", "three"]
     monkeypatch.setattr(getpass, "getpass", lambda prompt: said.pop(0))
-    with pytest.raises(VerifierError, match="these were two passwords"):
+    with pytest.raises(VerifierError, match="passwords do not match"):
         verb.passwd(path, "alice")
     assert main(["passwd", path, "alice"]) == 0
     assert Verifiers(path).verify("alice", "three")

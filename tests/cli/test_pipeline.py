@@ -61,7 +61,7 @@ def test_the_arguments_become_options_of_the_replay() -> None:
 def test_hours_are_a_number() -> None:
     assert [hours(text) for text in ("0", "0.5", "24", "100000")] == [0, 0.5, 24, 100_000]
     for wrong in ("", "a day", "-1", "nan", "inf", "100001"):
-        with pytest.raises(argparse.ArgumentTypeError, match="is no number of hours from 0 to 100000"):
+        with pytest.raises(argparse.ArgumentTypeError, match="must be a number of hours from 0 to 100000"):
             hours(wrong)
 
 

@@ -85,8 +85,8 @@ def test_the_rule_that_decides_is_reported(
     [
         ("x", ("consume", "queue"), None, "--as NAME VERB KIND NAME"),
         (None, ("consume", "queue", "q"), None, "--as NAME VERB KIND NAME"),
-        ("x", ("consume", "key", "q"), None, "'key' is nothing to ask for"),
-        ("x", ("consume", "exchange", "q"), None, "'consume' is nothing to do to exchange; there is create"),
+        ("x", ("consume", "key", "q"), None, "'key' is not a kind"),
+        ("x", ("consume", "exchange", "q"), None, "'consume' is not a verb for exchange: use one of create"),
         ("x", ("consume", "queue", "q"), "k", "--key goes with publish, bind or unbind"),
     ],
 )

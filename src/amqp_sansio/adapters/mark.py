@@ -2,8 +2,7 @@
 
 sqlite takes a write-ahead log that is gone for an empty one, one that was cut for all there ever was, and a file that is empty
 for a new one.  So a word stands beside them: `OPEN` from the first commit that was confirmed to a client, with the number of
-the
-last entry that was confirmed, and `CLOSED` once all of it is in the file itself.
+the last entry that was confirmed, and `CLOSED` once all of it is in the file itself.
 """
 
 from __future__ import annotations

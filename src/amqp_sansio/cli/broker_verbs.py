@@ -24,45 +24,46 @@ name and password; then it refuses to listen elsewhere. With --auth FILE users a
 
 Every user may do everything, unless --allow FILE says who may do what (see `amqp-sansio rules`).
 
-Without --data-dir nothing touches the disk, and with the process all is gone. With it, durable queues, exchanges and bindings,
-and persistent messages on durable queues, are on the disk before the client hears that they are there."""
+Without --data-dir the broker writes nothing to the disk, and everything is gone when the process ends. With it, the broker
+writes durable queues, exchanges and bindings, and persistent messages on durable queues, before it confirms them."""
 
 _SERVE_MORE: Final = """\
-exit status: 0 ended by a signal; 1 it had to stop by itself, as when the disk is full; 2 it could not begin"""
+exit status: 0 a signal ended it; 1 it stopped by itself, for example because the disk is full; 2 it could not start"""
 
 _PASSWD: Final = """\
-Put a user into a file of password verifiers, in place of an earlier one; the file is made when it is not there. The password is
-asked for at the terminal, else it is the first line of stdin. It is not kept: in the file stand a salted scrypt key
-and, where the password is plain ASCII, the keys of SCRAM-SHA-256."""
+Put a user into a file of password verifiers, or give the user another password; a missing file is created. At a terminal it
+asks for the password, else it reads the first line of stdin. The file never holds the password, only a salted scrypt key and,
+if the password is plain ASCII, the keys of SCRAM-SHA-256."""
 
 _STORE: Final = """\
 Look after the store that `serve --data-dir DIR` keeps.
 
 check     read all of it and rebuild the broker that is in it
-backup    copy it to TARGET, a new directory, as it is at one moment; the broker may run meanwhile
-compact   write a new snapshot in place of the journal and give free room back to the disk
+backup    copy it to TARGET, a new directory, as of one moment; the broker may keep running
+compact   replace the journal by a new snapshot and free the space on the disk
 
-check and compact need the store for themselves: stop the broker first, or check a backup."""
+check and compact need exclusive access to the store: stop the broker first, or check a backup."""
 
-_STORE_MORE: Final = "exit status: 0 the store is whole; 1 it is damaged, in use or not there, with a line on stderr"
+_STORE_MORE: Final = "exit status: 0 the store is whole; 1 it is damaged, in use or missing, and stderr says which"
 
 _SEND: Final = """\
-Send messages: each BODY is one, else all of stdin is, or each of its lines with --lines. With --queue they go to that queue,
-else to --exchange with --key. Messages are persistent unless --transient. It ends when the broker has all of them for certain.
+Send messages: one for each BODY; without BODY one with all of stdin or, with --lines, one for each line. They go to --queue, or
+to --exchange with --key. Messages are persistent unless --transient. It exits when the broker has confirmed all of them.
 
-URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in AMQP_URL, else amqp://127.0.0.1.
+URL is amqp://user:password@host:port/vhost or amqps://... (the environment variable AMQP_URL, else amqp://127.0.0.1).
 
-With a broker that answers in AMQP 0-9-1, 0-9 or 0-8, such as RabbitMQ, it goes on in that version and says so on stderr;
-?protocol=0-9-1 in the URL asks in it at once (or 0-9, 0-9-rabbitmq, 0-8, 0-10)."""
+It begins in AMQP 0-10. If the broker answers in 0-9-1, 0-9 or 0-8, as RabbitMQ does, it continues in that version and says so
+on stderr; ?protocol=0-9-1 in the URL (or 0-9, 0-9-rabbitmq, 0-8, 0-10) chooses the version."""
 
 _RECEIVE: Final = """\
-Print the messages of a queue as they come, each body and a newline, and accept what is printed. It ends with --count
-messages, when --timeout is over, or on SIGINT.
+Print the messages of a queue as they come, each body and a newline, and accept the printed ones. It stops after --count
+messages, after --timeout seconds, or on SIGINT.
 
-URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in AMQP_URL, else amqp://127.0.0.1.
+URL is amqp://user:password@host:port/vhost or amqps://... (the environment variable AMQP_URL, else amqp://127.0.0.1).
 
-With a broker that answers in AMQP 0-9-1, 0-9 or 0-8, such as RabbitMQ, it goes on in that version and says so on stderr;
-?protocol=0-9-1 in the URL asks in it at once (or 0-9, 0-9-rabbitmq, 0-8, 0-10). There is no --browse in these versions.
+It begins in AMQP 0-10. If the broker answers in 0-9-1, 0-9 or 0-8, as RabbitMQ does, it continues in that version and says so
+on stderr; ?protocol=0-9-1 in the URL (or 0-9, 0-9-rabbitmq, 0-8, 0-10) chooses the version. There is no
+--browse in 0-9-1, 0-9 and 0-8.
 
 JSON (--json): one object on each line, ASCII, with body (body_hex where it is no UTF-8), exchange, routing_key, redelivered,
 headers (those of the application) and properties (those of the message)."""
@@ -77,22 +78,22 @@ _RULES_MORE: Final = """\
 VERB is create, delete, purge, bind, unbind, publish, consume, browse or query, and KIND exchange or queue; or VERB is open or
 manage, and KIND is host, a virtual host. To publish to a queue is to publish to the default exchange with its name as the key.
 
-exit status: 0 allowed; 1 denied; 2 the file cannot be read, or that is no request"""
+exit status: 0 allowed; 1 denied; 2 the file cannot be read, or the request makes no sense"""
 
 _PROBE: Final = """\
-Drive a live server of AMQP 0-10 through conversations taken from the grammar of the protocol, legal ones and ones with one
-illegal step, and tell which rules it kept and which it broke, each with the shortest conversation and its octets.
+Lead a running server of AMQP 0-10 through conversations from the grammar of the protocol, legal ones and ones with one illegal
+step, and report which rules it kept and which it broke, each with the shortest conversation and its octets.
 
-First every move of every grammar that a client can lead to is gone through once, then each step that is illegal and each
-named refusal is tried once (about 750 conversations in all), then it goes on at random. The same seed gives the same
-conversations. What it declares it takes away again; names begin with "probe-SEED-NUMBER-".
+It first makes every move of every grammar that a client can lead to, then tries each illegal step and each named refusal once
+(about 750 conversations in all), then continues at random. The same seed gives the same conversations. It deletes whatever it
+declares; the names begin with "probe-SEED-NUMBER-".
 
 Do not probe a broker that others depend on."""
 
 _PROBE_MORE: Final = """\
-exit status: 0 every rule that was tried was kept; 1 some were broken; 2 nobody answers, or we are not let in"""
+exit status: 0 the server kept every rule that was tried; 1 it broke some; 2 nobody answers, or the login fails"""
 
-_CLIENT_MORE: Final = "exit status: 0 done; 1 not, or not all of it; 2 no connection"
+_CLIENT_MORE: Final = "exit status: 0 done; 1 failed, or only in part done; 2 no connection"
 
 
 def add_verbs(verbs: _Verbs) -> None:
@@ -101,8 +102,8 @@ def add_verbs(verbs: _Verbs) -> None:
     verb = _verb(verbs, "passwd", "put a user into a file of password verifiers", _PASSWD, "")
     verb.add_argument("file", metavar="FILE", help="the file")
     verb.add_argument("user", metavar="USER", help="the user's name")
-    verb.add_argument("--delete", action="store_true", help="take the user out instead")
-    verb.add_argument("--groups", metavar="A,B", help="put a user that is there into these groups, for `serve --allow`")
+    verb.add_argument("--delete", action="store_true", help="remove the user instead")
+    verb.add_argument("--groups", metavar="A,B", help="put an existing user into these groups, for `serve --allow`")
     _add_rules(_verb(verbs, "rules", "explain what a file of rules allows", _RULES, _RULES_MORE))
     verb = _verb(verbs, "store", "check, copy or compact the store of a broker", _STORE, _STORE_MORE)
     verb.add_argument("action", choices=("check", "backup", "compact"), help="what to do")
@@ -143,28 +144,26 @@ def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> argpars
 
 
 def _add_serve(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
-        "--host", default="127.0.0.1", metavar="H", help="the address, or a name of one, to listen on (127.0.0.1)"
-    )
-    verb.add_argument("--port", default=5672, type=_port_or_0, metavar="N", help="the port (5672); 0: any that is free")
+    verb.add_argument("--host", default="127.0.0.1", metavar="H", help="the address or host name to listen on (127.0.0.1)")
+    verb.add_argument("--port", default=5672, type=_port_or_0, metavar="N", help="the port (5672); 0: any free one")
     verb.add_argument(
         "--auth", default="none", metavar="none|FILE", help="who may connect: everybody (none), or the users of FILE"
     )
     verb.add_argument("--allow", metavar="FILE", help="who may do what: rules, read again on SIGHUP (all may do everything)")
-    verb.add_argument("--tls-cert", metavar="F", help="the certificate, with those that lead to its authority (PEM)")
-    verb.add_argument("--tls-key", metavar="F", help="its key (PEM)")
-    verb.add_argument("--data-dir", metavar="D", help="where the durable part is kept; made when it is not there")
+    verb.add_argument("--tls-cert", metavar="F", help="the certificate chain (PEM)")
+    verb.add_argument("--tls-key", metavar="F", help="the private key of the certificate, without a password (PEM)")
+    verb.add_argument("--data-dir", metavar="D", help="directory for durable state; created if missing")
     verb.add_argument("--virtual-host", action="append", default=[], type=_host, metavar="NAME", dest="virtual_hosts",
-                      help="a virtual host that exists; may be repeated (any, made when it is first opened)")  # fmt: skip
+                      help="a virtual host to serve; may be repeated (any: created when first opened)")  # fmt: skip
     verb.add_argument("--max-message", type=_whole(MOST_MESSAGE, 1), metavar="OCTETS",
-                      help="the largest message that is taken (64 MiB); a larger one is refused with 506")  # fmt: skip
+                      help="largest message (64 MiB); larger ones are refused with 506, resource-limit-exceeded")  # fmt: skip
     verb.add_argument("--error-codes", default="qpid", choices=("qpid", "spec"),
-                      help="error codes of deployed brokers (qpid), or of the specification (spec)")  # fmt: skip
+                      help="error codes of deployed brokers (qpid, the default) or of the specification (spec)")  # fmt: skip
     verb.add_argument("--login-timeout", default=30.0, type=_some_seconds, metavar="S",
-                      help="seconds that a client has to log in, and before that for its TLS handshake (30)")  # fmt: skip
+                      help="seconds for a login, and for the TLS handshake before it (30)")  # fmt: skip
     verb.add_argument("--logins-per-address", default=64, type=_whole(1 << 31, 1), metavar="N",
-                      help="connections of one address that have not logged in (64); more are refused")  # fmt: skip
-    verb.add_argument("--log", choices=("conversation",), help="print who said what, without payloads and secrets")
+                      help="most connections of one address that have not logged in (64)")  # fmt: skip
+    verb.add_argument("--log", choices=("conversation",), help="print each control and command, without payloads and secrets")
 
 
 def _add_rules(verb: argparse.ArgumentParser) -> None:
@@ -179,11 +178,11 @@ def _add_rules(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_send(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("words", nargs="*", metavar="[URL] [BODY]", help="where to, and the messages")
+    verb.add_argument("words", nargs="*", metavar="[URL] [BODY]", help="the broker, and the messages")
     verb.add_argument("--queue", metavar="Q", help="the queue to send to")
     verb.add_argument("--exchange", default="", metavar="E", help="the exchange to send to (the default one)")
     verb.add_argument("--key", metavar="K", help="the routing key")
-    verb.add_argument("--create", action="store_true", help="make the queue, durable, if it is not there")
+    verb.add_argument("--create", action="store_true", help="declare the queue, durable, if it does not exist")
     verb.add_argument("--lines", action="store_true", help="each line of stdin is a message")
     verb.add_argument("--transient", action="store_true", help="messages that need not survive a restart")
     verb.add_argument("--priority", type=_whole(9), metavar="N", help="0 to 9 (4)")
@@ -195,11 +194,11 @@ def _add_send(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_receive(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("words", nargs="*", metavar="[URL] QUEUE", help="where from")
-    verb.add_argument("--count", type=_whole(1 << 62, 1), metavar="N", help="end behind so many messages")
-    verb.add_argument("--timeout", type=_seconds, metavar="S", help="end after so many seconds")
+    verb.add_argument("words", nargs="*", metavar="[URL] QUEUE", help="the broker, and the queue")
+    verb.add_argument("--count", type=_whole(1 << 62, 1), metavar="N", help="stop after N messages")
+    verb.add_argument("--timeout", type=_seconds, metavar="S", help="stop after S seconds")
     verb.add_argument("--browse", action="store_true", help="leave the messages on the queue")
-    verb.add_argument("--create", action="store_true", help="make the queue, durable, if it is not there")
+    verb.add_argument("--create", action="store_true", help="declare the queue, durable, if it does not exist")
     _add_common(verb)
 
 
@@ -211,16 +210,18 @@ def _add_common(verb: argparse.ArgumentParser) -> None:
 
 def _add_probe(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("address", type=_address, metavar="HOST:PORT", help="where the server listens")
-    verb.add_argument("--section", metavar="NAME", help="only that section: connection, session, execution, message, tx, dtx, "
+    verb.add_argument("--section", metavar="NAME", help="only this section: connection, session, execution, message, tx, dtx, "
                       "exchange, queue, file, stream, assembly")  # fmt: skip
-    verb.add_argument("--conversations", default=1000, type=_whole(10**9, 1), metavar="N", help="how many (1000)")
+    verb.add_argument(
+        "--conversations", default=1000, type=_whole(10**9, 1), metavar="N", help="number of conversations (1000)"
+    )
     verb.add_argument("--seed", default=0, type=_whole(2**63), metavar="N", help="seed of the conversations (0)")
-    verb.add_argument("--only", type=_whole(10**9), metavar="NUMBER", help="only that conversation of them")
-    verb.add_argument("--user", default="", metavar="NAME", help="who to come in as, by PLAIN (ANONYMOUS, else guest)")
-    verb.add_argument("--password", metavar="TEXT", help="the password; without it the environment's AMQP_PASSWORD")
+    verb.add_argument("--only", type=_whole(10**9), metavar="NUMBER", help="only the conversation with this number")
+    verb.add_argument("--user", default="", metavar="NAME", help="log in as this user, by PLAIN (ANONYMOUS, else guest)")
+    verb.add_argument("--password", metavar="TEXT", help="the password (the environment variable AMQP_PASSWORD)")
     verb.add_argument("--vhost", default="", metavar="NAME", help="the virtual host")
-    verb.add_argument("--timeout", default=2.0, type=_seconds, metavar="S", help="seconds that an answer may take (2)")
-    verb.add_argument("--verbose", action="store_true", help="show the conversations of the rules that were kept, too")
+    verb.add_argument("--timeout", default=2.0, type=_seconds, metavar="S", help="seconds to wait for an answer (2)")
+    verb.add_argument("--verbose", action="store_true", help="also show the conversations of the rules that were kept")
     verb.add_argument("--json", action="store_true", help="one JSON object, for machines")
     verb.set_defaults(complain=verb.error)
 
@@ -248,7 +249,7 @@ def _port_or_0(text: str) -> int:
 def _whole(most: int, least: int = 0) -> Any:  # Any: what argparse calls a type
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= most):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {least} to {most}")
+            raise argparse.ArgumentTypeError(f"{text!r} must be an integer from {least} to {most}")
         return int(text)
 
     return read

@@ -43,7 +43,7 @@ and, with the extra [spark], or [tables] for small ones, as tables:
   amqp-sansio analyze *.pcap --out DIR  what happened: connections, sessions, commands, messages, credit, violations, ...
   amqp-sansio watch DIR --out DIR --checkpoint DIR   the same of files as they are written
   amqp-sansio compact DIR               small files of the tables become larger ones
-  amqp-sansio report DIR                one page made of the tables, or of captures, to be looked at (extra [report])
+  amqp-sansio report DIR                one HTML page made of the tables, or of captures (extra [report])
   amqp-sansio doctor                    whether that can run here
 """
 
@@ -52,8 +52,8 @@ FILE is a pcap or pcapng file: micro- or nanoseconds, either byte order; Etherne
 cooked or raw IP; IPv4 and IPv6; in PPPoE, MPLS, GRE, VXLAN or GENEVE, too; also in gzip or zstd. It is read once, forward, in
 bounded memory, so it may be a pipe; - is stdin. Of a folder all files in it are read, in the order of their names.
 
-Conversations are recognised by their protocol header ("AMQP", the first octets of a connection). With --port all connections
-to that server port count, also those that began before the capture did."""
+Conversations are recognised by their protocol header ("AMQP", the first octets of a connection). --port N treats every
+connection to port N as AMQP, even one that was open before the capture began."""
 
 _DECODE: Final = (
     """\
@@ -115,30 +115,30 @@ exit status: 1 somebody broke the protocol; 3 nothing was judged, or no AMQP was
 (what was good is judged)"""
 
 _ANALYZE: Final = """\
-Turn captures into tables: Parquet files in DIR/TABLE/, by day and broker, with DIR/_MANIFEST.json written last. All or nothing
-is published; an earlier run in the same place is replaced. Runs on Spark, which the extra [spark] brings, with a Java if there
-is none; with --engine local, or without pyspark, in this process (extra [tables]). The rows are the same. For some megabytes
-this process is done before Spark has begun; Spark uses all cores, and many machines."""
+Turn captures into tables: Parquet files in DIR/TABLE/, by day and broker, with DIR/_MANIFEST.json written last. It publishes
+all or nothing, and replaces an earlier run in the same place. It runs on Spark (extra [spark], which brings a Java if there is
+none) or, with --engine local or without pyspark, in this process (extra [tables]). The rows are the same. For a few megabytes
+this process is done before Spark has started; Spark uses all cores, and many machines."""
 
 _WATCH: Final = """\
 Turn capture files into tables as they are written to a folder (as tcpdump -C or -G does it), each record exactly once, whatever
-is killed in between. What connections that are still open have said is added when the stream ends (--once, SIGINT, SIGTERM)."""
+is killed in between. When the stream ends (--once, SIGINT, SIGTERM), it adds what open connections have said."""
 
 _TABLES_MORE: Final = """\
 exit status: 0 done; 2 nothing was published, or a capture could be read in part only (level damage in violations)"""
 
 _REPORT: Final = """\
-Make one HTML page, to be looked at without a network, of the tables in a folder, or straight of captures, which are analyzed in
-this process: what went wrong, talk around each violation, latencies, credit, what is in doubt, the busiest senders. Needs the
-extra
+Make one HTML page, which needs no network, of the tables in a folder, or of captures, which this process analyzes first: what
+went wrong, the conversation around each violation, latencies, credit, what is in doubt, the busiest senders. Needs the extra
 [report], and no Spark. Exit status: 0; 2 when the page cannot be made, or a capture could be read in part only."""
 
 _COMPACT: Final = """\
-Make larger files of the small ones of the tables in DIR: the same rows. What reads them meanwhile reads the old ones
-until the new manifest is there. Refused while analyze or watch writes there. Exit status: 0, or 2 when nothing was changed."""
+Merge small files of the tables in DIR into larger ones with the same rows. Readers see the old files until the new
+manifest is there. Refused while analyze or watch writes there. Exit status: 0, or 2 when nothing was changed."""
 
 _DOCTOR: Final = (
-    "Look at all that analyze and watch need: libraries, Java, a Spark session, Python workers. 0 when all is well, else 1."
+    "Check what analyze and watch need: libraries, Java, a Spark session, Python workers. "
+    "Exit status: 0 when all is well, else 1."
 )
 
 
@@ -156,7 +156,7 @@ def parser() -> argparse.ArgumentParser:
     from amqp_sansio.dialects import NAMED
 
     top = argparse.ArgumentParser(prog="amqp-sansio", description=_DESCRIPTION, formatter_class=Wrapped)
-    top.add_argument("--version", action="store_true", help="print the version and leave")
+    top.add_argument("--version", action="store_true", help="print the version and exit")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs (each has its own --help)")
     for name, short, long, more in (
         ("decode", "print the conversations in captures", _DECODE, _DECODE_MORE),
@@ -185,7 +185,11 @@ def parser() -> argparse.ArgumentParser:
             )
             selection.add_arguments(verb)
         else:
-            verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
+            verb.add_argument(
+                "--strict",
+                action="store_true",
+                help="also report where deployed peers differ from the letter of the specification",
+            )
             verb.add_argument("--only-wrong", action="store_true", help="only connections on which somebody broke the protocol")
             add_broker(verb)
     _add_pipeline(verbs)
@@ -209,7 +213,7 @@ def _add_ports(verb: argparse.ArgumentParser) -> None:
         type=port,
         metavar="N",
         dest="ports",
-        help="server port whose connections count in any case, also from the middle; may be repeated",
+        help="treat every connection to this port as AMQP, even one that was open before the capture began; may be repeated",
     )
 
 
@@ -227,14 +231,14 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             verb.add_argument(
                 "--engine",
                 choices=("local", "spark"),
-                help="what does the work: this process, or Spark (spark, if it is installed)",
+                help="what does the work: this process (local), or Spark (the default if it is installed)",
             )
         else:
             verb.add_argument(
-                "folder", metavar="DIR", help="where the capture files come; the newest counts once there is a newer one"
+                "folder", metavar="DIR", help="folder of the capture files; the newest one is read once there is a newer one"
             )
-            verb.add_argument("--checkpoint", required=True, metavar="DIR", help="where the stream remembers how far it is")
-            verb.add_argument("--once", action="store_true", help="read what is there and leave")
+            verb.add_argument("--checkpoint", required=True, metavar="DIR", help="where the stream remembers its progress")
+            verb.add_argument("--once", action="store_true", help="read what is there and exit")
             verb.add_argument(
                 "--closed",
                 choices=("newest", "done", "all"),
@@ -245,7 +249,7 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                 "--idle-hours",
                 type=hours,
                 metavar="H",
-                help="connections of which nothing was captured for so long are taken for over, and their state is forgotten "
+                help="forget the state of connections of which nothing was captured for H hours: they count as over "
                 "(24; 0: never)",
             )
         _add_ports(verb)
@@ -258,12 +262,12 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     small.add_argument("--json", action="store_true", help="one JSON object instead of a line")
     page = verbs.add_parser("report", help="one HTML page made of the tables, or of captures", description=_REPORT)
     page.add_argument("places", nargs="+", metavar="DIR|CAPTURE", help="where analyze or watch wrote the tables; or captures")
-    page.add_argument("--out", metavar="FILE", help="where the page goes (DIR/report.html; CAPTURE.html in this folder)")
+    page.add_argument("--out", metavar="FILE", help="file for the page (DIR/report.html; CAPTURE.html in this folder)")
     _add_ports(page)
     add_broker(page)
     look = verbs.add_parser("doctor", help="whether the pipeline can run here", description=_DOCTOR)
-    look.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark would run: {MASTERS}")
-    look.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting of Spark's")
+    look.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark would run (local[*]): {MASTERS}")
+    look.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting for Spark")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -39,12 +39,12 @@ def _password(user: str) -> str:
         except EOFError:  # Ctrl-D
             raise VerifierError("no password was given") from None
         if again != password:
-            raise VerifierError("these were two passwords")
+            raise VerifierError("passwords do not match")
     else:
         try:
             password = sys.stdin.readline(LONGEST + 2).rstrip("\r\n")
         except UnicodeDecodeError:
-            raise VerifierError("a password is text that UTF-8 can carry") from None
+            raise VerifierError("a password must be text in UTF-8") from None
     if len(password) > LONGEST:
         raise VerifierError(f"a password has at most {LONGEST} characters")
     return password

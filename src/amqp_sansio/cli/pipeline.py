@@ -59,7 +59,7 @@ def hours(text: str) -> float:
     except ValueError:
         given = -1.0
     if not 0 <= given <= MOST_IDLE_HOURS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of hours from 0 to {MOST_IDLE_HOURS:.0f}")
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of hours from 0 to {MOST_IDLE_HOURS:.0f}")
     return given
 
 
@@ -72,7 +72,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
         "--tables",
         type=tables,
         metavar="NAMES",
-        help=f"tables between commas, or all ({','.join(DEFAULT_TABLES)}); frames is only written when asked for",
+        help=f"tables between commas, or all ({','.join(DEFAULT_TABLES)}); frames only if you ask for it",
     )
     verb.add_argument(
         "--payload",
@@ -81,8 +81,10 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
         metavar="none|head:N",
         help="how many octets of each body to keep in messages (none)",
     )
-    verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
-    verb.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting of Spark's")
+    verb.add_argument(
+        "--strict", action="store_true", help="also report where deployed peers differ from the letter of the specification"
+    )
+    verb.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting for Spark")
     verb.add_argument("--json", action="store_true", help="one JSON object at the end instead of a summary")
 
 
@@ -93,7 +95,7 @@ def add_broker(verb: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME|ADDRESS:PORT=NAME",
-        help="the broker's name (its address and port); one with several addresses: each of them with the same name",
+        help="the broker's name (its address and port); repeat ADDRESS:PORT=NAME for a broker with several addresses",
     )
 
 

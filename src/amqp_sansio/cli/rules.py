@@ -62,9 +62,9 @@ def _request(asked: Asked) -> Request:
         raise RequestError("a request is --as NAME VERB KIND NAME: --as alice consume queue orders")
     verb, kind, name = asked.words
     if kind not in (Kind.EXCHANGE, Kind.QUEUE, Kind.HOST):
-        raise RequestError(f"{kind!r} is nothing to ask for: exchange, queue or host; a routing key goes with --key")
+        raise RequestError(f"{kind!r} is not a kind: exchange, queue or host; give a routing key with --key")
     if verb not in LEGAL[Kind(kind)]:
-        raise RequestError(f"{verb!r} is nothing to do to {kind}; there is {', '.join(LEGAL[Kind(kind)])}")
+        raise RequestError(f"{verb!r} is not a verb for {kind}: use one of {', '.join(LEGAL[Kind(kind)])}")
     host = name if kind == Kind.HOST else asked.host
     keyed = kind == Kind.EXCHANGE and verb in LEGAL[Kind.KEY]
     if asked.key is not None and not keyed:

@@ -25,8 +25,8 @@ Simulate clients, brokers with their disks, a transaction manager and the networ
 decides everything: what clients do, when octets arrive and in which pieces, what is cut, stalls and half-closes, whose clock is
 wrong, when a broker crashes and what of its journal was on the disk. In the end the network heals and everything must drain.
 
-Nothing may be lost, nothing doubled unmarked, credit is never exceeded, order holds, a transaction is whole or nothing,
-in-doubt branches are resolved, nobody breaks the protocol. A seed that fails is shrunk, and what happened is printed."""
+No message is lost, none comes twice without the mark "redelivered", nobody exceeds credit, order holds, a transaction is whole
+or nothing, in-doubt branches are resolved, nobody breaks the protocol. A seed that fails is shrunk and told step by step."""
 
 _SIMULATE_MORE: Final = """\
 JSON (--json): one object on each line, ASCII, with seed, ok, counts, digest (a checksum of all octets sent) and,
@@ -45,7 +45,9 @@ def _seeds(text: str) -> range:
 def _number(low: int, high: int | None = None) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit() and low <= int(text) and (high is None or int(text) <= high)):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low}{'' if high is None else f' to {high}'}")
+            raise argparse.ArgumentTypeError(
+                f"{text!r} must be an integer {f'of at least {low}' if high is None else f'from {low} to {high}'}"
+            )
         return int(text)
 
     return read
@@ -62,12 +64,12 @@ def add_verb(verbs: _Verbs) -> None:
     )
     verb.add_argument("--seed", type=_number(0), default=1, metavar="N", help="the seed, or the first one of --count (1)")
     verb.add_argument("--seeds", type=_seeds, metavar="A..B", help="all seeds from A to B instead")
-    verb.add_argument("--count", type=_number(1), default=1, metavar="N", help="so many seeds (1)")
+    verb.add_argument("--count", type=_number(1), default=1, metavar="N", help="number of seeds (1)")
     verb.add_argument("--steps", type=_number(0), default=STEPS, metavar="M", help=f"steps before the network heals ({STEPS})")
     verb.add_argument("--clients", type=_number(1, MOST_CLIENTS), metavar="N", help="clients (the seed decides: 3 to 6)")
     verb.add_argument("--brokers", type=_number(1, MOST_BROKERS), metavar="N", help="brokers (the seed decides: 1 or 2)")
     verb.add_argument("--plan", metavar="FILE", help="run the plan of an earlier failure instead (its JSON)")
-    verb.add_argument("--story", action="store_true", help="tell what happened also where all went well")
+    verb.add_argument("--story", action="store_true", help="tell what happened even when all went well")
     verb.add_argument("--json", action="store_true", help="one JSON object on each line")
 
 

@@ -1,5 +1,7 @@
 """Class dtx, second grammar: one branch, as the sessions that work for it may speak of it, up to where it is forgotten.
 
+The first grammar, in `demarcation`, is that of a session, whatever its branches.
+
 outcome = one-phase-commit / one-phase-rollback / two-phase-commit / two-phase-rollback, command = C:SET-TIMEOUT /
 C:GET-TIMEOUT, recovery-outcome adds C:FORGET.  Read with the rules `one-phase`, `two-phase`, `not-disassociated` and with
 X/Open XA: an outcome comes when no session is associated; a one-phase commit without prepare, the other one behind it.

@@ -50,8 +50,9 @@ def analyze(
     """The tables of these captures, by name, as data frames.
 
     With `out` they are published there first, as `run` does it.  Without, nothing is written but what Spark keeps on disk while
-    the session lasts; the pass runs when the first table is used.  `tasks` is how many replay (None: by cores and octets);
-    `options` are those of the data source `amqp_capture`.  PipelineError when a capture cannot be read or the work fails.
+    the session lasts; the pass runs when the first table is used.  `tasks` is the number of Spark tasks that replay
+    (None: by cores and octets); `options` are those of the data source `amqp_capture`.  PipelineError when a capture
+    cannot be read or the work fails.
     """
     plan = plan or ReplayOptions()
     if out is not None:

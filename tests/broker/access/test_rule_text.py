@@ -61,9 +61,9 @@ def test_rules_are_read_in_their_order() -> None:
         (
             'default = "deny"\n[[rule]]\nallow = "x"\nqueue = "q"\nverb = "eat"',
             5,
-            "'eat' is nothing to do to queue; there is create",
+            "'eat' is not a verb for queue: use one of create",
         ),
-        ('default = "deny"\n[[rule]]\nallow = "x"\nexchange = "q"\nverb = ["bind", "purge"]', 5, "'purge' is nothing to do to"),
+        ('default = "deny"\n[[rule]]\nallow = "x"\nexchange = "q"\nverb = ["bind", "purge"]', 5, "'purge' is not a verb for"),
         ('default = "deny"\n[[rule]]\nallow = 7\nqueue = "q"', 3, "allow is a text, or a list of texts"),
         ('default = "deny"\n[[rule]]\nallow = []\nqueue = "q"', 3, "allow is a text, or a list of texts"),
         ('default = "deny"\n[[rule]]\nallow = "x"\nqueue = "q"\nkey = "k"', 2, "write two"),

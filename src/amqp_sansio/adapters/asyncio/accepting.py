@@ -54,7 +54,7 @@ class Acceptor:
                     listener = socket.create_server(address, family=family, backlog=BACKLOG)
                 except OSError as error:
                     if error.errno in _ABSENT and len(found) > 1 and (self._listeners or address != found[-1][4]):
-                        continue  # of an IP that this machine does not speak
+                        continue  # an address of an IP version that this machine lacks
                     raise
                 listener.setblocking(False)
                 self._listeners.append(listener)
@@ -76,7 +76,7 @@ class Acceptor:
         return str(host), int(port)
 
     async def close(self) -> None:
-        """Accepts no more, and drops who has not come through the TLS handshake.  Calling it again does no harm."""
+        """Accepts no more, and drops connections in their TLS handshake.  Calling it again does no harm."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -102,13 +102,13 @@ class Acceptor:
                     if error.errno in NO_ROOM:
                         loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
                         await asyncio.sleep(RETRY_SECONDS)
-                    break  # else it was gone before we came
+                    break  # else it was gone before it was accepted
                 place = self.admission.admit(address, loop.time())
                 if place is None:
                     accepted.close()
                 else:
                     self._start(self._begin(accepted, place))
-            await asyncio.sleep(0)  # a flood of them does not keep the loop
+            await asyncio.sleep(0)  # connections that come faster than they are accepted do not starve the loop
 
     async def _begin(self, accepted: socket.socket, place: Place) -> None:
         joined = self._join(place)

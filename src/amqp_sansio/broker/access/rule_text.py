@@ -111,7 +111,7 @@ class _Reading:
         for text in texts:
             if text not in LEGAL[kind]:
                 legal = ", ".join(LEGAL[kind])
-                raise self._wrong(self._line_of("verb", start), f"{text!r} is nothing to do to {kind}; there is {legal}")
+                raise self._wrong(self._line_of("verb", start), f"{text!r} is not a verb for {kind}: use one of {legal}")
         return frozenset([Verb(text) for text in texts])
 
     def _line_of(self, name: str, start: int | None) -> int | None:

@@ -25,14 +25,14 @@ class Allowance:
         self.replayed: Final[set[int]] = set()
         """Those of them that were under way when the session was resumed: what was sent before them may come behind."""
         self.grace = [0, 0]
-        """What may come of that."""
+        """Credit of before such a stop or flush, which those late messages may still use."""
         self.came: Final[dict[int, int]] = {}
         """By command id of a stop or flush under way: how many messages came since."""
         self.doubtful = 0
         """How many of those the other side may have sent of the credit that was granted behind the stop or flush."""
 
     def grant(self, messages: int, octets: int = ENDLESS) -> None:
-        """The client said so."""
+        """The client grants more."""
         for limits in (self.limits, *self.ending.values()):
             limits[_MESSAGES] += messages
             limits[_OCTETS] = ENDLESS if ENDLESS in (octets, limits[_OCTETS]) else limits[_OCTETS] + octets
@@ -67,7 +67,7 @@ class Allowance:
             self.used[_OCTETS] = max(0, self.used[_OCTETS] - octets)
 
     def end(self, id: int) -> None:
-        """The client said stop or flush, with that command id."""
+        """The client sends a stop or flush, with that command id."""
         self.ending[id] = [0, 0]
         self.came[id] = 0
 
@@ -85,7 +85,7 @@ class Allowance:
             self.limits = [min(now, since) for now, since in zip(self.limits, limits, strict=True)]
 
     def resumed(self) -> None:
-        """The session was resumed: the other side says again what got lost."""
+        """The session was resumed: the other side sends again what got lost."""
         self.replayed.update(self.ending)
 
     @property

@@ -58,7 +58,7 @@ def without(language: Automaton, *left_out: Word) -> Automaton:
 class Part:
     """One part: `name` such as "tx", its `section` (what `amqp-sansio probe --section` takes), its language and its voice.
 
-    `alone[role]` is what is left when the other side only does what the role asks of it, None where that is all.
+    `alone` is what is left of the language when the server only answers; None where that is all of it.
     """
 
     def __init__(
