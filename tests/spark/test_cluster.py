@@ -19,6 +19,8 @@ from amqp_sansio.spark.session import archive_of_package
 
 HERE = Path(__file__).parent
 SUBMIT = str(Path(str(pyspark.__file__)).parent / "bin" / "spark-submit")
+EXECUTORS, OCTETS = (2, 700_000) if os.environ.get("AMQP_PROFILE") == "soak" else (1, 400_000)
+"""Each executor is a JVM; where one has been killed, another one is made."""
 CONF = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -34,7 +36,7 @@ CONF = {
 @pytest.fixture(scope="module")
 def cuts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("cuts")
-    return rotated(generated(folder / "whole.pcap", 700_000), folder / "rotated", 2)
+    return rotated(generated(folder / "whole.pcap", OCTETS), folder / "rotated", 2)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +77,7 @@ def test_by_spark_submit_with_executors_of_their_own_one_of_which_is_killed(
     """Executors have nothing of ours but what --py-files gave them; what a killed one was at is done again by another."""
     out = tmp_path / "out"
     archive = archive_of_package(tmp_path)
-    words = [SUBMIT, "--master", "local-cluster[2,1,512]", "--py-files", str(archive)]
+    words = [SUBMIT, "--master", f"local-cluster[{EXECUTORS},1,512]", "--py-files", str(archive)]
     words += [word for name, value in CONF.items() for word in ("--conf", f"{name}={value}")]
     words += [str(HERE / "job.py"), str(out), *map(str, cuts)]
     with open(tmp_path / "said", "wb") as said:

@@ -21,8 +21,6 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.envelope import SCHEMA, envelopes_in, unseal
 from amqp_sansio.spark.follower import REMEMBERED, STATE, Follower, awake
 
-pytestmark = pytest.mark.usefixtures("thawed")  # the follower freezes what is there, as in a worker of Spark's
-
 
 @pytest.fixture(scope="module", params=["tx.pcap", "sasl_python.pcap", "jms/xa.pcap"])
 def packets(request: pytest.FixtureRequest) -> list[Row]:

@@ -5,6 +5,7 @@ A change that is meant writes the digests anew (`python -m tools.values --write`
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable
 from random import Random
@@ -15,6 +16,17 @@ from tools import values
 from tools.values import DAMAGE, Values
 
 EVERY = dict(values.every())
+SOAK = os.environ.get("AMQP_PROFILE") == "soak"
+
+
+def chosen(name: str) -> bool:
+    """Every recording, one damaged copy of each kind, a seed in five; with the profile `soak`, all of them."""
+    if name.startswith("seed "):
+        return SOAK or int(name[5:]) % 5 == 0
+    return SOAK or "~" not in name or name.endswith("-0")
+
+
+CHOSEN = list(filter(chosen, EVERY))
 PARTS = 12
 
 
@@ -22,7 +34,7 @@ PARTS = 12
 def test_the_values_of_every_input_are_as_before(part: int) -> None:
     known = values.known()
     found: list[str] = []
-    for name in list(EVERY)[part::PARTS]:
+    for name in CHOSEN[part::PARTS]:
         found += values.differences(name, values.digests(EVERY[name]()), known[name])
     assert not found, "\n".join(found)
 

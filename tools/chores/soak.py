@@ -37,6 +37,9 @@ LARGER: Final = (
     *(f"tests/captures/test_{each}.py" for each in ("flows", "observed", "variants")),
     *(f"tests/captures/columns/test_{each}.py" for each in ("compact", "place", "read", "strangers")),
     "tests/conformance/test_observer_on_captures.py",
+    "tests/spark/test_cluster.py",
+    "tests/testing/simulation/test_world.py",
+    "tests/tools/test_values.py",
 )
 """Tests, besides properties, that do more with the profile `soak`, and have no other place in a round."""
 LOSSES_SECONDS: Final = 1200.0

@@ -14,7 +14,7 @@ from tools import values
 
 FIRST = 200
 """Every seed below is simulated by tests/tools/test_values.py, and good there."""
-SEEDS = 50
+SEEDS = 50 if os.environ.get("AMQP_PROFILE") == "soak" else 20
 PARTS = 2
 
 
