@@ -56,8 +56,9 @@ run: $(STAMP)
 	@$(BIN)/python -m amqp_sansio run --tables out/run $(ARGS)
 
 # A worker that crashes ends the run, as a failure: with a new worker in its place, loadfile waits for ever.
+# Three workers on two cores: tests of servers and of Spark wait.
 test: $(STAMP)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0 $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --max-worker-restart 0 $(ARGS)
 
 check: $(STAMP)
 	@$(BIN)/python tools/chores/check.py

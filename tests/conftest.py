@@ -28,7 +28,7 @@ settings.load_profile(os.environ.get("AMQP_PROFILE", "ci"))
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Of several processes (`-n 2`) each begins with its share of what all of them need."""
+    """Of several processes (`-n 3`) each begins with its share of what all of them need."""
     worker = getattr(session.config, "workerinput", None)
     if worker is not None:
         mine = int(worker["workerid"].removeprefix("gw"))

@@ -16,6 +16,7 @@ CHECKS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("style", (str(BIN / "ruff"), "check", ".")),
     ("format", (str(BIN / "ruff"), "format", "--check", ".")),
     ("types", (sys.executable, "-m", "mypy", *TYPED)),
+    ("types of the snippets", (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/docs/snippet_types.py")),
     ("types of the examples, by pyright", (sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable)),
     ("imports", (str(BIN / "lint-imports"), "--no-cache")),
     ("generated code", (sys.executable, "-m", "tools.codegen", "--check")),
