@@ -16,8 +16,10 @@ from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint
+from amqp_sansio.wire.assembly import CONTROL, Assembly
+from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.segments import CONTROL, Assembly, SegmentReader, frame_command, frame_control
+from amqp_sansio.wire.segments import SegmentReader
 
 
 class BareCarrier(Carrier):

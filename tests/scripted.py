@@ -12,7 +12,9 @@ from amqp_sansio.events import Event
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.wire.segments import COMMAND, Malformed, SegmentReader, frame_command, frame_control
+from amqp_sansio.wire.assembly import COMMAND, Malformed
+from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import SegmentReader
 
 Word: TypeAlias = bytes | Control | Command
 """Octets as they are, a control or a command."""

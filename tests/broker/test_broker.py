@@ -21,8 +21,8 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import AcceptMode
 from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.session import Flush, KnownCompleted
+from amqp_sansio.wire.frames import frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.segments import frame_control
 
 
 def test_a_loop_as_an_embedder_writes_it() -> None:

@@ -14,8 +14,8 @@ from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, CloseCode
 from amqp_sansio.spec.session import Attach, Expected
+from amqp_sansio.wire.frames import frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.segments import frame_control
 
 
 def test_it_begins_without_an_identity(world: World) -> None:

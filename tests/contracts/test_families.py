@@ -14,7 +14,7 @@ SRC = ROOT / "src" / "amqp_sansio"
 FAMILIES: dict[str, tuple[str, ...]] = {
     "sessions": (
         "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
-        "spec.stream", "wire.segments", "wire.frames", "wire.one_range", "wire.repeated_headers",
+        "spec.stream", "wire.segments", "wire.frames", "wire.assembler",
         "wire.headers", "wire.layouts.dispatch", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
         "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel", "engine.channel_numbers",
         "engine.session", "engine.standing", "engine.breach",

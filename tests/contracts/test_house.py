@@ -56,7 +56,9 @@ def test_what_is_owed_is_owed() -> None:
     assert [each for each in sorted(OWED) if not (SRC / each).is_file()] == []
 
 
-REVIEWED = {"wire/method_reader.py": "one reader: frames, and the contents under way, which every frame changes"}
+REVIEWED = {
+    "wire/method_reader.py": "one reader: frames, and the contents under way, which every frame changes",
+}
 """Files above the limit in which a review found no second noun, and why."""
 
 

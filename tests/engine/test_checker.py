@@ -11,8 +11,8 @@ from amqp_sansio.events import Note, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.wire.assembly import Cut, KnownCommand
+from amqp_sansio.wire.headers import Headers
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.repeated_headers import Headers
 
 
 def test_findings_come_after_the_words_that_they_are_about() -> None:

@@ -8,7 +8,9 @@ from amqp_sansio.dialects import HEADERS
 from amqp_sansio.engine.ear import FRAMES, OPAQUE, Ear
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import ProtocolHeader
-from amqp_sansio.wire.segments import SEGMENTATION, Assembly, Malformed, frame_command, frame_control
+from amqp_sansio.wire.assembly import Assembly, Malformed
+from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import SEGMENTATION
 
 HEADER = HEADERS["0-10"]
 HEARTBEAT = frame_control(0, bytes.fromhex("010a0000"))

@@ -6,8 +6,9 @@ import pytest
 from tests.families.made_up import LINES
 
 from amqp_sansio.engine.guess import SMALL, Guess
+from amqp_sansio.wire.frames import frame_control
 from amqp_sansio.wire.framing import Framing
-from amqp_sansio.wire.segments import SEGMENTATION, frame_control
+from amqp_sansio.wire.segments import SEGMENTATION
 
 LINE = LINES.frame(1, 1, b"text", 100)
 BEAT = frame_control(0, bytes.fromhex("010a0000"))

@@ -34,8 +34,8 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode
 from amqp_sansio.spec.values import Map
 from amqp_sansio.testing.link import Link
+from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.segments import frame_command
 
 TRANSFER = message.Transfer("d", 0, 0)
 NO_ACCEPT = message.Transfer("d", 1, 0)

@@ -34,7 +34,7 @@ from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import Accept, Reject, Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, Completed, Detach
-from amqp_sansio.wire.segments import frame_command, frame_control
+from amqp_sansio.wire.frames import frame_command, frame_control
 
 
 def test_a_whole_conversation() -> None:

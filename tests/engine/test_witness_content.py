@@ -14,8 +14,8 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import file, stream
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Detach, Detached, Expected, Flush, Gap
+from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.segments import frame_command, frame_control
 
 C, S = "client", "server"
 

@@ -17,8 +17,7 @@ from amqp_sansio.kernel.serials import HALF, TOP, RangeSet, serial_add
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.session import Completed
 from amqp_sansio.wire.frames import frame_control
-from amqp_sansio.wire.one_range import CutRange, OneRange
-from amqp_sansio.wire.segments import SegmentReader
+from amqp_sansio.wire.segments import CutRange, OneRange, SegmentReader
 
 FEW_RANGES = attrs.evolve(DEFAULT_LIMITS, ranges=3)
 

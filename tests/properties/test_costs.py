@@ -25,8 +25,8 @@ from amqp_sansio.spec.connection import Open, StartOk, TuneOk
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.spec.values import Value
+from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.headers import encode_headers
-from amqp_sansio.wire.segments import frame_command, frame_control
 
 LAYOUT: Final = AMQP_0_10.codec
 INFINITE: Final = 0xFFFFFFFF

@@ -27,8 +27,7 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.spec import connection, message, session
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode
-from amqp_sansio.wire.one_range import OneRange
-from amqp_sansio.wire.segments import SegmentReader
+from amqp_sansio.wire.segments import OneRange, SegmentReader
 
 NAMES = {1: b"1", 2: b"2"}
 

@@ -6,14 +6,8 @@ from collections.abc import Iterable
 from struct import pack
 
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.wire.segments import (
-    BODY,
-    COMMAND,
-    CONTROL,
-    Assembly,
-    Malformed,
-    SegmentReader,
-)
+from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, Assembly, Malformed
+from amqp_sansio.wire.segments import SegmentReader
 
 Found = list[Assembly | Malformed]
 

@@ -6,8 +6,9 @@ import pytest
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.segments import Assembly, SegmentReader
+from amqp_sansio.wire.segments import SegmentReader
 
 TRANSFER = bytes.fromhex("040101000700000100")
 HEARTBEAT = bytes.fromhex("010a0000")

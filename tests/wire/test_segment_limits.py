@@ -18,12 +18,8 @@ from tests.wire.pieces import (
 )
 
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.segments import (
-    BODY,
-    COMMAND,
-    HEADER,
-    SegmentReader,
-)
+from amqp_sansio.wire.assembly import BODY, COMMAND, HEADER
+from amqp_sansio.wire.segments import SegmentReader
 
 
 @pytest.mark.parametrize(("octets", "legal"), [(99, True), (100, True), (101, False)])

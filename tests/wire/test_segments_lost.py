@@ -17,12 +17,8 @@ from tests.wire.pieces import (
 )
 
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.segments import (
-    BODY,
-    COMMAND,
-    Assembly,
-    SegmentReader,
-)
+from amqp_sansio.wire.assembly import BODY, COMMAND, Assembly
+from amqp_sansio.wire.segments import SegmentReader
 
 
 def test_behind_lost_octets_reading_goes_on_at_the_next_plausible_frame() -> None:

@@ -21,7 +21,7 @@ from amqp_sansio.captures.source import Told
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
-from amqp_sansio.wire.repeated_headers import Headers
+from amqp_sansio.wire.headers import Headers
 
 FINDINGS: Final = 1000
 """Findings kept for one connection; one more note counts the rest."""

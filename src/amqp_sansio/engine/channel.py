@@ -16,8 +16,7 @@ from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.tables.session import ATTACH, ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
 from amqp_sansio.wire.assembly import Assembly
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun
-from amqp_sansio.wire.segments import frame_control
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun, frame_control
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Carrier

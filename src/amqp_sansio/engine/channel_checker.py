@@ -38,13 +38,12 @@ from amqp_sansio.tables.channel import LIFE, MODE, REFERENCE
 from amqp_sansio.tables.channel_handshake import PIPELINED
 from amqp_sansio.tables.channel_words import may_say
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, ConnectionDialogue
-from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed
+from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed, Partial
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import FrameCut
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_frames import METHOD, NAMES
 from amqp_sansio.wire.method_reader import MethodReader
-from amqp_sansio.wire.partial import Partial
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.repeated_deliveries import RepeatedDeliveries
 

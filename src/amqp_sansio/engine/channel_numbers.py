@@ -25,8 +25,7 @@ from amqp_sansio.wire.assembly import COMMAND, Assembly, Cut, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Reader
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.one_range import OneRange
-from amqp_sansio.wire.segments import Segmentation, SegmentReader
+from amqp_sansio.wire.segments import OneRange, Segmentation, SegmentReader
 
 
 def check_role(said: str, session: object, role: Role) -> None:

@@ -17,7 +17,7 @@ from amqp_sansio.kernel.machine import Table
 from amqp_sansio.limits import Limits
 from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
 from amqp_sansio.wire.framing import FrameCut
-from amqp_sansio.wire.repeated_headers import Headers
+from amqp_sansio.wire.headers import Headers
 
 if TYPE_CHECKING:
     from amqp_sansio.dialects import Dialect

@@ -11,7 +11,7 @@ from amqp_sansio.spec.message import Accept
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, KnownCompleted
 from amqp_sansio.tables.session import EXPECTED
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.one_range import OneRange
+from amqp_sansio.wire.segments import OneRange
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.standing import Standing

@@ -21,8 +21,8 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.assembly import COMMAND, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.headers import Headers, Sift
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.repeated_headers import Headers, Sift
 
 __all__ = ["Observed", "Observer", "Speaker"]
 

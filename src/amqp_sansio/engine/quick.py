@@ -18,13 +18,13 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import Accept, DeliveryProperties, Transfer
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, Flush, KnownCompleted
+from amqp_sansio.wire.assembly import KnownCommand
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.headers import Headers
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.one_range import COMMAND_SIZE, OneRange, alone_next
 from amqp_sansio.wire.primitives import frame_header, u32
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.repeated_headers import Headers
-from amqp_sansio.wire.segments import KnownCommand, SegmentReader
+from amqp_sansio.wire.segments import COMMAND_SIZE, OneRange, SegmentReader, alone_next
 
 T = TypeVar("T")
 

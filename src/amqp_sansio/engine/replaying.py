@@ -13,7 +13,8 @@ from amqp_sansio.kernel.serials import TOP, MutableRangeSet, Range, RangeSet, se
 from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.wire.segments import codes_of, frame_command
+from amqp_sansio.wire.frames import frame_command
+from amqp_sansio.wire.segments import codes_of
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.outbound import Outbound

@@ -19,11 +19,11 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE, TX
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
+from amqp_sansio.wire.assembly import BODY, HEADER
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_command
 from amqp_sansio.wire.headers import HEADER_WRITERS
 from amqp_sansio.wire.primitives import put_frame_begin
-from amqp_sansio.wire.segments import BODY, HEADER, frame_command
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import CommandId

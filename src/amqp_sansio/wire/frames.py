@@ -19,6 +19,9 @@ LAST_FRAME: Final = 0x01
 WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
 """What a frame says that is all of its assembly."""
 
+KINDS: Final = ("control", "command", "header", "body")
+"""The segment types by number."""
+
 
 def frame_control(channel: int, payload: bytes, max_frame: int = MAX_FRAME_SIZE) -> bytes:
     """A control as its one frame.  EncodeError when it is larger than `max_frame` octets (deployed peers read no other)."""

@@ -19,6 +19,7 @@ from amqp_sansio.wire.assembly import (
     Assembly,
     Cut,
     Malformed,
+    Partial,
 )
 from amqp_sansio.wire.framing import Carries, Reader
 from amqp_sansio.wire.method_frames import (
@@ -35,7 +36,6 @@ from amqp_sansio.wire.method_frames import (
     frame_head,
     plausible_frame,
 )
-from amqp_sansio.wire.partial import Partial
 from amqp_sansio.wire.primitives import u16, u64
 from amqp_sansio.wire.whole_contents import AHEAD, Consumers, KnownConsumer, Reads, cut_content, cut_deliveries, wanted
 

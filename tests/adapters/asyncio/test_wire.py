@@ -9,7 +9,7 @@ from typing import Any
 from amqp_sansio.adapters.asyncio.wire import READ, Wire
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.wire.segments import frame_control
+from amqp_sansio.wire.frames import frame_control
 
 
 class Transport(asyncio.Transport):

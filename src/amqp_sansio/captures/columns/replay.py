@@ -30,7 +30,7 @@ from amqp_sansio.engine.quick import Answered
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.repeated_headers import Headers
+from amqp_sansio.wire.headers import Headers
 
 STRETCH_PACKETS: Final = 16
 """Packets of one file that stand together, on average, for each file's to be taken by themselves, many at once."""

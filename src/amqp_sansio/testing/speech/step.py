@@ -9,8 +9,8 @@ from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.testing.transcript import fields_of
+from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.headers import encode_headers
-from amqp_sansio.wire.segments import frame_command, frame_control
 
 Speaker: TypeAlias = Literal["client", "server"]
 Said: TypeAlias = bytes | Control | Command
