@@ -9,8 +9,7 @@ from typing import Final
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine.carrier import Carrier, Role
-from amqp_sansio.engine.channel import Channel
-from amqp_sansio.engine.channel_numbers import Channels
+from amqp_sansio.engine.channel import Channel, Channels
 from amqp_sansio.engine.session import Session
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits

@@ -275,7 +275,8 @@ CLIMBS: Final = {
     "captures/conversation.py Conversation.time_of": "the conversation knows when each octet came.",
     "captures/flows.py Listener._heard": "the listener gives the event its connection, packet and time.",
     "captures/flows.py Listener.talking": "the listener knows the connection of the packet.",
-    "engine/channel_numbers.py Channels.touch": "a session whose books have changed is visited once, before the next output.",
+    "engine/channel.py Channel.say": "what a session has gathered goes out on its channel.",
+    "engine/channel.py Channels.touch": "a session whose books have changed is visited once, before the next output.",
     "engine/lifecycle.py Lifecycle._write": "all output goes through the one outbox of the connection.",
     "engine/subscription.py Subscriptions.usable": "`send` takes message.flow from anybody, so the check looks it up.",
 }

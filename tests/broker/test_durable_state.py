@@ -14,7 +14,7 @@ from amqp_sansio.broker.durable_state import Rebuilding, survey
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message_factory import Intake
+from amqp_sansio.broker.model.message import Intake
 from amqp_sansio.broker.operations import Enqueued, Entry, MessageStored, QueueDeclared
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.errors import RestoreError

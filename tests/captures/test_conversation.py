@@ -7,7 +7,7 @@ from tests.captures import build
 from tests.captures.fake import FakeWitness
 
 from amqp_sansio.captures.conversation import PRELUDE_OCTETS, Conversation, Heard
-from amqp_sansio.captures.packet_index import MARKS
+from amqp_sansio.captures.packet import MARKS
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note
 
 MOST = PRELUDE_OCTETS

@@ -15,8 +15,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "sessions": (
         "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
         "spec.stream", "wire.segments", "wire.frames", "wire.assembler",
-        "wire.headers", "wire.layouts.dispatch", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
-        "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel", "engine.channel_numbers",
+        "wire.headers", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
+        "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel",
         "engine.session", "engine.standing", "engine.breach",
         "engine.transmit", "engine.hearing", "engine.controls", "engine.client", "engine.server",
         "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.quick", "engine.witness",
@@ -42,7 +42,7 @@ COMMON = (
     "broker.durable_state",
     "config", "conversation.attempts", "conversation.base_client",
     "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
-    "engine.ear", "engine.endpoints", "engine.findings", "engine.heartbeat", "engine.lifecycle", "engine.observer_snapshot",
+    "engine.ear", "engine.endpoints", "engine.findings", "engine.lifecycle", "engine.observer_snapshot",
     "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",
     "tables.tuning", "wire.assembly", "wire.codec", "wire.framing", "wire.reading",
 )  # fmt: skip

@@ -28,12 +28,11 @@ _MODULES = {
     "amqp_sansio.wire.interpreter": "ArgumentTable FieldTable Shapes",
     "amqp_sansio.wire.layouts.fields": "FIELDS SHAPES",
     "amqp_sansio.wire.headers": "decode_headers walk_headers",
-    "amqp_sansio.wire.layouts.dispatch": (
-        "ControlReader CommandReader ControlWriter CommandWriter command_decoder command_encoder control_decoder"
+    "amqp_sansio.wire.layouts.layout": (
+        "ControlReader CommandReader ControlWriter CommandWriter Layout command_decoder command_encoder control_decoder"
         " control_encoder"
         " decode_one_struct struct_encoder"
     ),
-    "amqp_sansio.wire.layouts.layout": "Layout",
     "amqp_sansio.wire.layouts.methods": "Methods",
     "amqp_sansio.wire.method_codec": "MethodCodec",
     "amqp_sansio.spec.base": "Command Control Method Struct",

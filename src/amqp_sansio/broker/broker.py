@@ -20,7 +20,7 @@ from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.form import Form
 from amqp_sansio.broker.model.hints import Hints
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message_factory import Intake
+from amqp_sansio.broker.model.message import Intake
 from amqp_sansio.broker.operations import Entry, Opened
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.broker.snapshot import restore, take

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from amqp_sansio.captures.packet_index import MOST_MARKS, Marks
+from amqp_sansio.captures.packet import MOST_MARKS, Marks
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.engine.witness_channel import ChannelWitness
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen

@@ -12,8 +12,7 @@ from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.doubt import Doubt
-from amqp_sansio.captures.replay.headers import properties_of
-from amqp_sansio.captures.replay.message import Properties
+from amqp_sansio.captures.replay.message import Properties, properties_of
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.rows import Rows

@@ -12,8 +12,7 @@ from typing import Final
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.carrier import Role, violation_of
 from amqp_sansio.engine.endpoints import Endpoints, Unheard
-from amqp_sansio.engine.heartbeat import Heartbeat
-from amqp_sansio.engine.lifecycle import Lifecycle
+from amqp_sansio.engine.lifecycle import Heartbeat, Lifecycle
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import Event, Origin, SecurityLayerStarted
 from amqp_sansio.kernel.machine import Refusal

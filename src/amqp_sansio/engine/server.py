@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.engine.channel import Channel
-from amqp_sansio.engine.channel_numbers import Channels, check_role, layout_of
+from amqp_sansio.engine.channel import Channel, Channels, check_role, layout_of
 from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LocalProtocolError

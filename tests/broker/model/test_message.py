@@ -6,7 +6,7 @@ import pytest
 from tests.broker.model.things import message
 
 from amqp_sansio.broker.fronts.sessions.form import FORM
-from amqp_sansio.broker.model.message import Envelope, Message
+from amqp_sansio.broker.model.message import Envelope, Intake, Message
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.wire.headers import decode_headers, encode_headers
@@ -56,3 +56,32 @@ def test_what_its_header_says() -> None:
     assert (sent.routing_key, sent.exchange, sent.priority, sent.persistent, sent.redelivered, sent.user_id) == (
         "k", "x", 9, True, True, b"me",
     )  # fmt: skip
+
+
+def test_messages_are_numbered_from_one() -> None:
+    intake = Intake()
+    envelope = message("k").envelope
+    assert [intake.made(envelope, b"").number for _ in range(3)] == [1, 2, 3]
+    assert Intake(last=7).made(envelope, b"").number == 8
+
+
+def test_a_ttl_begins_when_the_message_comes() -> None:
+    made = Intake().made(message("k", ttl=1500).envelope, b"", 10.0, 3)
+    assert (made.expires, made.arrived, made.publisher) == (11.5, 10.0, 3)
+    assert Intake().made(message("k").envelope, b"", 10.0).expires is None
+
+
+def test_what_was_stored_comes_back() -> None:
+    stored = message("k", b"body", priority=3, delivery_mode=2, user_id=b"u")
+    intake = Intake()
+    again = intake.restored(9, stored.envelope.form.envelope(stored.header, False), stored.body, 5.0)
+    assert again.envelope == stored.envelope
+    assert (again.number, again.body, again.expires) == (9, b"body", 5.0)
+    assert intake.made(again.envelope, b"").number == 10
+
+
+def test_a_copy_has_a_number_of_its_own() -> None:
+    intake = Intake()
+    first = intake.made(message("k").envelope, b"body")
+    copy = intake.copy(first)
+    assert (copy.number, copy.envelope, copy.body) == (2, first.envelope, b"body")

@@ -13,7 +13,7 @@ from amqp_sansio.broker import conditions
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.entry import GONE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message_factory import Intake
+from amqp_sansio.broker.model.message import Intake
 from amqp_sansio.broker.operations import BranchEnded, Dequeued, Enqueued, MessageStored
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 

@@ -9,8 +9,7 @@ from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Message
-from amqp_sansio.broker.model.message_factory import Intake
+from amqp_sansio.broker.model.message import Intake, Message
 from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.spec.message import Transfer

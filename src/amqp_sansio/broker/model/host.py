@@ -17,7 +17,7 @@ from amqp_sansio.broker.model.arguments import (
 )
 from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.lifetimes import Lifetimes
-from amqp_sansio.broker.model.message_factory import Intake
+from amqp_sansio.broker.model.message import Intake
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue

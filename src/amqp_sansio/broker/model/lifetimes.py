@@ -12,7 +12,7 @@ from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
-    from amqp_sansio.broker.model.message_factory import Intake
+    from amqp_sansio.broker.model.message import Intake
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.model.subscribers import Consumer

@@ -12,8 +12,7 @@ from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
 from amqp_sansio.broker.model.expiry import Expiry
-from amqp_sansio.broker.model.message import Message
-from amqp_sansio.broker.model.message_factory import Intake
+from amqp_sansio.broker.model.message import Intake, Message
 from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
 from amqp_sansio.broker.model.room import Publish, Room
 from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, Operation

@@ -19,8 +19,7 @@ from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
-    from amqp_sansio.broker.model.message import Message
-    from amqp_sansio.broker.model.message_factory import Intake
+    from amqp_sansio.broker.model.message import Intake, Message
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
 

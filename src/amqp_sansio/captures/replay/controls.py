@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.captures.json_values import compact, fields
+from amqp_sansio.captures.json_values import compact, fields, text_of
 from amqp_sansio.captures.replay.rows import Row, Rows
-from amqp_sansio.captures.replay.text import text_of
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.session import Completed, Confirmed, Flush, KnownCompleted

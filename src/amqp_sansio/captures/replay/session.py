@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from amqp_sansio.captures.json_values import fields_text, struct_text
+from amqp_sansio.captures.json_values import fields_text, struct_text, text_of
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.credit import Books, CreditLine
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.message import OUTSIDE, Demarcation, Kind, Message, Properties
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.captures.replay.text import text_of
 from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.engine.quick import Told
 from amqp_sansio.events.observed import CommandSeen

@@ -11,9 +11,8 @@ from amqp_sansio.captures.packet import packet_place
 from amqp_sansio.captures.replay.branches import Branch, Branches
 from amqp_sansio.captures.replay.credit import CreditLine, Subscription
 from amqp_sansio.captures.replay.half import Half
-from amqp_sansio.captures.replay.headers import properties_of
 from amqp_sansio.captures.replay.history import History
-from amqp_sansio.captures.replay.message import NOTHING, Fate, Kind, Message, Properties
+from amqp_sansio.captures.replay.message import NOTHING, Fate, Kind, Message, Properties, properties_of
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.session import Place, Session, When

@@ -8,7 +8,7 @@ from typing import Final
 
 from amqp_sansio.captures.conversation import Conversation
 from amqp_sansio.captures.flows import Past, Talk
-from amqp_sansio.captures.packet_index import Marks
+from amqp_sansio.captures.packet import Marks
 from amqp_sansio.captures.replay.controls import Controls
 from amqp_sansio.captures.replay.families import HISTORIES
 from amqp_sansio.captures.replay.history import History

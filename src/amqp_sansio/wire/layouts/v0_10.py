@@ -13,11 +13,13 @@ from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import Array, Map
 from amqp_sansio.wire.encoding import SHORT, encode_array, encode_map, encode_struct32, put_short
 from amqp_sansio.wire.headers import decode_headers, walk_headers
-from amqp_sansio.wire.layouts.dispatch import (
+from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
+from amqp_sansio.wire.layouts.layout import (
     CommandReader,
     CommandWriter,
     ControlReader,
     ControlWriter,
+    Layout,
     command_decoder,
     command_encoder,
     control_decoder,
@@ -25,8 +27,6 @@ from amqp_sansio.wire.layouts.dispatch import (
     decode_one_struct,
     struct_encoder,
 )
-from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
-from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.structs import WRITERS
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_command_head, put_control_head, put_u16, put_u32, u16, u32
 from amqp_sansio.wire.reading import Reading

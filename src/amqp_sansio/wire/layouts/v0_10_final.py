@@ -10,7 +10,9 @@ from typing import Final
 from amqp_sansio.spec import dtx
 from amqp_sansio.wire.headers import decode_headers, walk_headers
 from amqp_sansio.wire.interpreter import Shapes
-from amqp_sansio.wire.layouts.dispatch import (
+from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
+from amqp_sansio.wire.layouts.layout import (
+    Layout,
     command_decoder,
     command_encoder,
     control_decoder,
@@ -18,8 +20,6 @@ from amqp_sansio.wire.layouts.dispatch import (
     decode_one_struct,
     struct_encoder,
 )
-from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
-from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.structs import WRITERS
 from amqp_sansio.wire.layouts.v0_10 import (
     CLASSES,

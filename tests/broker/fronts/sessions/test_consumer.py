@@ -5,11 +5,13 @@ from __future__ import annotations
 import attrs
 import pytest
 from tests.broker.harness import Client, World, blurt, bodies, done, front
+from tests.broker.model import things
 from tests.broker.restarts import JOURNAL, again, declared, publish, resumed, stored
 
 from amqp_sansio import ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer, Unsettled
+from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.config import ErrorCodes, Profile
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
@@ -435,3 +437,13 @@ def test_a_released_message_comes_again_to_a_subscription_that_selects_it(world:
     world.run()
     (event,) = client.take(TransferReceived)
     assert (event.transfer.destination, event.body) == ("again", b"1")
+
+
+def test_it_may_be_acquired_later_and_is_settled_as_it_was_sent() -> None:
+    entry = Queue("q").put(things.message())
+    record = Unsettled(entry, False, True)
+    assert not record.acquired
+    record.acquired = True
+    assert (record.entry, record.acquired, record.explicit) == (entry, True, True)
+    with pytest.raises(AttributeError):
+        record.other = 1  # type: ignore[attr-defined]  # there are many of them: they hold nothing else

@@ -12,8 +12,8 @@ from tests.broker.restarts import again, consume, declared, publish, resumed, sa
 from amqp_sansio import Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.fronts.sessions.consumer import Unsettled
 from amqp_sansio.broker.fronts.sessions.pledges import SLACK, Pledges
-from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.serials import RangeSet

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.fronts.sessions.form import FORM
-from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.owner import published_by
 from amqp_sansio.broker.model.since import Since
@@ -21,6 +20,18 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.engine.subscription import Subscriber
+
+
+class Unsettled:
+    """A transfer to the session that it may still refer to."""
+
+    __slots__ = ("acquired", "entry", "explicit")
+
+    def __init__(self, entry: Entry, acquired: bool, explicit: bool) -> None:
+        self.entry: Final = entry
+        self.acquired = acquired
+        self.explicit: Final = explicit
+        """Whether accept, reject or release ends it; else its completion does."""
 
 
 def _begin(broker: Broker, replay: int | None) -> Since | None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
 from amqp_sansio.broker.fronts.holder import Holder
+from amqp_sansio.broker.fronts.sessions.consumer import Unsettled
 from amqp_sansio.broker.fronts.sessions.error_column import code_of, field_index_of
 from amqp_sansio.broker.fronts.sessions.pledges import Pledges
-from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.engine.feedback import parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
+from amqp_sansio.broker.fronts.sessions.consumer import Unsettled
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 
