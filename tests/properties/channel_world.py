@@ -9,10 +9,10 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from tests.engine.channels.stage import Client, Server
-
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.dialects import AMQP_0_9_1, ChannelDialect
+from amqp_sansio.dialects import ChannelDialect
+from amqp_sansio.engine.channel_client import ChannelClientConnection
+from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.errors import AmqpError
@@ -85,22 +85,20 @@ class World:
         self.flying: dict[int, dict[int, int]] = {}
         self.settled: dict[int, set[int]] = {}
         self.unconfirmed: dict[int, set[int]] = {}
-        self.link: Final[Link[Client, Server]] = Link(
+        self.link: Final[Link[ChannelClientConnection, ChannelServerConnection]] = Link(
             self._client(), self._server(), delay=(0, 3), chunk=(1, 400), choices=self.chance, dialects=(dialect,),
             on_client=self._hear_client, on_server=self._hear_server,
         )  # fmt: skip
 
-    def _client(self) -> Client:
-        return Client(ClientConfig(dialect=self.dialect, max_frame_size=4096), self.dialect is not AMQP_0_9_1)
+    def _client(self) -> ChannelClientConnection:
+        return ChannelClientConnection(ClientConfig(dialect=self.dialect, max_frame_size=4096))
 
-    def _server(self) -> Server:
-        return Server(
-            ServerConfig(dialects=(self.dialect,), channel_max=6, max_frame_size=4096), self.dialect is not AMQP_0_9_1
-        )
+    def _server(self) -> ChannelServerConnection:
+        return ChannelServerConnection(ServerConfig(dialects=(self.dialect,), channel_max=6, max_frame_size=4096))
 
     # --- the client -----------------------------------------------------------------------------------------------------------
 
-    def _hear_client(self, connection: Client, event: Event) -> None:
+    def _hear_client(self, connection: ChannelClientConnection, event: Event) -> None:
         if isinstance(event, ConnectionOpened):
             return
         sent = self.channels.get(getattr(event, "channel", 0))
@@ -148,7 +146,7 @@ class World:
             raise AssertionError(f"the world says what it may: {error}") from error
 
     def _open(self) -> None:
-        channel = self.link.client.channels.open()
+        channel = self.link.client.channel()
         sent = self.channels[channel.number] = Sent(channel)
         self.all.append(sent)
         if self.extended and self.chance.random() < 0.7:
@@ -190,9 +188,9 @@ class World:
 
     # --- the broker -----------------------------------------------------------------------------------------------------------
 
-    def _hear_server(self, connection: Server, event: Event) -> None:
+    def _hear_server(self, connection: ChannelServerConnection, event: Event) -> None:
         number = getattr(event, "channel", 0)
-        served = connection.channels.used.get(number)
+        served = connection._channels.used.get(number)
         if isinstance(served, ServedChannel) and self.served.get(number) is not served:
             self.served[number] = served
             self.consumers[number], self.flying[number] = [], {}
@@ -252,7 +250,7 @@ class World:
     def tend(self) -> None:
         """The broker confirms some of what it has taken, and closes a channel now and then."""
         for number, served in list(self.served.items()):
-            if served.closed_cause is not None or self.link.server.channels.used.get(number) is not served:
+            if served.closed_cause is not None or self.link.server._channels.used.get(number) is not served:
                 continue
             some = {each for each in self.unconfirmed[number] if self.chance.random() < 0.5}
             if some and self.chance.random() < 0.3:
@@ -272,7 +270,7 @@ class World:
                 and self.consumers[number]
                 and len(self.flying[number]) < PREFETCH
                 and served.closed_cause is None
-                and self.link.server.channels.used.get(number) is served
+                and self.link.server._channels.used.get(number) is served
             ):
                 message = self.queue.pop(0)
                 tag = served.deliver(self.consumers[number][0], b"%08d" % message, routing_key="here")

@@ -121,4 +121,4 @@ def channel_consumers_of_the_client(limits: Limits, amount: int) -> bool:
 
 def channels_of_a_client(limits: Limits, amount: int) -> bool:
     stage = Stage(limits=_GENEROUS, client_limits=limits)
-    return _passes("channels", amount, lambda _: stage.client.channels.open())
+    return _passes("channels", amount, lambda _: stage.client.channel())

@@ -5,44 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.config import ClientConfig, Profile, ServerConfig
-from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect, Dialect
+from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
+from amqp_sansio.engine.channel_client import ChannelClientConnection
+from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.engine.channels.client import Channel
-from amqp_sansio.engine.channels.endpoint import Channels
 from amqp_sansio.engine.channels.server import ServedChannel
-from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.observer import Observer
-from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.events import Event, Violation
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Method
-from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.method_codec import MethodCodec
 
 DIALECTS: Final = (AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_8_UNBIND)
-
-
-def codec_of(dialect: Dialect[Codec]) -> MethodCodec:
-    codec = dialect.codec
-    assert isinstance(codec, MethodCodec)
-    return codec
-
-
-class Client(ClientHandshake):
-    def __init__(self, config: ClientConfig, counted: bool) -> None:
-        self.channels: Final = Channels(self, codec_of(config.dialect), counted, config.blocked == "raise")
-        super().__init__(config, self.channels, True)
-
-
-class Server(ServerHandshake):
-    def __init__(self, config: ServerConfig, counted: bool) -> None:
-        self.channels: Final = Channels(self, codec_of(config.dialect), counted)
-        super().__init__(config, self.channels)
-
-    def _answer_by_policy(self) -> bool:
-        answered = super()._answer_by_policy()
-        if self._closed_cause is None:
-            self.channels.answer_by_policy(self._settings.attach == "accept")
-        return answered
 
 
 class Stage:
@@ -60,23 +33,20 @@ class Stage:
         blocked: str = "publish",
         attach: str = "accept",
     ) -> None:
-        counted = dialect is not AMQP_0_9_1
-        self.client: Final = Client(
+        self.client: Final = ChannelClientConnection(
             ClientConfig(
                 dialect=dialect,
                 limits=client_limits or limits,
                 max_frame_size=max_frame_size,
                 profile=profile,
                 blocked=blocked,  # type: ignore[arg-type]
-            ),
-            counted,
+            )
         )
-        self.server: Final = Server(
+        self.server: Final = ChannelServerConnection(
             ServerConfig(
                 dialects=(dialect,), limits=limits, channel_max=channel_max, max_frame_size=max_frame_size, profile=profile,
                 attach=attach,  # type: ignore[arg-type]
-            ),
-            counted,
+            )
         )  # fmt: skip
         self.observer: Final = Observer(dialects=DIALECTS, limits=Limits())
         self.violations: list[Violation] = []
@@ -121,10 +91,10 @@ class Stage:
 
     def open(self, number: int | None = None) -> tuple[Channel, ServedChannel]:
         """A channel, open: both halves."""
-        channel = self.client.channels.open(number)
+        channel = self.client.channel(number)
         self.run()
         self.take()
-        served = self.server.channels.used[channel.number]
+        served = self.server._channels.used[channel.number]
         assert isinstance(served, ServedChannel)
         return channel, served
 

@@ -33,7 +33,7 @@ def test_either_side_closes_and_says_why(dialect: object, who: str) -> None:
     assert [(each.origin, each.code, each.text, each.method) for each in heard[other] if isinstance(each, ChannelClosed)] == [
         (Origin.PEER, 404, "no such thing", "queue.bind")
     ]
-    assert stage.client.channels.used == stage.server.channels.used == {}
+    assert stage.client._channels.used == stage.server._channels.used == {}
     assert stage.violations == []
 
 

@@ -28,31 +28,31 @@ def test_the_lowest_number_is_free_again_only_behind_close_ok() -> None:
     first, second = stage.open()[0], stage.open()[0]
     assert (first.number, second.number) == (1, 2)
     first.close()
-    assert stage.client.channels.open().number == 3
+    assert stage.client.channel().number == 3
     with pytest.raises(LocalProtocolError, match="another channel"):
-        stage.client.channels.open(1)
+        stage.client.channel(1)
     stage.run()
-    assert stage.client.channels.open().number == 1
-    assert stage.client.channels.open(9).number == 9
+    assert stage.client.channel().number == 1
+    assert stage.client.channel(9).number == 9
     for number in (0, -1, 2048):
         with pytest.raises(LocalProtocolError, match="channel-max"):
-            stage.client.channels.open(number)
+            stage.client.channel(number)
 
 
 @by_name
 def test_so_many_channels_are_agreed_on(dialect: ChannelDialect) -> None:
     stage = Stage(dialect, channel_max=3)
-    channels = [stage.client.channels.open() for _ in range(3)]
+    channels = [stage.client.channel() for _ in range(3)]
     with pytest.raises(LimitError, match="channels"):
-        stage.client.channels.open()
+        stage.client.channel()
     stage.run()
     assert stage.take()[0] == [ChannelOpened(number) for number in (1, 2, 3)]
     channels[1].close()
     stage.run()
     if dialect is AMQP_0_9_1:
-        assert stage.client.channels.open().number == 2
+        assert stage.client.channel().number == 2
     else:
-        assert stage.client.channels.open(60000).number == 60000  # it is a count
+        assert stage.client.channel(60000).number == 60000  # it is a count
     stage.run()
     stage.take()
     stage.server.receive_data(frame(dialect, "channel.open", 7))
@@ -65,10 +65,10 @@ def test_so_many_channels_are_agreed_on(dialect: ChannelDialect) -> None:
 def test_channels_are_limited(opens: int, fine: bool) -> None:
     stage = Stage(client_limits=Limits(channels=2))
     for _ in range(min(opens, 2)):
-        stage.client.channels.open()
+        stage.client.channel()
     if not fine:
         with pytest.raises(LimitError, match="channels"):
-            stage.client.channels.open()
+            stage.client.channel()
 
 
 @by_name
@@ -81,7 +81,7 @@ def test_closes_cross(dialect: ChannelDialect) -> None:
     heard, told = stage.take()
     assert [(each.origin, each.code) for each in heard if isinstance(each, ChannelClosed)] == [(Origin.PEER, 404)]
     assert [(each.origin, each.code) for each in told if isinstance(each, ChannelClosed)] == [(Origin.PEER, 200)]
-    assert stage.client.channels.used == stage.server.channels.used == {}
+    assert stage.client._channels.used == stage.server._channels.used == {}
     assert stage.violations == []
 
 
@@ -270,11 +270,11 @@ def test_a_second_breach_behind_our_close_is_nothing_new() -> None:
 
 def test_a_channel_that_was_closed_before_it_opened_is_not_reported_open() -> None:
     stage = Stage()
-    client = stage.client.channels.open()
+    client = stage.client.channel()
     client.close()
     stage.run()
     assert [type(each).__name__ for each in stage.take()[0]] == ["ChannelClosed"]
-    assert stage.client.channels.used == stage.server.channels.used == {}
+    assert stage.client._channels.used == stage.server._channels.used == {}
 
 
 def test_a_channel_is_shown_by_number_and_state() -> None:

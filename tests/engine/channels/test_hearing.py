@@ -95,7 +95,7 @@ def test_what_comes_behind_a_breach_is_passed_over_until_the_close_is_answered()
     assert [type(each) for each in stage.server.events()] == [ChannelClosed]
     stage.server.receive_data(frame(AMQP_0_9_1, "channel.close-ok", 1))
     assert list(stage.server.events()) == []
-    assert stage.server.channels.used == {}
+    assert stage.server._channels.used == {}
 
 
 def test_a_server_may_wait_for_the_answer_to_its_cancel() -> None:
@@ -204,14 +204,14 @@ def test_deliveries_like_others_mean_what_they_mean_one_by_one(headers: str, mon
         client.consume("q", "u", no_wait=True, no_ack=True)
         stage.client.eager_headers = headers == "eager"  # type: ignore[misc]
         if not quick:
-            monkeypatch.setattr(type(stage.client.channels), "learn", lambda *_: None)
+            monkeypatch.setattr(type(stage.client._channels), "learn", lambda *_: None)
         events: list[Event] = []
         for each in octets:
             stage.client.receive_data(each)
             events += stage.client.events()
         heard.append(events)
         books.append((client.unsettled, client._deliveries.tags.last, client._deliveries.tags.count))
-        reader = stage.client.channels._reader
+        reader = stage.client._channels._reader
         assert reader is not None
         assert bool(reader.known) is (quick and headers == "lazy")
     assert heard[0] == heard[1]

@@ -30,14 +30,14 @@ by_name = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: diale
 @by_name
 def test_a_channel_is_asked_for_and_accepted(dialect: ChannelDialect) -> None:
     stage = Stage(dialect)
-    client = stage.client.channels.open()
+    client = stage.client.channel()
     client.declare_queue("q")  # it need not wait
     stage.run()
     assert stage.take() == (
         [ChannelOpened(1)],
         [ChannelRequested(1), MethodReceived(1, 1, queue.Declare("q", arguments={}, ticket=client_ticket(dialect)))],
     )
-    (served,) = stage.server.channels.all
+    (served,) = stage.server.channels
     assert (client.state, served.state) == ("open", "open")
 
 
@@ -47,29 +47,29 @@ def client_ticket(dialect: ChannelDialect) -> int | None:
 
 def test_a_channel_is_refused_by_the_application_or_by_policy() -> None:
     stage = Stage(attach="refuse")
-    client = stage.client.channels.open()
+    client = stage.client.channel()
     client.publish("x", "k", b"m")
     stage.run()
     assert stage.take()[1] == [ChannelRequested(1)]
     assert client.closed_cause == "the other side closed the channel (506)"
     stage = Stage()
-    client = stage.client.channels.open()
+    client = stage.client.channel()
     stage.server.receive_data(stage.client.data_to_send())
     assert stage.server.next_event() == ChannelRequested(1)
     client.publish("x", "k", b"on its way when the channel was refused")
     with pytest.raises(LocalProtocolError, match="no ChannelRequested"):
-        stage.server.channels.accept(2)
-    refused = stage.server.channels.used[1]
-    stage.server.channels.refuse(1, ReplyCode.ACCESS_REFUSED, "not you")
-    assert stage.server.channels.all == ()
+        stage.server.accept(2)
+    refused = stage.server._channels.used[1]
+    stage.server.refuse(1, ReplyCode.ACCESS_REFUSED, "not you")
+    assert stage.server.channels == ()
     assert refused.closed_cause == "refused: 403 not you"
     stage.run()
     (closed,), heard = stage.take()
     assert isinstance(closed, ChannelClosed)
     assert (closed.origin, closed.code, closed.text, closed.method) == (Origin.PEER, 403, "not you", "channel.open")
     assert heard == []
-    assert stage.server.channels.used == stage.client.channels.used == {}
-    assert stage.client.channels.open().number == 1
+    assert stage.server._channels.used == stage.client._channels.used == {}
+    assert stage.client.channel().number == 1
 
 
 def test_answers_come_in_the_order_of_methods() -> None:
@@ -216,7 +216,7 @@ def test_what_a_client_does_wrong_ends_the_channel_with_the_code_of_the_version(
             assert isinstance(blamed, ChannelClosed)
             assert blamed.violation is not None
             assert (blamed.origin, blamed.violation.rule) == (Origin.VIOLATION, "delivery-tag.unknown")
-            assert stage.server.channels.used == {}
+            assert stage.server._channels.used == {}
             assert served.closed_cause is not None
 
 
