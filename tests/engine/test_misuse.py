@@ -69,6 +69,8 @@ CLIENTS: dict[str, Call] = {
 SERVERS: dict[str, Call] = {
     "open_ok": as_server(lambda conn: conn.open_ok()),
     "open_ok with a long host": as_server(lambda conn: conn.open_ok(["x" * 70000])),
+    "open_ok with hosts that are none": as_server(lambda conn: conn.open_ok(5)),  # type: ignore[arg-type]
+    "redirect to hosts that are none": as_server(lambda conn: conn.redirect("h", 5)),  # type: ignore[arg-type]
     "redirect": as_server(lambda conn: conn.redirect("h")),
     "redirect to a long host": as_server(lambda conn: conn.redirect("x" * 70000)),
     "accept": as_server(lambda conn: conn.accept(b"nobody")),

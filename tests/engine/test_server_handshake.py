@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.builds import wrong_type
 from tests.engine.verdicts import dropped, server_of, violation_of
 from tests.scripted import ScriptedPeer, Word
 
@@ -412,12 +413,32 @@ def test_nothing_is_read_before_a_deferred_verdict_is_there() -> None:
     assert decide is not None
     assert connection.take_deferred() is None
     assert list(connection.events()) == []
+    with wrong_type("decided"):
+        connection.decided(True)  # type: ignore[arg-type]
     connection.decided(decide())
     assert [type(event) for event in connection.events()] == [Authenticated, OpenRequested, ConnectionOpened]
     assert connection.is_open
     assert connection.wants_data
     with pytest.raises(LocalProtocolError, match="only after take_deferred"):
         connection.decided(Accepted("ann"))
+
+
+class Undecided(PlainServer):
+    """A mechanism with a mistake in it."""
+
+    def start(self) -> Undecided:  # type: ignore[override]
+        return self
+
+    security_layer = False
+
+    def step(self, response: bytes | None) -> None:
+        """No verdict at all."""
+
+
+def test_what_is_no_verdict_lets_nobody_in() -> None:
+    peer = ScriptedPeer(ServerConnection(ServerConfig(mechanisms=(Undecided(lambda *_: True),))))  # type: ignore[arg-type]
+    peer.say(HEADER, StartOk({}, "PLAIN", b"", "en_US"))
+    assert peer.connection.closed_cause == "authentication failed: no verdict: a NoneType"
 
 
 def test_a_deferred_no_closes_the_connection() -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.builds import wrong_type
 from tests.carriers import attached_session
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.subscription import Subscriber
-from amqp_sansio.engine.transmit import check_command, check_modes, octets_of, transfer
+from amqp_sansio.engine.transmit import check_command, check_modes, transfer
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
-from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.ledger.transfers import EXPLICIT, Delivery
 from amqp_sansio.limits import Limits
@@ -64,19 +62,6 @@ def test_fragments_with_the_profile_that_lets_them_be_sent() -> None:
     session.publish("", message.FragmentProperties(True, False), body=b"half")
     session.send(message.Resume("d", "r"))
     assert len(carrier.said()) == 3
-
-
-def test_octets_of() -> None:
-    assert octets_of(b"x") == b"x"
-    other: list[object] = [bytearray(b"x"), memoryview(b"x")]
-    for octets in other:
-        if COMPILED:  # takes bytes only
-            with pytest.raises(TypeError):
-                octets_of(octets)  # type: ignore[arg-type]
-        else:
-            assert octets_of(octets) == b"x"  # type: ignore[arg-type]
-    with wrong_type():
-        octets_of(5)  # type: ignore[arg-type]
 
 
 def test_a_body_that_changes_later_does_not_change_what_is_kept() -> None:

@@ -54,6 +54,7 @@ def test_pickled_by_value() -> None:
 
 def test_a_secret_is_shown_by_its_length() -> None:
     assert repr(Password(b"guest")) == "Password(secret=<5 octets>)"
+    assert repr(Password(7)) == "Password(secret=<a secret>)"  # type: ignore[arg-type]
     assert repr(Password(None)) == "Password(secret=None)"
 
 

@@ -102,6 +102,14 @@ def test_verbs_by_name_or_numbers(octets: bytes, verb: str) -> None:
     assert ONE.codec.verb_of(octets) == ONE.codec.said_in(unit(octets)) == verb
 
 
+def test_numbers_of_a_name() -> None:
+    numbers = ONE.codec.numbers_of
+    assert [numbers(name) for name in ("basic.ack", "basic.999", "99.1", "connection.65535")] == [
+        (60, 80), (60, 999), (99, 1), (10, 65535)
+    ]  # fmt: skip
+    assert [numbers(name) for name in ("", "ack", "basic.", "nobody.1", "basic." + "9" * 5000, "9" * 5000 + ".1")] == [None] * 6
+
+
 def test_one_number_means_another_method_in_another_version() -> None:
     assert [each.codec.verb_of(b"\0\x0a\0\x3c") for each in (EIGHT, ONE)] == ["connection.close", "connection.blocked"]
 

@@ -29,7 +29,7 @@ from amqp_sansio.config import Profile, ServerConfig
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.agenda import Agenda
-from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
+from amqp_sansio.kernel.deadlines import AT_ONCE, earliest, moment_of
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.values import Map
@@ -356,7 +356,7 @@ class Broker:
         the next tick, so that nothing is lost to a program that ticks behind the events; only the expiration in its header
         (BrokerConfig.epoch) counts from the last tick then, and may be early.
         """
-        now = now + 0.0  # what is no number is refused before anything has changed
+        now = moment_of(now)
         if self._now is None:
             self._began = now
         self._now = now

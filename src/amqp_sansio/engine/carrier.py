@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.capabilities import Capabilities
-from amqp_sansio.errors import DecodeError
+from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import Event, Violation
 from amqp_sansio.limits import MAX_CHANNELS, Limits
 from amqp_sansio.spec.base import Control
@@ -28,6 +28,15 @@ CommandId: TypeAlias = int
 """The id of a command in one half of a session: 0 to 2**32 - 1, after which comes 0 again."""
 
 _OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
+
+
+def octets_of(data: object, what: str = "body") -> bytes:
+    """Octets that the application gives, as bytes.  EncodeError for what is none: bytes() would make some of a number, too."""
+    if type(data) is bytes:
+        return data
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise EncodeError(what, f"takes octets, not {type(data).__name__}")
+    return bytes(data)
 
 
 def rule_of(what: str, error: DecodeError) -> str:
@@ -117,6 +126,17 @@ class Carrier:
     def _ask(self) -> None:
         """The application was asked something: if it does not answer, the policy does."""
         raise NotImplementedError
+
+    def _code(self, said: str, code: object) -> int:
+        """A code that the application gives for a close.  LocalProtocolError for one that the dialect does not have."""
+        raise NotImplementedError
+
+    def _at_fault(self, verb: object) -> tuple[int, int] | None:
+        """Class and method of the one that the application blames, None for "".  EncodeError for what is none."""
+        found = self.codec.numbers_of(verb) if isinstance(verb, str) else None
+        if found is None and verb != "":
+            raise EncodeError("method", f'takes the name of one that the dialect has, such as "queue.bind", not {verb!r:.80}')
+        return found
 
     def _close_for(self, code: int, text: str, verb: str) -> None:
         """The application refuses what the other side said by ending the connection; `verb` names it, "" for nothing."""

@@ -72,7 +72,7 @@ class ChannelClientConnection(ClientHandshake):
             rule = "one at a time" if self._open else "only behind ConnectionOpened"
             raise LocalProtocolError(words.UPDATE_SECRET, self.state, self._may_say(), rule)
         self._say(UpdateSecret(secret, reason))
-        self._updating = reason
+        self._updating = reason or ""
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
         match control:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.engine.carrier import Role, violation_of
+from amqp_sansio.engine.carrier import Role, octets_of, violation_of
 from amqp_sansio.engine.endpoints import Endpoints, Unheard
 from amqp_sansio.engine.lifecycle import Heartbeat, Lifecycle
 from amqp_sansio.errors import DecodeError, LocalProtocolError
@@ -48,7 +48,7 @@ class Connection(Lifecycle):
         """Stores octets that came from the other side.  Raises LocalProtocolError after `receive_eof`."""
         if self._eof:
             raise LocalProtocolError("receive_data", "the end of the octets", rule="nothing comes after receive_eof")
-        octets = data if type(data) is bytes else memoryview(data).tobytes()  # bytes() would make octets of a number, too
+        octets = octets_of(data, "receive_data")
         if not octets:
             return
         self._stored = True

@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import ServerConfig
+from amqp_sansio.engine.carrier import octets_of
 from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.protocol import SIZE
 
@@ -45,7 +46,7 @@ class Doorstep:
         if self.passed:
             self.connection.receive_data(data)
             return
-        self._early += data
+        self._early += octets_of(data, "receive_data")
         if len(self._early) >= SIZE:
             self._pass()
 

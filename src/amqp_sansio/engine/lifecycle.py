@@ -12,7 +12,7 @@ from amqp_sansio.engine.carrier import Carrier, Role
 from amqp_sansio.engine.endpoints import Endpoints
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Event, Origin, Violation
-from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
+from amqp_sansio.kernel.deadlines import AT_ONCE, earliest, moment_of
 from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
@@ -229,16 +229,14 @@ class Lifecycle(Carrier):
     def _close_for(self, code: int, text: str, verb: str) -> None:
         """As `close`, because of what the other side said: `verb` names it, "" for nothing."""
         self._must_be_alive("connection.close")
-        if code not in self._codes.legal:
-            legal = tuple(str(each) for each in sorted(self._codes.legal))
-            raise LocalProtocolError(f"connection.close with code {code}", self.state, legal, "connection.close.reply-code")
-        close = Close(int(code), text, *self._numbers(verb))
+        code = self._code(words.CLOSE, code)
+        close = Close(code, text, *(self._at_fault(verb) or (None, None)))
         octets = self.codec.write_control(close)
         if not self._dialogue.handshake.can(self.role, words.CLOSE):
-            self._end(Origin.LOCAL, int(code), text)
+            self._end(Origin.LOCAL, code, text)
             return
         self._flush()
-        self._closed_cause = f"closed by us: {int(code)} {text}".rstrip()
+        self._closed_cause = f"closed by us: {code} {text}".rstrip()
         self._say(close, octets)
         self._begin_close(close)
 
@@ -265,6 +263,13 @@ class Lifecycle(Carrier):
     @property
     def _has_room(self) -> bool:
         return self._written - self._taken < self._most_waiting
+
+    def _code(self, said: str, code: object) -> int:
+        known = self._codes.legal
+        if not isinstance(code, int) or code not in known:
+            legal = tuple([str(each) for each in sorted(known)])
+            raise LocalProtocolError(f"{said} with code {code!r:.80}", self.state, legal, f"{said}.reply-code")
+        return int(code)
 
     def _emit(self, event: Event) -> None:
         self._events.append(event)
@@ -377,7 +382,7 @@ class Lifecycle(Carrier):
         output either: then they may wait for that.  Answers what `due` would at this point, before the
         events: programs that tick behind their events need nothing else.
         """
-        self._now = now = now + 0.0  # what is no number is refused before anything has changed
+        self._now = now = moment_of(now)
         heard = self._stored or (self._undecoded and not self._untaken(now))
         self._stored = False
         if self._ended and not self._lingering:

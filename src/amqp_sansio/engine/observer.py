@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine import wording
-from amqp_sansio.engine.carrier import violation_of
+from amqp_sansio.engine.carrier import octets_of, violation_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import GUESSING, Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
@@ -86,7 +86,7 @@ class Observer:
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
-        self._store(speaker, data if type(data) is bytes else memoryview(data).tobytes(), False)
+        self._store(speaker, octets_of(data, "receive_data"), False)
 
     def receive_gap(self, speaker: Speaker, octets: int) -> None:
         """So many octets of `speaker` are missing here: nobody is accused of what depends on them."""

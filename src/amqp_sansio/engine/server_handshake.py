@@ -116,9 +116,9 @@ class ServerHandshake(Connection):
         else:
             self._judge(verdict)
 
-    def _judge(self, verdict: Accepted | Rejected) -> None:
-        if isinstance(verdict, Rejected):
-            self._reject(verdict.reason)
+    def _judge(self, verdict: object) -> None:
+        if not isinstance(verdict, Accepted):
+            self._reject(verdict.reason if isinstance(verdict, Rejected) else f"no verdict: a {type(verdict).__name__}")
         else:
             self._emit(Authenticated(self._mechanism, verdict.identity, self._client_properties))
             self._say_tune()
@@ -138,6 +138,8 @@ class ServerHandshake(Connection):
         """
         if not self._deciding:
             raise LocalProtocolError("decided", self.state, (), "only after take_deferred, and once")
+        if not isinstance(verdict, (Accepted, Rejected)):
+            raise EncodeError("decided", f"takes Accepted or Rejected, not {type(verdict).__name__}")
         self._deciding = False
         self._deferred = None
         if self._closed_cause is None:
@@ -195,7 +197,7 @@ class ServerHandshake(Connection):
         Raises LocalProtocolError when no OpenRequested waits for an answer.
         """
         asked = self._must_be_asked(words.OPEN_OK)
-        self._say(OpenOk(self._settings.known_hosts if known_hosts is None else tuple(known_hosts)))
+        self._say(OpenOk(self._settings.known_hosts if known_hosts is None else _hosts(known_hosts)))
         self._asked = None
         self._opens()
         self._emit(
@@ -214,7 +216,7 @@ class ServerHandshake(Connection):
             raise LocalProtocolError(
                 words.REDIRECT, self.state, (words.OPEN_OK, words.CLOSE), "connection.open.insist.behavior"
             )
-        self._say(Redirect(host, tuple(known_hosts)))
+        self._say(Redirect(host, _hosts(known_hosts)))
         self._asked = None
         self._closed_cause = f"redirected to {host}"
         self._end(Origin.LOCAL, None, self._closed_cause)
@@ -244,3 +246,10 @@ class ServerHandshake(Connection):
                 self._asked = None
                 self._close_for(self._codes.host, clip(f"no virtual host {host!r}"), "")
         return True
+
+
+def _hosts(known: Iterable[str]) -> tuple[str, ...]:
+    try:
+        return tuple(known)
+    except TypeError:
+        raise EncodeError("known_hosts", f"takes texts, not {type(known).__name__}") from None

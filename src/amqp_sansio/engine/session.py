@@ -7,18 +7,18 @@ from typing import TypeAlias
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine.carrier import CommandId
+from amqp_sansio.engine.carrier import CommandId, octets_of
 from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.standing import Standing, check_seconds
 from amqp_sansio.engine.subscription import Subscription
-from amqp_sansio.engine.transmit import ALONE, octets_of, prepare, say, say_exception, transfer
+from amqp_sansio.engine.transmit import ALONE, prepare, say, say_exception, transfer
 from amqp_sansio.engine.tx import Tx
 from amqp_sansio.errors import (
     EncodeError,
     LocalProtocolError,
     SessionDetachedError,
 )
-from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.kernel.deadlines import AT_ONCE, moment_of
 from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
@@ -122,7 +122,7 @@ class Session(Standing):
 
         Its time begins with the first tick after it was detached.  Answers `due`.
         """
-        moment = self.due
+        now, moment = moment_of(now), self.due
         if moment is None:
             return None
         if self._detached_at is None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from amqp_sansio.engine import demarcation
+from amqp_sansio.engine.carrier import octets_of
 from amqp_sansio.engine.contents import CONTENT_VERBS, say_content
 from amqp_sansio.engine.demarcation import Effect
 from amqp_sansio.engine.subscription import Subscriber, Subscription
@@ -379,12 +380,3 @@ def say_exception(session: Session, exception: execution.Exception_) -> CommandI
     session._outbound.outstanding.discard_id(id)  # it ends the session: nobody will ever complete it
     channel.say(controls.Detach(session.name))
     return id
-
-
-def octets_of(body: bytes) -> bytes:
-    """The body as bytes.  EncodeError for what is no octets."""
-    if type(body) is bytes:
-        return body
-    if not isinstance(body, (bytes, bytearray, memoryview)):
-        raise EncodeError("body", f"octets, not {type(body).__name__}")
-    return bytes(body)

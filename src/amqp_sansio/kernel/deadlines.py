@@ -5,8 +5,23 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from amqp_sansio.errors import EncodeError
+
 AT_ONCE: Final = -math.inf
 """The moment of what should be done now, where nobody has said yet what time it is: no clock shows less."""
+
+
+def moment_of(now: object) -> float:
+    """What `tick` is told, as a float.  EncodeError for what is no moment."""
+    if isinstance(now, (int, float)):
+        try:
+            moment = float(now)
+        except OverflowError:
+            pass
+        else:
+            if not math.isnan(moment):
+                return moment
+    raise EncodeError("tick", f"takes seconds of a monotonic clock, not {now!r:.80}")
 
 
 def earliest(*moments: float | None) -> float | None:

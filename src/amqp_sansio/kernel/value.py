@@ -39,7 +39,7 @@ class Value:
     def _show(self, name: str) -> str:
         value = getattr(self, name, None)
         if name in self.SECRETS and value is not None:
-            return f"<{len(value)} octets>"
+            return f"<{len(value)} octets>" if isinstance(value, bytes) else "<a secret>"
         return repr(value)
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:

@@ -25,6 +25,9 @@ from amqp_sansio.wire.types import BAD
 PROPERTIES_AT: Final = HEADER_HEAD - 2
 """Where the flags of a content header's properties begin in its frame."""
 
+_LONGEST: Final = 16
+"""Characters of a method's name of which one half, or both, are numbers: "connection.65535"."""
+
 Contents: TypeAlias = "Mapping[int, tuple[type[Value], FieldTable]]"
 """The properties of contents by class: what holds them, and their names and types in order."""
 
@@ -60,7 +63,7 @@ class MethodCodec(Codec):
 
     def _unknown(self, verb: str) -> tuple[int, int] | None:
         name, _, number = verb.partition(".")
-        if not number.isdecimal():
+        if not (number.isdecimal() and len(verb) <= _LONGEST):
             return None
         code = next((code for code, known in self._classes.items() if known == name), int(name) if name.isdecimal() else -1)
         return (code, int(number)) if code >= 0 else None

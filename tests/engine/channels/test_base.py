@@ -6,7 +6,7 @@ import pytest
 from tests.engine.channels.stage import DIALECTS, Stage
 
 from amqp_sansio.engine.channels.base import waits
-from amqp_sansio.errors import ChannelClosedError, EncodeError
+from amqp_sansio.errors import ChannelClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ChannelClosed, Origin
 from amqp_sansio.spec.methods import basic, queue
 from amqp_sansio.spec.reply_codes import ReplyCode
@@ -20,6 +20,10 @@ def test_either_side_closes_and_says_why(dialect: object, who: str) -> None:
     closer = client if who == "client" else served
     with pytest.raises(EncodeError):
         closer.close(ReplyCode.NOT_FOUND, "x" * 256)
+    with pytest.raises(EncodeError, match=r'takes the name of one that the dialect has, such as "queue.bind", not \'bind\''):
+        closer.close(ReplyCode.NOT_FOUND, "", "bind")
+    with pytest.raises(LocalProtocolError, match=r"channel.close with code 999 .*; legal now: 200, 310"):
+        closer.close(999)  # type: ignore[arg-type]
     closer.close(ReplyCode.NOT_FOUND, "no such thing", "queue.bind")
     for said in (closer.close, lambda: closer.send(queue.Purge("q"))):
         with pytest.raises(ChannelClosedError, match="closed by us: 404 no such thing"):
@@ -40,4 +44,5 @@ def test_either_side_closes_and_says_why(dialect: object, who: str) -> None:
 def test_no_wait_has_two_spellings() -> None:
     assert waits(basic.Consume("q"))
     assert not waits(basic.Consume("q", no_wait=True))
+    assert not waits(basic.Consume("q", no_wait=1))  # type: ignore[arg-type]  # the bit is set
     assert waits(basic.Get("q"))

@@ -568,3 +568,17 @@ def test_in_a_transaction_nothing_but_its_end_tells_what_became_of_messages() ->
     answer(served, tx.CommitOk())
     stage.run()
     assert [*doubt, client.in_doubt] == [RangeSet.of(1), RangeSet()]
+
+
+def test_a_bit_is_what_its_value_means() -> None:
+    """What goes out and what is kept of it are the same, also for what is no bool."""
+    stage = Stage()
+    client, served = stage.open()
+    client.get("q", no_ack=1)  # type: ignore[arg-type]
+    stage.run()
+    asked = served._heard.kept[0]
+    assert asked.settled
+    served.got(asked.id, b"m")
+    stage.run()
+    assert client.unsettled == served.unsettled == RangeSet()
+    assert stage.violations == []

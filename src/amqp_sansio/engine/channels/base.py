@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.carrier import Role, octets_of
 from amqp_sansio.engine.channels.breaches import code_of, ends_channel
 from amqp_sansio.engine.channels.returns import Returnable
 from amqp_sansio.engine.lifecycle import clip
@@ -18,7 +18,7 @@ from amqp_sansio.errors import (
 )
 from amqp_sansio.events import ChannelClosed, Origin, Violation
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet, serial_add
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet, serial_add, whole
 from amqp_sansio.ledger.consumer_tags import ConsumerTags
 from amqp_sansio.ledger.pending_replies import Answered, PendingReplies
 from amqp_sansio.ledger.tags import Deliveries, Tags
@@ -43,6 +43,8 @@ PLAIN, CONFIRMING, TRANSACTED = "plain", "confirming", "transacted"
 _LIVES: Final = frozenset(["channel.open", "channel.open-ok", CLOSE_OK, "channel.resume"])
 NO_PROPERTIES: Final = b"\0\0"
 """Flags of none."""
+LARGEST: Final = (1 << 64) - 1
+"""The largest tag of a delivery, and size of a content."""
 
 
 class Asked(NamedTuple):
@@ -155,7 +157,7 @@ class BaseChannel:
     def body(self, octets: bytes) -> None:
         """The next octets of the body that `size` announced.  LocalProtocolError for more than are left of it."""
         self._must_be_alive("a body")
-        left, data = self._body_left, _octets(octets)
+        left, data = self._body_left, octets_of(octets)
         if len(data) > left:
             legal = (f"at most {left} octets",) if left else ("a method",)
             raise LocalProtocolError(f"a body of {len(data)} octets", self.state, legal, "content.size")
@@ -202,12 +204,13 @@ class BaseChannel:
         refusal = None if self._life.can(self.role, CLOSE) else self._life.step(self.role, CLOSE)
         if refusal is not None:
             raise LocalProtocolError(CLOSE, self.state, refusal.legal_for(self.role), "channel.close")
-        self._say_close(code, text, method)
-        self._cause = f"closed by us: {code} {text}".rstrip()
+        carrier = self._channels.carrier
+        said = carrier._code(CLOSE, code)
+        self._say_close(said, text, carrier._at_fault(method))
+        self._cause = f"closed by us: {said} {text}".rstrip()
 
-    def _say_close(self, code: int, text: str, verb: str) -> None:
-        class_id, method_id = self._channels.codec.numbers_of(verb) or (0, 0)
-        close = words.Close(int(code), text, class_id, method_id)
+    def _say_close(self, code: int, text: str, at_fault: tuple[int, int] | None) -> None:
+        close = words.Close(code, text, *(at_fault or (0, 0)))
         self._write(self._method_frame(close))
         self._life.step(self.role, CLOSE)
         self._close = close
@@ -270,10 +273,13 @@ class BaseChannel:
                 raise EncodeError(method.VERB, "carries no content")
             return self._method_frame(method), 0
         payload = codec.methods.encode(method)
-        data = _NOTHING if body is None else body if type(body) is bytes else _octets(body)
-        octets = len(data) if size is None else size
-        if octets < len(data):
-            raise EncodeError(f"{method.VERB} size", f"at least the {len(data)} octets of the body so far, not {octets}")
+        data = _NOTHING if body is None else octets_of(body)
+        octets = len(data)
+        if size is not None:
+            if not whole(size, LARGEST) or size < octets:
+                rule = f"takes a number of 64 bits, at least the {octets} octets of the body so far, not {size!r:.80}"
+                raise EncodeError(f"{method.VERB} size", rule)
+            octets = size
         class_code: int = u16(payload, 0)[0]
         if properties is None:
             flags = NO_PROPERTIES
@@ -304,7 +310,7 @@ class BaseChannel:
         elif verb not in ANY_TIME:  # where it is transacted, 0: confirms and transactions exclude each other
             taken = self._published.last if mode == PLAIN else self._confirm_base
         settled, tag = getattr(method, "no_ack", False), getattr(method, "consumer_tag", "")
-        return Asked(id, settled is True, bool(tag), taken)
+        return Asked(id, bool(settled), bool(tag), taken)
 
     # --- its end ----------------------------------------------------------------------------------------------------------
 
@@ -365,18 +371,12 @@ class BaseChannel:
             return
         told, verb = f"{said}: {text}", said.partition(" ")[0]
         verb = verb if verb in channels.verbs else ""
-        self._say_close(code, clip(told), verb)
+        self._say_close(code, clip(told), channels.codec.numbers_of(verb))
         self._cause = f"{channels.carrier.peer} broke {rule}: {told}"
         self._tell_closed(Origin.VIOLATION, code, told, verb, violation)
 
 
 _NOTHING: Final = b""
-
-
-def _octets(body: object) -> bytes:
-    if not isinstance(body, (bytes, bytearray, memoryview)):
-        raise EncodeError("body", f"takes octets, not {type(body).__name__}")
-    return bytes(body)
 
 
 def _method(method: object) -> Method:
@@ -387,4 +387,4 @@ def _method(method: object) -> Method:
 
 def waits(method: Method) -> bool:
     """Whether a method wants its answer: it says nothing of no-wait, or not that."""
-    return not (getattr(method, "no_wait", False) is True or getattr(method, "nowait", False) is True)
+    return not (getattr(method, "no_wait", False) or getattr(method, "nowait", False))

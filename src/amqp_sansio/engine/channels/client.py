@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.channels.acknowledging import fewest, one_by_one
-from amqp_sansio.engine.channels.base import CONFIRMING, NO_PROPERTIES, TRANSACTED, BaseChannel, Contents, MethodId
+from amqp_sansio.engine.channels.base import CONFIRMING, LARGEST, NO_PROPERTIES, TRANSACTED, BaseChannel, Contents, MethodId
 from amqp_sansio.engine.channels.saying import CLIENT_SAYS, say, unsettleable
 from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, EncodeError, StaleDelivery
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add, serial_lt, whole
@@ -31,7 +31,7 @@ def as_tags(tags: TagSet) -> RangeSet:
         return tags
     try:
         each = [tags] if isinstance(tags, int) else list(tags)
-        if all(whole(tag, _LARGEST) for tag in each):
+        if all(whole(tag, LARGEST) for tag in each):
             return RangeSet.of(*[tag & TOP for tag in each])
     except TypeError:
         pass
@@ -382,5 +382,4 @@ class Channel(BaseChannel):
         self._deliveries.settle_set(ids, self._mode.states[0] == TRANSACTED)
 
 
-_LARGEST: Final = (1 << 64) - 1
 _NOTHING_SAID: Final = (None,) * 13

@@ -15,6 +15,7 @@ from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ChannelRequested, Event, MessageDelivered, Origin, Violation
 from amqp_sansio.kernel.build import COMPILED
+from amqp_sansio.kernel.serials import whole
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods import channel as words
 from amqp_sansio.spec.methods.basic import Deliver
@@ -91,9 +92,9 @@ class Channels(Endpoints):
             while number in used:
                 number += 1
             self._lowest = number
-        elif not 1 <= number <= highest:
+        elif not whole(number, highest) or not number:
             legal = (f"channel 1 to {highest}",)
-            raise LocalProtocolError(f"channel.open on channel {number}", "open", legal, "connection.tune-ok.channel-max")
+            raise LocalProtocolError(f"{OPEN} on channel {number!r:.80}", "open", legal, "connection.tune-ok.channel-max")
         elif number in used:
             raise LocalProtocolError(f"channel.open on channel {number}", used[number].state, ("another channel",), OPEN)
         channel = Channel(self, number)
@@ -117,8 +118,9 @@ class Channels(Endpoints):
     def refuse(self, number: int, code: ReplyCode = ReplyCode.RESOURCE_ERROR, text: str = "") -> None:
         """Answers ChannelRequested with channel.close.  LocalProtocolError when no such request waits."""
         channel = self._requested("channel.close", number)
-        channel._say_close(code, text, OPEN)
-        channel._cause = f"refused: {int(code)} {text}".rstrip()
+        said = self.carrier._code("channel.close", code)
+        channel._say_close(said, text, self.codec.numbers_of(OPEN))
+        channel._cause = f"refused: {said} {text}".rstrip()
         channel._told = True  # nobody holds it
         del self._requests[number]
 
@@ -130,11 +132,12 @@ class Channels(Endpoints):
             else:
                 self.refuse(number)
 
-    def _requested(self, said: str, number: int) -> ServedChannel:
-        channel = self._requests.get(number)
+    def _requested(self, said: str, number: object) -> ServedChannel:
+        channel = self._requests.get(number) if isinstance(number, int) else None
         if channel is None:
             legal = tuple([f"an answer to channel {each}" for each in list(self._requests)[:8]])
-            raise LocalProtocolError(f"{said} for channel {number}", "open", legal, "no ChannelRequested of that number waits")
+            rule = "no ChannelRequested of that number waits"
+            raise LocalProtocolError(f"{said} for channel {number!r:.80}", "open", legal, rule)
         return channel
 
     # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------

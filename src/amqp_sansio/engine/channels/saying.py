@@ -35,8 +35,8 @@ def say(
     """Checks a method, writes it and does what follows of it."""
     answered = on._may_say(method)
     check = checks.get(type(method))
+    frames = on._frames(method, properties, body, size)  # the fields have their types from here on
     effect = None if check is None else check(on, method, answered)
-    frames = on._frames(method, properties, body, size)
     if answered is not None:
         on._heard.answer(method.VERB)
     id = on._said(method, frames)
@@ -44,6 +44,8 @@ def say(
         effect(id)
     return id
 
+
+# An argument that is None goes out as 0, or empty.
 
 # --- the client's ---------------------------------------------------------------------------------------------------------
 
@@ -56,7 +58,7 @@ def _consume(on: BaseChannel, method: basic.Consume, _: Answer) -> Effect:
     most = on._channels.carrier.limits.subscriptions
     if len(on._consumers) >= most:
         raise LimitError("subscriptions", most, len(on._consumers) + 1)
-    return lambda _: on._consumers.consume(key, method.no_ack, waits(method))
+    return lambda _: on._consumers.consume(key, bool(method.no_ack), waits(method))
 
 
 def _cancel(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
@@ -65,7 +67,7 @@ def _cancel(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
 
 def _settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject, _: Answer) -> Effect:
     multiple = not isinstance(method, basic.Reject) and method.multiple
-    found, wrong = on._deliveries.tags.named(method.delivery_tag, multiple)
+    found, wrong = on._deliveries.tags.named(method.delivery_tag or 0, multiple)
     if wrong:
         raise unsettleable(on, method.VERB, str(method.delivery_tag), f"delivery-tag.{wrong}")
     return lambda _: on._deliveries.settle_set(found, on._mode.states[0] == TRANSACTED)
@@ -159,20 +161,20 @@ def _deliver(on: BaseChannel, method: basic.Deliver, _: Answer) -> Effect:
         )
     if not on._flow:
         raise FlowStopped("basic.deliver", on.number)
-    _next_tag(on, "basic.deliver", method.delivery_tag)
+    _next_tag(on, "basic.deliver", method.delivery_tag or 0)
     return lambda _: on._deliveries.deliver(method.delivery_tag, settled is True)
 
 
 def _got(on: BaseChannel, method: basic.GetOk, answered: Answer) -> Effect:
     assert answered is not None  # it is an answer
-    _next_tag(on, "basic.get-ok", method.delivery_tag)
+    _next_tag(on, "basic.get-ok", method.delivery_tag or 0)
     return lambda _: on._deliveries.deliver(method.delivery_tag, answered.kept.settled)
 
 
 def _confirm(on: BaseChannel, method: basic.Ack | basic.Nack, _: Answer) -> Effect:
     if not on._mode.can(SERVER, CONFIRM):
         raise LocalProtocolError(method.VERB, f"{on.mode} mode", (), "confirm.select-required")
-    found, wrong = on._published.named(method.delivery_tag, method.multiple)
+    found, wrong = on._published.named(method.delivery_tag or 0, method.multiple)
     if wrong:
         doubt = on.in_doubt
         rule = "confirm.unpublished" if wrong == UNKNOWN else "confirm.twice"

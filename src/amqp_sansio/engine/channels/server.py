@@ -119,8 +119,8 @@ class ServedChannel(BaseChannel):
 
         `method` is the name of the one at fault.
         """
-        if ends_channel(code):
+        self._must_be_alive("connection.close")
+        if ends_channel(self._channels.carrier._code("connection.close", code)):
             self.close(code, text, method)
         else:
-            self._must_be_alive("connection.close")
             self._channels.carrier._close_for(code, text, method)
