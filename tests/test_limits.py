@@ -367,6 +367,16 @@ def close_octets(limits: Limits, amount: int) -> bool:
     return judged("close_octets", peer.say(ignored(amount)))
 
 
+def answer_octets(limits: Limits, amount: int) -> bool:
+    """Whether so many octets of attached, which the policy says, may wait to be taken."""
+    server = ServerConnection(ServerConfig(limits=limits))
+    peer = ScriptedPeer(server)
+    peer.say(HEADER, StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 0, 0), Open(""))
+    peer.hear()
+    size = len(frame_control(ONE, LAYOUT.encode_control(Attached(b""))))
+    return judged("answer_octets", peer.say(Attach(bytes(amount - size)), channel=ONE))
+
+
 def close_octets_after_a_violation(limits: Limits, amount: int) -> bool:
     """Whether they are read behind a close that tells of one: its answer is waited for."""
     peer = attached(limits)
@@ -553,6 +563,7 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "close_seconds": (5, BELOW, (close_seconds,)),
     "detach_seconds": (5, BELOW, (detach_seconds,)),
     "close_octets": (1000, BELOW_AND_AT, (close_octets, close_octets_after_a_violation, close_octets_before_open)),
+    "answer_octets": (100, BELOW_AND_AT, (answer_octets, channels_limited.answer_octets)),
     "named_hosts": (4, (True, True, False), (named_hosts,)),
     "cached_commands": (4, BELOW_AND_AT, (cached_commands,)),
     "subscriptions": (

@@ -97,6 +97,10 @@ class Limits:
     close_octets: int = 4 * _MIB
     """Octets that are read behind our close while we wait for close-ok; before the connection is open, at most
     `handshake_inbox_octets`.  Then we wait no longer: the connection is over, and its socket is to be closed."""
+    answer_octets: int = 4 * _MIB
+    """Octets of answers to what the other side said on an open connection that wait to be taken: it asks, and never reads.
+    Beyond this the connection is over, and its socket is to be closed.  What the program says does not count, nor what it
+    answers itself."""
     named_hosts: int = 16
     """Hosts that are tried because a broker named them (redirect, known-hosts), between two connections that opened."""
     cached_commands: int = 256

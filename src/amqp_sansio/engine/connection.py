@@ -73,15 +73,18 @@ class Connection(Lifecycle):
         if events:
             return events.popleft()
         if self._unanswered:
+            written = self._written
             if not self._answer_by_policy():
                 self._undecoded = False
                 return None
+            self._answered(written)
             if events:
                 return events.popleft()
         endpoints = self._endpoints
         silent = 0  # steps without an event
         while True:
             reader = self._reader
+            stepping = True
             if reader is not None and self._closed_cause is None:
                 ahead = reader.ahead  # as `cut_ahead` takes them, without the call
                 if (cut := ahead.pop() if ahead else reader.cut_ahead() if reader.known else None) is not None:
@@ -90,18 +93,23 @@ class Connection(Lifecycle):
                     message = endpoints.hear_plain(cut)
                     if message is not None:
                         return message
+                    stepping = False
                 else:
                     answer = endpoints.hear_answer()  # another, likewise: what tells that a message is safe
                     if not isinstance(answer, Unheard):
                         if answer is not None:
                             return answer
+                        stepping = False
                     elif reader.waits and not self._eof:
                         self._layer_from = None
                         break
-                    elif not self._step():
-                        break
-            elif not self._step():
-                break
+            if stepping:
+                written = self._written
+                stepped = self._step()
+                if self._written != written:
+                    self._answered(written)
+                if not stepped:
+                    break
             if events:
                 return events.popleft()
             silent += 1

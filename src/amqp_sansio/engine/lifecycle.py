@@ -121,6 +121,8 @@ class Lifecycle(Carrier):
         self._taken = 0
         self._taken_then = -1  # how much was taken when that changed last, or nothing waited; and when
         self._taken_at = 0.0
+        self._answers_then = 0  # how much was taken when what follows was counted from
+        self._answers_waiting = 0  # octets that answer what the other side said, and wait
         self._most_waiting = 1 << 62  # octets in the outbox from which on what can wait is written when they were taken
         self._closing: Close | None = None  # our close that waits for its close-ok
         self._close_until: float | None = None
@@ -354,6 +356,23 @@ class Lifecycle(Carrier):
             ),
         )  # fmt: skip
         return True
+
+    def _answered(self, written: int) -> None:
+        """What was written since then answers what the other side said: if too much of that waits, nobody reads it."""
+        octets = self._written - written
+        if not octets or not self._open or self._closed_cause is not None:
+            return
+        if self._answers_then != self._taken:
+            self._answers_then, self._answers_waiting = self._taken, 0
+        self._answers_waiting += octets
+        most = self.limits.answer_octets
+        if self._answers_waiting > most:
+            said, text = "what wants to be answered", "so many octets of answers wait that nobody reads them"
+            offset = 0 if self._reader is None else self._reader.offset
+            legal = (f"at most {most} octets of answers that wait to be taken",)
+            violation = Violation(self.peer, "limits.answer_octets", said, legal, 0, None, offset, text)
+            self._end(Origin.VIOLATION, None, text, violation)
+            self._discard()
 
     def _say(self, control: Control, octets: bytes | None = None) -> None:
         """Says a control of the connection, which is known to be legal, on channel 0."""

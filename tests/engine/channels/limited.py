@@ -8,9 +8,9 @@ import pytest
 from tests.engine.channels.stage import Stage, answer
 
 from amqp_sansio.errors import LimitError
-from amqp_sansio.events import ConnectionClosed, Event
+from amqp_sansio.events import ConnectionClosed, ConsumerCancelled, Event
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec.methods import channel, confirm
+from amqp_sansio.spec.methods import basic, channel, confirm
 
 _GENEROUS = Limits()
 
@@ -122,3 +122,27 @@ def channel_consumers_of_the_client(limits: Limits, amount: int) -> bool:
 def channels_of_a_client(limits: Limits, amount: int) -> bool:
     stage = Stage(limits=_GENEROUS, client_limits=limits)
     return _passes("channels", amount, lambda _: stage.client.channel())
+
+
+def answer_octets(limits: Limits, amount: int) -> bool:
+    """Whether so many octets of cancel-ok may wait to be taken; what we say ourselves does not count."""
+    stage = Stage(limits=_GENEROUS, client_limits=limits)
+    client, served = stage.open()
+    tags = ["a", "b" * (amount - 27)]  # 13 octets of a frame besides its tag
+    for tag in tags:
+        client.consume("q", tag, no_wait=True)
+    stage.run()
+    client.publish("x", "k", bytes(1000))
+    stage.take()
+    for tag in tags:
+        served.send(basic.Cancel(tag, False))
+    stage.say_server()
+    events = stage.take()[0]
+    fine = not any(isinstance(each, ConnectionClosed) for each in events)
+    assert [type(each) for each in events[:2]] == [ConsumerCancelled, ConsumerCancelled]
+    if not fine:
+        assert isinstance(events[-1], ConnectionClosed)
+        assert events[-1].violation is not None
+        assert events[-1].violation.rule == "limits.answer_octets"
+        assert (stage.client.data_to_send(), stage.client.finished) == (b"", True)
+    return fine
