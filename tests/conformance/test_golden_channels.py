@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 from tests.engine.channels.stage import DIALECTS, Stage, answer
+from tests.steps import assert_linear
 
 from amqp_sansio.dialects import ChannelDialect
+from amqp_sansio.engine.channel_client import ChannelClientConnection
+from amqp_sansio.engine.channel_server import ChannelServerConnection
+from amqp_sansio.events import Event
 from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import basic, confirm, exchange, queue, tx
 from amqp_sansio.spec.reply_codes import ReplyCode
@@ -23,12 +27,22 @@ PLACE: Final = Path(__file__).resolve().parents[1] / "data" / "channels"
 
 
 class Heard(Stage):
-    """A stage that keeps what is said, whole turns of it."""
+    """A stage that keeps what is said, whole turns of it, and what either side is told."""
+
+    def __init__(self, dialect: ChannelDialect, piece: int | None = None) -> None:
+        self.turns: list[tuple[str, bytes]] = []
+        self.told: list[tuple[str, Event]] = []
+        super().__init__(dialect, piece=piece)
 
     def _overhear(self, speaker: str, octets: bytes) -> None:
         if octets:
-            self.__dict__.setdefault("turns", []).append((speaker, octets))
+            self.turns.append((speaker, octets))
         super()._overhear(speaker, octets)
+
+    def _feed(self, side: ChannelClientConnection | ChannelServerConnection, octets: bytes) -> list[Event]:
+        events = super()._feed(side, octets)
+        self.told += [(side.role, event) for event in events]
+        return events
 
 
 def frames(speaker: str, octets: bytes) -> Iterator[str]:
@@ -45,12 +59,12 @@ def frames(speaker: str, octets: bytes) -> Iterator[str]:
         octets = octets[8 + size :]
 
 
-def conversation(dialect: ChannelDialect) -> list[tuple[str, bytes]]:
+def conversation(dialect: ChannelDialect, piece: int | None = None) -> Heard:
     """A client declares, publishes, consumes, settles and ends, and a server answers; with confirms where there are any.
 
-    Gives what was said, whole turns of it: speaker and octets.
+    Each side hears so many octets at once as `piece` says.
     """
-    stage = Heard(dialect)
+    stage = Heard(dialect, piece)
     client, served = stage.open()
     client.declare_exchange("e", "topic", durable=True)
     client.declare_queue("q", arguments={"x-max-length": 10, "nested": {"a": [1, "b", True]}})
@@ -98,13 +112,12 @@ def conversation(dialect: ChannelDialect) -> list[tuple[str, bytes]]:
     assert stage.client.finished
     assert stage.server.finished
     assert not stage.violations
-    turns: list[tuple[str, bytes]] = stage.__dict__["turns"]
-    return turns
+    return stage
 
 
 def written(dialect: ChannelDialect) -> str:
     """The conversation, a line for each frame."""
-    return "".join([f"{line}\n" for speaker, octets in conversation(dialect) for line in frames(speaker, octets)])
+    return "".join([f"{line}\n" for speaker, octets in conversation(dialect).turns for line in frames(speaker, octets)])
 
 
 def place(dialect: ChannelDialect) -> Path:
@@ -114,6 +127,46 @@ def place(dialect: ChannelDialect) -> Path:
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_the_conversation_is_as_it_was_written_down(dialect: ChannelDialect) -> None:
     assert written(dialect) == place(dialect).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("piece", [1, 7, 4096])
+def test_octets_in_pieces_are_the_same_conversation(dialect: ChannelDialect, piece: int) -> None:
+    """However the octets of either side are cut, both are told the same and say the same."""
+    whole, cut = conversation(dialect), conversation(dialect, piece)
+    assert cut.told == whole.told
+    assert cut.turns == whole.turns
+
+
+def fed(dialect: ChannelDialect, role: str, piece: int, size: int) -> Callable[[], object]:
+    """Hearing so many messages, and a large one."""
+    stage = Stage(dialect)
+    client, served = stage.open()
+    client.consume("q", "t", no_ack=True, no_wait=True)
+    stage.run()
+    for number in range(size + 1):
+        body = bytes(50 * size if number == size else number % 3)
+        if role == "client":
+            served.deliver("t", body)
+        else:
+            client.publish("e", "k", body)
+    hearing, saying = (stage.client, stage.server) if role == "client" else (stage.server, stage.client)
+    octets = saying.data_to_send()
+
+    def hear() -> None:
+        for at in range(0, len(octets), piece):
+            hearing.receive_data(octets[at : at + piece])
+            while hearing.next_event() is not None:
+                pass
+
+    return hear
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("role", ["client", "server"])
+@pytest.mark.parametrize("piece", [1, 7, 4096])
+def test_twice_the_octets_cost_twice_the_steps(dialect: ChannelDialect, role: str, piece: int) -> None:
+    assert_linear(lambda size: fed(dialect, role, piece, size), 10 if piece == 1 else 40)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def of_channels(dialect: ChannelDialect) -> list[str]:
     """The golden conversation of a dialect, turn by turn."""
     transcript = Transcript()
     transcript.begin(0, 1)
-    for turn, (speaker, octets) in enumerate(conversation(dialect), 1):
+    for turn, (speaker, octets) in enumerate(conversation(dialect).turns, 1):
         transcript.hear(turn, "client" if speaker == "C" else "server", octets)
     return transcript.lines
 

@@ -32,7 +32,9 @@ class Stage:
         max_frame_size: int = 4096,
         blocked: str = "publish",
         attach: str = "accept",
+        piece: int | None = None,
     ) -> None:
+        self.piece: Final = piece
         self.client: Final = ChannelClientConnection(
             ClientConfig(
                 dialect=dialect,
@@ -66,17 +68,23 @@ class Stage:
         """The server hears what the client has said; whether that was something."""
         octets = self.client.data_to_send()
         self._overhear("C", octets)
-        self.server.receive_data(octets)
-        self.server_events += self.server.events()
+        self.server_events += self._feed(self.server, octets)
         return bool(octets)
 
     def say_server(self) -> bool:
         """The client hears what the server has said."""
         octets = self.server.data_to_send()
         self._overhear("S", octets)
-        self.client.receive_data(octets)
-        self.client_events += self.client.events()
+        self.client_events += self._feed(self.client, octets)
         return bool(octets)
+
+    def _feed(self, side: ChannelClientConnection | ChannelServerConnection, octets: bytes) -> list[Event]:
+        """One side hears octets, so many at once as `piece` says: its events."""
+        events: list[Event] = []
+        for at in range(0, len(octets), self.piece or len(octets) or 1):
+            side.receive_data(octets[at : at + (self.piece or len(octets))])
+            events += side.events()
+        return events + list(side.events())
 
     def _overhear(self, speaker: str, octets: bytes) -> None:
         self.observer.receive_data("C" if speaker == "C" else "S", octets)
