@@ -123,6 +123,9 @@ def remember() -> list[str]:
         print(f"  {kind:9} ours {our:6.0f} octets, pamqp {their:6.0f}: {share:.2f} of it, target {MEMORY_TARGET} {verdict}")
         if not met:
             missed.append(f"memory, {kind}: {share:.2f} of pamqp's, target {MEMORY_TARGET}")
+    ordered, holed = memory.outstanding()
+    print("\nmemory for each outstanding delivery of a channel, or publish without its confirm")
+    print(f"  in order {ordered:.2f} octets; every second one settled {holed:.0f} octets")
     return missed
 
 

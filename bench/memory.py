@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Final
 
+from amqp_sansio.ledger.tags import Tags
 from bench import ours, peer_pamqp
 from bench.messages import Message, messages
 
@@ -26,6 +27,21 @@ def retained(keep: Callable[[list[Message]], list[object]], sent: list[Message])
     if len(kept) != len(sent):
         raise SystemExit(f"bench: {len(kept)} messages kept of {len(sent)}: the comparison is void")
     return (after - before) / len(kept)
+
+
+def outstanding(count: int = 100_000) -> tuple[float, float]:
+    """Octets for each outstanding delivery of a channel, or publish without its confirm: in order, and where every second one
+    is settled."""
+    kept: list[float] = []
+    for holes in (False, True):
+        gc.collect()
+        tracemalloc.start()
+        tags = Tags(False)
+        for tag in range(1, count + 1):
+            tags.give(tag, not holes or tag % 2 == 0)
+        kept.append(tracemalloc.get_traced_memory()[0] / tags.count)
+        tracemalloc.stop()
+    return kept[0], kept[1]
 
 
 def compare() -> dict[str, tuple[float, float]]:

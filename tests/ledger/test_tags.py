@@ -135,6 +135,15 @@ def test_tags_have_64_bits_and_are_kept_by_the_lower_32() -> None:
     assert tags.named(top + 3, False) == (RangeSet(), UNKNOWN)
 
 
+def test_a_million_in_order_are_kept_as_one_is() -> None:
+    tags = Tags(False)
+    for _ in range(1_000_000):
+        tags.give()
+    assert (tags.count, tags.ids.outstanding.range_count) == (1_000_000, 1)
+    tags.settle(RangeSet([(1, 500_000), (600_000, 600_000)]))
+    assert (tags.count, tags.ids.outstanding.range_count) == (499_999, 2)
+
+
 def test_a_tag_beyond_that_order_is_given() -> None:
     books = Deliveries(False)
     assert books.deliver(1, False)

@@ -1,10 +1,10 @@
 """`python -m tools.mutations`: do the tests notice when something is wrong in the machines?
 
-At least 240 faults (a row left out, a comparison flipped, one too many, something not counted, a call forgotten, ...) in
-kernel, tables, ledger, engine, broker, wire, captures/replay and testing/speech, drawn by the seed, are put into a copy of
-this tree one at a time; the tests that go through the line run up to the first that fails.  What was found is kept in
-out/mutations: a stopped run goes on.  In no room a smaller share may be noticed than tools/mutations/shares.json says, which
---keep writes.
+At least 240 faults (a row left out, a comparison flipped, one too many, something not counted, a call forgotten, ...)
+in kernel, tables, ledger, engine, broker, wire, conversation/channels, captures/replay and testing/speech, drawn by the
+seed, are put into a copy of this tree one at a time; the tests that go through the line run up to the first that fails.
+What was found is kept in out/mutations: a stopped run goes on. In no room a smaller share may be noticed than
+tools/mutations/shares.json says, which --keep writes.
 """
 
 from __future__ import annotations

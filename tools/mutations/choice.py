@@ -11,7 +11,7 @@ from tools.mutations.faults import Fault, faults_in, readable
 
 ROOMS: Final[Mapping[str, int]] = {
     "kernel": 24, "tables": 46, "ledger": 40, "engine/channels": 40, "engine": 70, "broker": 50, "wire": 30,
-    "captures/replay": 30, "testing/speech": 20,
+    "conversation/channels": 30, "captures/replay": 30, "testing/speech": 20,
 }  # fmt: skip
 """How many come from each room; one that lies in another stands before it."""
 TURNS: Final[Mapping[str, int]] = {"dropped row": 4, "redirected row": 3}

@@ -16,8 +16,8 @@ from tools.mutations.choice import PACKAGE, room_of
 from tools.mutations.faults import Fault
 
 TESTS: Final = (
-    "kernel", "tables", "grammar", "witnesses", "wire", "ledger", "engine", "broker", "conformance", "captures/replay",
-    "captures/columns", "testing/speech", "testing/strategies",
+    "kernel", "tables", "grammar", "witnesses", "wire", "ledger", "engine", "broker", "conformance", "conversation/channels",
+    "captures/replay", "captures/columns", "testing/speech", "testing/strategies",
 )  # fmt: skip
 """The folders of tests that may notice a fault."""
 ALWAYS: Final = {"tables": ("tests/witnesses/test_sections.py", "tests/tables")}
