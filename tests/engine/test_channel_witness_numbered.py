@@ -14,6 +14,20 @@ def test_a_word_at_the_wrong_time_may_be_answered() -> None:
     assert told(*late) == ["C channel.closed"]
 
 
+def delivery(tag: int) -> Said:
+    return "S", frame(ONE, "basic.deliver", consumer_tag="t", delivery_tag=tag) + content(b"m")
+
+
+def test_what_was_delivered_at_the_wrong_time_may_be_acknowledged() -> None:
+    """The server speaks behind its close: the breach is its own, and the client answers what came."""
+    consuming = [c("basic.consume", consumer_tag="t"), s("basic.consume-ok", consumer_tag="t"), delivery(1)]
+    ack = c("basic.ack", delivery_tag=2)
+    assert told(*consuming, ack) == ["C delivery-tag.unknown"]
+    assert told(*consuming, s("channel.close", reply_code=200), delivery(2), ack) == ["S channel.closed"]
+    close: Said = "S", frame(ONE, "connection.close", 0, reply_code=200)
+    assert told(*consuming, close, delivery(2), ack) == ["S connection.closed"]
+
+
 def test_a_channel_that_was_never_opened_may_be_open_to_the_other_side() -> None:
     words = [
         c("channel.close", reply_code=200),

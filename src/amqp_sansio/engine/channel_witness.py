@@ -124,6 +124,8 @@ class ConversationWitness(ConnectionWitness):
             self._turned(speaker, verb)
             return
         if not self._legal(speaker, SESSION, verb):
+            if channel in self._channels:
+                self._channels[channel].refused(who, verb)
             return
         self._able(who, verb)
         witness = self._channel(channel, verb)

@@ -10,7 +10,6 @@ from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.spec.base import Method
 from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, LIFE, OPEN, OPEN_OK, RESUME, RESUMED, WORK
-from amqp_sansio.tables.channel_words import REPLIES
 from amqp_sansio.tables.connection import CLIENT, SERVER
 
 _CHANNEL_ERROR: Final = 504
@@ -48,8 +47,8 @@ class NumberedWitness:
             self._findings.breach(rule, verb, text, refusal.legal_for(speaker), _CHANNEL_ERROR)
             if before in ("not-open", "closed"):
                 self.lose()  # the other side may treat it as open
-            elif word == WORK and verb in REPLIES:
-                self._used().ask(speaker, verb, None)
+            elif word == WORK:
+                self.refused(speaker, verb)
         elif word == WORK:
             self._used().hear(speaker, verb, method)
         elif self._use is not None and verb == CLOSE:
@@ -64,6 +63,11 @@ class NumberedWitness:
     def broken_off(self, speaker: str, verb: str, method: Method) -> None:
         """A method whose content we do not have whole."""
         self._used().break_off(speaker, verb, method)
+
+    def refused(self, speaker: str, verb: str) -> None:
+        """A method at the wrong time.  The other side may take it all the same, and nobody is held to that."""
+        self._used().ask(speaker, verb, None)
+        self._used().taken(verb)
 
     def lose(self) -> None:
         """We missed some of its words."""

@@ -109,9 +109,13 @@ class ChannelUse:
         if verb in ANSWERS:
             self._questions.answer(_OTHER[speaker], verb, None)
         self.ask(speaker, verb, method)
+        self.taken(verb)
+
+    def taken(self, verb: str) -> None:
+        """The other side may have taken what brings a tag with it, or not."""
         if verb == "basic.publish":
             self._publish()
-        elif verb in ("basic.deliver", "basic.get-ok", "stream.deliver"):
+        elif verb in ("basic.deliver", "basic.get-ok", "file.deliver", "stream.deliver"):
             self.doubt_deliveries()
 
     # Answers.
