@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools.mutations.choice import ROOMS, chosen, room_of
-from tools.mutations.covering import Covering, mirror
+from tools.mutations.covering import Covering, Unsound, mirror
 from tools.mutations.faults import KINDS, Fault, faults_in, readable
 from tools.mutations.record import Record, Share, by_room, keep, reasons, report, shares
 from tools.mutations.trial import Trials, Verdict
@@ -113,6 +113,13 @@ def tree(tmp_path: Path) -> Path:
     for path in (ROOT / "tools/mutations").glob("*.py"):
         (tree / "tools/mutations" / path.name).write_text(path.read_text())
     return tree
+
+
+def test_tests_that_cannot_be_read_measure_nothing(tree: Path, tmp_path: Path) -> None:
+    """Without a test every fault would survive."""
+    (tree / "tests" / "kernel" / "test_other.py").write_text("raise RuntimeError")
+    with pytest.raises(Unsound, match="RuntimeError"):
+        Covering(tree, tmp_path / "covering").measure()
 
 
 def test_what_is_noticed_and_what_is_not(tree: Path, tmp_path: Path) -> None:

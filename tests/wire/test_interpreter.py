@@ -36,7 +36,7 @@ def _layout(*verbs: str) -> Layout:
 VERBS: tuple[type[Control | Command], ...] = (*CONTROLS, *COMMANDS)
 STRAIGHT = _layout(*[kind.VERB for kind in VERBS])
 INTERPRETED = _layout()
-FEW = min(settings().max_examples // 6, 30)
+FEW = max(1, min(settings().max_examples // 6, 30))
 """Examples of each of 84 verbs: ten, or thirty in `make soak`."""
 READINGS = (DEFAULT_READING, Reading(text="surrogateescape"), Reading(canonical=True), Reading(nesting=1, ranges=1))
 

@@ -20,7 +20,7 @@ from amqp_sansio.spec.values import Array, Map, NullArray, NullMap, NullStruct, 
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.reading import Reading
 
-FEW = min(settings().max_examples // 6, 30)
+FEW = max(1, min(settings().max_examples // 6, 30))
 """Examples of each of a hundred kinds: ten, or thirty in `make soak`."""
 GOLDEN_FILE = Path(__file__).parents[1] / "golden.txt"
 FRAMES = [bytes.fromhex(line.split("\t")[1]) for line in GOLDEN_FILE.read_text().splitlines() if not line.startswith("#")]
