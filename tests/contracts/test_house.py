@@ -58,7 +58,7 @@ def test_what_is_owed_is_owed() -> None:
 
 REVIEWED = {
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
-    "engine/lifecycle.py": "the life of a connection: what it says, keeps and owes until it ends; every way to end changes all of it",
+    "engine/lifecycle.py": "the life of a connection: what it says and owes until it ends, and every way to end",
     "wire/method_reader.py": "one reader: frames, and the contents under way, which every frame changes",
 }
 """Files above the limit in which a review found no second noun, and why."""
