@@ -132,7 +132,7 @@ def heard(dialect: Any, said: bytes, piece: int, learns: bool) -> object:
 
 @interpreted
 @given(st.sampled_from(FAMILY), DELIVERIES, st.sampled_from([7, 100, 1 << 20]))
-def test_a_delivery_is_heard_as_any_other_method(dialect: Any, deliveries: list[Any], piece: int) -> None:
+def test_the_client_hears_a_delivery_as_any_other_method(dialect: Any, deliveries: list[Any], piece: int) -> None:
     tag, octets = 0, b""
     for consumer, step, again, exchange, key, body, changes in deliveries:
         tag += step

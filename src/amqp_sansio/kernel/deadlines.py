@@ -12,7 +12,7 @@ AT_ONCE: Final = -math.inf
 
 
 def moment_of(now: object) -> float:
-    """What `tick` is told, as a float.  EncodeError for what is no moment."""
+    """The argument of `tick` as a float.  EncodeError for what is no moment."""
     if isinstance(now, (int, float)):
         try:
             moment = float(now)
