@@ -23,7 +23,7 @@ def test_a_carrier_does_all_that_its_endpoints_ask_for(made: type[Carrier]) -> N
 @pytest.mark.skipif(COMPILED, reason="a compiled class lists its attributes beside its methods")
 def test_endpoints_ask_for_nothing_else() -> None:
     assert sorted(name for name in vars(Carrier) if name[:1] == "_" != name[1:2]) == sorted(
-        ("_blame", "_close_for", "_decode", *ASKED)
+        ("_at_fault", "_blame", "_close_for", "_code", "_decode", *ASKED)
     )
 
 

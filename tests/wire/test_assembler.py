@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 import attrs
 import pytest
 from hypothesis import given
@@ -24,7 +22,7 @@ class Fed:
     """An assembler that is given frames as (flags, kind, payload) on one channel, each 100 octets behind the one before."""
 
     def __init__(self, *, tolerant: bool = False, strict: bool = False, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.assembler = Assembler(limits, tolerant, strict, lambda class_code, code: (class_code, code) == (4, 1), deque())
+        self.assembler = Assembler(limits, tolerant, strict, lambda class_code, code: (class_code, code) == (4, 1))
         self.at = 0
 
     def give(self, flags: int, kind: int, payload: bytes = b"", channel: int = 1) -> list[Assembly | Malformed]:

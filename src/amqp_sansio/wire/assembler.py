@@ -78,14 +78,7 @@ class Assembler:
 
     __slots__ = ("_carries", "heard", "held", "limits", "open", "passed", "queue", "strict", "told", "tolerant")
 
-    def __init__(
-        self,
-        limits: Limits,
-        tolerant: bool,
-        strict: bool,
-        carries: Callable[[int, int], bool] | None,
-        queue: deque[Assembly | Malformed],
-    ) -> None:
+    def __init__(self, limits: Limits, tolerant: bool, strict: bool, carries: Callable[[int, int], bool] | None) -> None:
         self.limits: Final = limits
         self.tolerant: Final = tolerant
         self.strict: Final = strict
@@ -94,7 +87,7 @@ class Assembler:
         """What is under way, by channel << 4 | track."""
         self.held = 0
         """Payload octets in it (limits.buffered_octets)."""
-        self.queue: Final = queue
+        self.queue: deque[Assembly | Malformed] = deque()
         self.passed: dict[int, int] = {}
         """Octets of frames that were passed over, by channel, since they were taken; an observer's are not counted."""
         self.told = -1

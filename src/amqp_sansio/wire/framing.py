@@ -61,10 +61,13 @@ class Reader:
         self._needed = self.HEAD
         self._searching = False
         self._ended = False
-        self.queue: Final[deque[Assembly | Malformed]] = deque()
-        """What was found and not handed out."""
 
     # --- what a family brings ---------------------------------------------------------------------------------------------
+
+    @property
+    def queue(self) -> deque[Assembly | Malformed]:
+        """What was found and not handed out."""
+        raise NotImplementedError
 
     def next(self) -> Assembly | Malformed | None:
         """The next whole unit, or what is wrong with the next frame; None as long as more octets are needed."""

@@ -6,6 +6,7 @@ different channels interleave; on one channel nothing comes between.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import ClassVar, Final, cast
 
@@ -73,14 +74,19 @@ class MethodReader(Reader):
         self._carries: Final = carries
         self._extra: Final = extra
         self._opening = opening
+        self._queue: Final[deque[Assembly | Malformed]] = deque()
         self._open: Final[dict[int, Partial]] = {}  # contents under way, by channel
         self._sizes: Final[dict[int, int]] = {}  # octets of a body that are still to come, by channel, once the header came
         self._held = 0  # octets in contents under way (limits.buffered_octets)
         self._dropping: Final[dict[int, bool]] = {}  # channels on which what is left of a content is passed over
         self._passed: dict[int, int] = {}
-        self._consumers: Final = Consumers(cast("dict[bytes, KnownConsumer]", self.known), limits.cached_commands)
+        self._consumers: Consumers | None = None  # those whose deliveries were learned: an observer has none to keep
 
     # --- see Reader ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def queue(self) -> deque[Assembly | Malformed]:
+        return self._queue
 
     @property
     def passed(self) -> Mapping[int, int]:
@@ -126,7 +132,7 @@ class MethodReader(Reader):
     def next(self) -> Assembly | Malformed | None:
         if self.ahead:
             self._return_ahead()
-        queue = self.queue
+        queue = self._queue
         while not queue:
             if self.dead or (self._searching and not self._search()):
                 return None
@@ -162,7 +168,7 @@ class MethodReader(Reader):
 
     def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
         """As `Reader.next_answer`."""
-        self.queue.clear()
+        self._queue.clear()
         if self.ahead:
             self._return_ahead()
         while not self.dead and self._base + self.position <= until:
@@ -173,14 +179,14 @@ class MethodReader(Reader):
             whole, start = size + OVERHEAD, self._base + at
             if (refused := self._refused(kind, channel, size, start)) is not None:
                 self._die(refused)
-                return self.queue.popleft()
+                return self._queue.popleft()
             if len(buffer) - at < whole:
                 self._needed = whole
                 continue
             self._needed = FRAME_HEAD
             if buffer[at + whole - 1] != FRAME_END:
                 self._die(_no_end(channel, start, size, buffer[at + whole - 1]))
-                return self.queue.popleft()
+                return self._queue.popleft()
             self.position = at + whole
             if kind == METHOD and buffer.startswith(heads, at + FRAME_HEAD, at + whole - 1):
                 payload = buffer[at + FRAME_HEAD : at + whole - 1]
@@ -298,10 +304,13 @@ class MethodReader(Reader):
     def learn(self, channel: int, payload: bytes, method: object, account: object, read: Reads) -> None:
         """Remembers a basic.deliver: to a consumer it comes again and again, with another tag, and often with nothing else
         that differs.  `read` reads another one to the same consumer."""
+        if self._consumers is None:
+            self._consumers = Consumers(cast("dict[bytes, KnownConsumer]", self.known), self.limits.cached_commands)
         self._consumers.learn(channel, payload, method, account, read)
 
     def unlearn(self) -> None:
-        self._consumers.clear()
+        if self._consumers is not None:
+            self._consumers.clear()
         self._return_ahead()
 
     def _return_ahead(self) -> None:
@@ -328,21 +337,22 @@ class MethodReader(Reader):
 
     def _run(self) -> list[Cut]:
         """Such deliveries, one behind the other."""
-        if self.queue or self._searching or self.dead or self.wary or self._dropping or self.trace is not None:
+        consumers = self._consumers
+        if self._queue or self._searching or self.dead or self.wary or self._dropping or self.trace is not None:
             return []
-        if len(self.buffer) - self.position < self._needed and not self.ready():
+        if consumers is None or (len(self.buffer) - self.position < self._needed and not self.ready()):
             return []
         limits, at = self.limits, self.position
         most = min(limits.assembly_octets, limits.buffered_octets - self._held)
         cuts, frames = cut_deliveries(
-            self.buffer, at, self._base, self._consumers, self._open, self._largest, limits.header_octets, most
+            self.buffer, at, self._base, consumers, self._open, self._largest, limits.header_octets, most
         )
         if cuts:
             self.position = cuts[-1][5] - self._base
             self.frames += frames
             self._needed = FRAME_HEAD
         if len(cuts) < AHEAD and not self._ended:
-            needed = wanted(self.buffer, self.position, self._consumers, self._largest)
+            needed = wanted(self.buffer, self.position, consumers, self._largest)
             self._needed = needed or self._needed
         return cuts
 
@@ -453,7 +463,7 @@ class MethodReader(Reader):
     def _break_off(self, channel: int) -> None:
         partial = self._drop(channel)
         if partial is not None and self.tolerant:
-            self.queue.append(partial.assembly(False))
+            self._queue.append(partial.assembly(False))
 
     def _refuse(self, channel: int, rule: str, text: str, code: int, start: int, said: str, legal: str) -> None:
         """What is under way on a channel goes no further: the rest of it is passed over."""
@@ -465,7 +475,7 @@ class MethodReader(Reader):
         self._tell(rule, text, code, channel, start, said, (legal,))
 
     def _tell(self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...]) -> None:
-        self.queue.append(Malformed(rule, text, code, channel, start, False, said, legal))
+        self._queue.append(Malformed(rule, text, code, channel, start, False, said, legal))
 
 
 def _method_of(payload: bytes) -> str:

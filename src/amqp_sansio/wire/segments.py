@@ -6,6 +6,7 @@ The cost is linear however the octets are cut: what is missing of a frame is rem
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -66,8 +67,16 @@ class SegmentReader(Reader):
     ) -> None:
         super().__init__(limits, max_frame_size, tolerant, offset)
         self.strict: Final = strict
-        self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries, self.queue)
+        self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
         self._carries: Final = carries
+
+    @property
+    def queue(self) -> deque[Assembly | Malformed]:
+        return self.assembler.queue
+
+    @property
+    def waits(self) -> bool:  # as the base has it, with one call less for each step
+        return not (self.assembler.queue or self.ready())
 
     @property
     def held(self) -> int:
@@ -85,11 +94,13 @@ class SegmentReader(Reader):
         return self.assembler.take_passed()
 
     def opened(self) -> None:
-        self.assembler = Assembler(self.limits, self.tolerant, self.strict, self._carries, self.queue)
+        queue = self.assembler.queue
+        self.assembler = Assembler(self.limits, self.tolerant, self.strict, self._carries)
+        self.assembler.queue = queue
 
     def idle(self, channel: int) -> bool:
         """Whether no command is under way on the channel."""
-        return (channel << 4 | 1) not in self.assembler.open and not self.queue
+        return (channel << 4 | 1) not in self.assembler.open and not self.assembler.queue
 
     def _plausible_at(self, octets: bytes, at: int) -> bool:
         return plausible_header(octets, at, MAX_FRAME_SIZE)
@@ -104,7 +115,7 @@ class SegmentReader(Reader):
         if self.ahead:
             self._return_ahead()
         assembler = self.assembler
-        queue = self.queue
+        queue = self.assembler.queue
         while not queue:
             if self.dead:
                 return None
@@ -136,7 +147,7 @@ class SegmentReader(Reader):
             if size > self.max_frame_size or zero or flags & 0x30 or kind > BODY or track != (kind != CONTROL):
                 breach = check_header(flags, kind, size, zero, track, channel, self.max_frame_size, start)
                 if breach is not None:
-                    self.queue.append(breach)
+                    self.assembler.queue.append(breach)
                     assembler.told = start
                 if kind > BODY or (breach is not None and not self.tolerant):
                     continue
@@ -150,7 +161,7 @@ class SegmentReader(Reader):
         """As `Reader.next_answer`: a control whose frame is not all of it is none that is waited for."""
         if self.ahead:
             self._return_ahead()
-        queue = self.queue
+        queue = self.assembler.queue
         queue.clear()
         while not self.dead:
             buffer, at, have = self.buffer, self.position, len(self.buffer)
@@ -198,7 +209,7 @@ class SegmentReader(Reader):
         `walk_headers`.
         """
         assembler = self.assembler
-        if assembler.open or self.queue or self._searching or self.dead or self.trace is not None or not self.ready():
+        if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None or not self.ready():
             return []
         buffer = self.buffer
         at = self.position

@@ -74,9 +74,9 @@ def _published(
     for flag in (mandatory, immediate, persistent):
         if flag not in (False, True):
             raise EncodeError("publish", f"mandatory, immediate and persistent are True or False, not {flag!r}")
-    if priority is not None and priority not in _PRIORITIES:
+    if priority is not None and not _within(priority, _PRIORITIES):
         raise EncodeError("publish: priority", f"0 to 255, not {priority!r}")
-    if ttl is not None and ttl not in _MILLISECONDS:
+    if ttl is not None and not _within(ttl, _MILLISECONDS):
         raise EncodeError("publish: ttl", f"milliseconds, 0 or more, not {ttl!r}")
     said = Properties(
         content_type, content_encoding, headers, PERSISTENT if persistent else None, priority,
@@ -84,6 +84,11 @@ def _published(
         _text("user_id", user_id), _text("app_id", app_id), cluster_id,
     )  # fmt: skip
     return Published(said, mandatory, immediate)
+
+
+def _within(number: object, numbers: range) -> bool:
+    """Whether it is one of these numbers.  A range compares a text with every one that it has."""
+    return isinstance(number, int) and number in numbers
 
 
 def _text(name: str, value: bytes | str | None) -> str | None:
