@@ -284,7 +284,7 @@ def test_a_secret_is_updated_one_at_a_time() -> None:
     assert server.hear() == [UpdateSecret(b"hush", "it expires")]
     (updated,) = server.say(UpdateSecretOk())
     assert updated == SecretUpdated("it expires")
-    client.update_secret(b"more", None)  # type: ignore[arg-type]  # it goes out empty
+    client.update_secret(b"more")
     assert server.say(UpdateSecretOk()) == [SecretUpdated("")]
     for shown in (repr(UpdateSecret(b"hush")), repr(updated), repr(client)):
         assert "hush" not in shown

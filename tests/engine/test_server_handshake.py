@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.builds import wrong_type
 from tests.engine.verdicts import dropped, server_of, violation_of
 from tests.scripted import ScriptedPeer, Word
 
@@ -413,7 +412,7 @@ def test_nothing_is_read_before_a_deferred_verdict_is_there() -> None:
     assert decide is not None
     assert connection.take_deferred() is None
     assert list(connection.events()) == []
-    with wrong_type("decided"):
+    with pytest.raises(EncodeError, match="decided"):
         connection.decided(True)  # type: ignore[arg-type]
     connection.decided(decide())
     assert [type(event) for event in connection.events()] == [Authenticated, OpenRequested, ConnectionOpened]
