@@ -271,7 +271,13 @@ def test_a_killed_node_leaves_in_doubt_what_it_did_not_confirm(rabbitmq: RabbitM
     rabbitmq.restart()
     with Overhearing(rabbitmq.port) as after:
         for queue in queues:
-            there = [int(body) for body in left(after, queue)]
+            try:
+                there = [int(body) for body in left(after, queue)]
+            except ChannelClosed as lost:
+                # The answer to a declare does not say that the queue is on a disk; a confirm of what is in it does.
+                if lost.code == 404 and not queue.endswith(CONFIRMS):
+                    continue
+                raise
             assert there == sorted(set(there))
             assert there[:500] == list(range(500)) or not queue.endswith(CONFIRMS)
             assert set(there) <= set(range(1500))
