@@ -33,6 +33,20 @@ def test_tags_are_as_a_list_says(said: list[tuple[str, int]]) -> None:
         held = [each for each in held if each not in meant]
 
 
+@given(st.lists(WORDS, max_size=40))
+def test_taking_is_naming_and_settling(said: list[tuple[str, int]]) -> None:
+    """`take` leaves the books as `named` and `settle` do, and returns what they settled."""
+    slow, fast = Tags(False), Tags(False)
+    for word, tag in said:
+        if word == "give":
+            assert slow.give() is fast.give()
+            continue
+        found, _ = slow.named(tag, word == "all")
+        slow.settle(found)
+        assert fast.take(tag, word == "all") == found
+        assert (fast.count, fast.ids.outstanding.freeze()) == (slow.count, slow.ids.outstanding.freeze())
+
+
 def test_what_need_not_be_settled_may_not_be() -> None:
     books = Deliveries(False)
     assert books.deliver(1, True)

@@ -94,6 +94,22 @@ class Tags:
                 found = self.ids.outstanding.common(RangeSet([(oldest, high)]))
         return found, TWICE if tag and not found else ""
 
+    def take(self, tag: int, multiple: bool) -> RangeSet:
+        """What is outstanding of those that are named is settled: which those were."""
+        lows, highs = self.ids.outstanding.lows, self.ids.outstanding.highs
+        if len(lows) == 1 and (low := lows[0]) <= tag <= (high := highs[0]) <= WIDEST >= self.last and (multiple or tag == low):
+            # Nearly always the oldest of one range: what follows without its calls, for serial numbers are tags up to there.
+            if tag == high:
+                lows.clear()
+                highs.clear()
+            else:
+                lows[0] = tag + 1
+            self.count -= tag - low + 1
+            return RangeSet.span(low, tag)
+        found, _ = self.named(tag, multiple)
+        self.settle(found)
+        return found
+
     def settle(self, tags: RangeSet) -> None:
         """These, which are outstanding, are settled."""
         self.count -= len(self.ids.complete(tags))

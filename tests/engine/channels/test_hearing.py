@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from struct import pack
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.engine.channels.stage import DIALECTS, Stage, answer
 from tests.families.channels import content, frame
 
@@ -21,6 +25,7 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.spec.methods import basic, channel, queue, stream
 from amqp_sansio.spec.methods.test import Integer, IntegerOk
+from amqp_sansio.wire.method_frames import frame_method, put_frame
 
 
 def broken(events: list[Event]) -> Violation | None:
@@ -53,6 +58,40 @@ def test_modes_exclude_each_other(first: str, second: str, rule: str) -> None:
     assert found is not None
     assert (found.rule, found.code) == (rule, 406)
     assert stage.server.is_open
+
+
+ACKS = st.lists(
+    st.one_of(
+        st.builds(lambda tag, bits: frame_method(1, pack(">HHQB", 60, 80, tag, bits)), st.integers(0, 9), st.integers(0, 3)),
+        st.sampled_from([
+            frame(AMQP_0_9_1, "basic.nack", 1), frame(AMQP_0_9_1, "channel.flow", 1), put_frame(8, 0, b""),
+            frame_method(2, pack(">HHQB", 60, 80, 1, 0)), frame(AMQP_0_9_1, "channel.close", 1), put_frame(3, 1, b"stray"),
+        ]),
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+@given(acks=ACKS, late=st.booleans(), size=st.sampled_from([1, 20, 21, 4096]), strict=st.booleans())
+def test_a_confirm_means_the_same_on_the_quick_way(acks: list[bytes], late: bool, size: int, strict: bool) -> None:
+    """A client hears the same of a basic.ack whether it is cut at once or read with every check."""
+    told = []
+    for quick in (True, False):
+        stage = Stage(profile=Profile(strict=strict))
+        client, _ = stage.open()
+        if late:
+            client.publish("", "q", b"before confirm mode")
+        client.select_confirm(no_wait=True)
+        for body in (b"one", b"two", b"three", b"four", b"five"):
+            client.publish("", "q", body)
+        if not quick:
+            client._channels._ack = 0
+        octets, heard = b"".join(acks), list[Event]()
+        for at in range(0, len(octets), size):
+            stage.client.receive_data(octets[at : at + size])
+            heard += stage.client.events()
+        told.append((heard, client.in_doubt, client.state, stage.client.closed_cause, stage.client.data_to_send()))
+    assert told[0] == told[1]
 
 
 def test_tags_go_up() -> None:

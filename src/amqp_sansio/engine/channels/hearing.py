@@ -41,6 +41,8 @@ Hearing: TypeAlias = Callable[[BaseChannel, Any, Assembly], object]  # Any: each
 C = TypeVar("C", bound=Content[Any])
 
 _LIVES: Final = (OPEN, OPEN_OK, CLOSE, CLOSE_OK)
+OPENED: Final = "open"
+"""The state of a channel between channel.open-ok and the first channel.close."""
 
 
 def hear(on: BaseChannel, method: Method, unit: Assembly) -> None:
@@ -199,6 +201,19 @@ def _hear_confirm(on: BaseChannel, method: basic.Ack | basic.Nack, unit: Assembl
     if found:
         make = Confirmed if isinstance(method, basic.Ack) else Nacked
         on._channels.carrier._emit(make(on.number, found))
+
+
+def hear_ack(on: BaseChannel, tag: int, multiple: bool) -> Confirmed | None:
+    """A basic.ack that confirms what was published, where `hear` finds nothing wrong with it.
+
+    None, and nothing has changed, for any other.
+    """
+    if on._mode.states[0] != CONFIRMING or on._life.states[0] != OPENED or on._told or on._cause is not None:
+        return None
+    if on._confirm_base:  # what was published before confirm mode is none of its business
+        return None
+    found = on._published.take(tag, multiple)
+    return Confirmed(on.number, found) if found else None
 
 
 def _up_to(found: RangeSet, on: BaseChannel, base: int) -> RangeSet:
