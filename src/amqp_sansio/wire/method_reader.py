@@ -199,8 +199,8 @@ class MethodReader(Reader):
         return None
 
     def cut_tag(self, code: int) -> CutTag | None:
-        """The next frame if it is the method with this code (class and method) whose arguments are one number of 64 bits and one
-        bit, nothing is under way on its channel, and the octets of the frame are at hand; then it is read.
+        """Reads the next frame if it is whole, holds the method with this code (class and method), whose arguments are a number
+        of 64 bits and one bit, and nothing is under way on its channel.
 
         None for anything else: `next` reads the same octets with every check.
         """
