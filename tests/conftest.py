@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -30,9 +29,6 @@ settings.load_profile(os.environ.get("AMQP_PROFILE", "ci"))
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Of several processes (`-n 3`) each begins with its share of what all of them need."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell starts a job in the background so, and the programs that tests interrupt would inherit it.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = getattr(session.config, "workerinput", None)
     if worker is not None:
         mine = int(worker["workerid"].removeprefix("gw"))
