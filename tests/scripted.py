@@ -12,10 +12,9 @@ from amqp_sansio.events import Event
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec.base import Command, Control, Method
-from amqp_sansio.wire.assembly import COMMAND, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import COMMAND, Assembly, Malformed, Reader
 from amqp_sansio.wire.method_codec import PROPERTIES_AT
 from amqp_sansio.wire.method_frames import frame_content, frame_method
 

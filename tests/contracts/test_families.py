@@ -14,7 +14,7 @@ SRC = ROOT / "src" / "amqp_sansio"
 FAMILIES: dict[str, tuple[str, ...]] = {
     "sessions": (
         "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
-        "spec.stream", "wire.segments", "wire.frames", "wire.assembler",
+        "spec.stream", "wire.segments", "wire.frames",
         "wire.headers", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
         "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel",
         "engine.session", "engine.standing", "engine.breach",
@@ -44,7 +44,7 @@ COMMON = (
     "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
     "engine.ear", "engine.endpoints", "engine.findings", "engine.lifecycle", "engine.observer_snapshot",
     "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",
-    "tables.tuning", "wire.assembly", "wire.codec", "wire.framing", "wire.reading",
+    "tables.tuning", "wire.codec", "wire.framing", "wire.reading",
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""
 

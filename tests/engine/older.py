@@ -13,7 +13,7 @@ from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Open, OpenOk, Start, StartOk, Tune, TuneOk
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 
 DIALECTS: Final = (AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_8_UNBIND)
 CAPABLE: Final[dict[str, object]] = {"capabilities": {"authentication_failure_close": True, "connection.blocked": True}}

@@ -10,7 +10,7 @@ from amqp_sansio.engine.observed import Observed
 from amqp_sansio.events import Note, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.wire.assembly import Cut, KnownCommand
+from amqp_sansio.wire.framing import Cut, KnownCommand
 from amqp_sansio.wire.headers import Headers
 from amqp_sansio.wire.reading import Reading
 

@@ -9,7 +9,7 @@ from amqp_sansio.engine.wording import frame_of, judge_encoding, judge_headers, 
 from amqp_sansio.events.observed import CommandSeen, FrameSeen
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.wire.assembly import Malformed
+from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.reading import Reading
 
 

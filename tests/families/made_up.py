@@ -30,9 +30,8 @@ from amqp_sansio.spec import connection as c
 from amqp_sansio.spec.base import Control
 from amqp_sansio.tables import connection
 from amqp_sansio.tables.handshake import CloseCodes, Handshake
-from amqp_sansio.wire.assembly import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.framing import Carries, Framing, Reader
+from amqp_sansio.wire.framing import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Carries, Framing, Malformed, Reader
 from amqp_sansio.wire.reading import Reading
 
 END: Final = ord("~")

@@ -18,8 +18,8 @@ from amqp_sansio.events import Event, Violation
 from amqp_sansio.limits import MAX_CHANNELS, Limits
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
-from amqp_sansio.wire.assembly import Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.framing import Assembly, Malformed
 from amqp_sansio.wire.reading import Reading
 
 Role: TypeAlias = Literal["client", "server"]

@@ -25,10 +25,9 @@ from amqp_sansio.spec.codes import CloseCode, DetachCode, ErrorCode
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach
 from amqp_sansio.tables.session import ATTACH, ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
-from amqp_sansio.wire.assembly import COMMAND, Assembly, Cut, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun, frame_control
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import COMMAND, Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.segments import OneRange, Segmentation, SegmentReader
 

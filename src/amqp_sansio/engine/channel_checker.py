@@ -38,9 +38,8 @@ from amqp_sansio.tables.channel import LIFE, MODE, REFERENCE
 from amqp_sansio.tables.channel_handshake import PIPELINED
 from amqp_sansio.tables.channel_words import may_say
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, ConnectionDialogue
-from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed, Partial
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.framing import FrameCut
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, FrameCut, Malformed, Partial
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_frames import METHOD, NAMES
 from amqp_sansio.wire.method_reader import MethodReader

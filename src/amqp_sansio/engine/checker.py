@@ -15,8 +15,7 @@ from amqp_sansio.events import Observation
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
-from amqp_sansio.wire.framing import FrameCut
+from amqp_sansio.wire.framing import Assembly, Cut, FrameCut, Malformed
 from amqp_sansio.wire.headers import Headers
 
 if TYPE_CHECKING:

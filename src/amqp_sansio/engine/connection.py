@@ -22,8 +22,7 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.assembly import Assembly, Malformed
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import Assembly, Malformed, Reader
 
 
 class Connection(Lifecycle):

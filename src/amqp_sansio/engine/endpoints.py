@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from amqp_sansio.events import Event, Origin, Violation
-from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import Assembly, Cut, Malformed, Reader
 
 
 class Unheard:

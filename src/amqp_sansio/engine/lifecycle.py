@@ -20,8 +20,7 @@ from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.assembly import Assembly
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import Assembly, Reader
 
 if TYPE_CHECKING:
     from amqp_sansio.dialects import ConnectionCode

@@ -19,8 +19,8 @@ from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
-from amqp_sansio.wire.assembly import COMMAND, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.framing import COMMAND, Assembly, Malformed
 from amqp_sansio.wire.headers import Headers, Sift
 from amqp_sansio.wire.reading import Reading
 

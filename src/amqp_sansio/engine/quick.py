@@ -18,8 +18,8 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import Accept, DeliveryProperties, Transfer
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, Flush, KnownCompleted
-from amqp_sansio.wire.assembly import KnownCommand
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.framing import KnownCommand
 from amqp_sansio.wire.headers import Headers
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.primitives import frame_header, u32

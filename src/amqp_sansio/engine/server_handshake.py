@@ -19,7 +19,7 @@ from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, S
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
 from amqp_sansio.tables.handshake import SAYS_REFUSED
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 
 
 class ServerHandshake(Connection):

@@ -41,9 +41,8 @@ from amqp_sansio.tables import file, stream
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
 from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
-from amqp_sansio.wire.assembler import Assembler
-from amqp_sansio.wire.assembly import CONTROL, Assembly, Cut, Partial
-from amqp_sansio.wire.framing import FrameCut
+from amqp_sansio.wire.frames import Assembler
+from amqp_sansio.wire.framing import CONTROL, Assembly, Cut, FrameCut, Partial
 from amqp_sansio.wire.headers import Headers
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.reading import Reading

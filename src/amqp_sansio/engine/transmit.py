@@ -20,9 +20,9 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE, TX
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
-from amqp_sansio.wire.assembly import BODY, HEADER
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_command
+from amqp_sansio.wire.framing import BODY, HEADER
 from amqp_sansio.wire.headers import HEADER_WRITERS
 from amqp_sansio.wire.primitives import put_frame_begin
 

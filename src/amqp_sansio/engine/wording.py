@@ -13,10 +13,9 @@ from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.wire.assembly import COMMAND
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT
-from amqp_sansio.wire.framing import FrameCut
+from amqp_sansio.wire.framing import COMMAND, FrameCut
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.reading import Reading
 

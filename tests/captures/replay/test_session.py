@@ -16,7 +16,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
 from amqp_sansio.spec.queue import Query, QueueQueryResult
-from amqp_sansio.wire.assembly import KnownCommand
+from amqp_sansio.wire.framing import KnownCommand
 
 PAYLOAD = AMQP_0_10.codec.encode_command(Transfer("in", 0, 0), False)
 

@@ -22,7 +22,7 @@ from amqp_sansio.spec.dtx import Select as DtxSelect
 from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Transfer
 from amqp_sansio.spec.tx import Commit, Rollback, Select
-from amqp_sansio.wire.assembly import KnownCommand
+from amqp_sansio.wire.framing import KnownCommand
 
 ABOUT: Final = 4096
 """Commands about branches whose results are awaited; beyond it the oldest is forgotten."""

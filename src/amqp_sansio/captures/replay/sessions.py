@@ -23,8 +23,8 @@ from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
-from amqp_sansio.wire.assembly import KnownCommand
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.framing import KnownCommand
 
 INFINITE: Final = 0xFFFFFFFF
 UNREAD: Final = NOTHING, None

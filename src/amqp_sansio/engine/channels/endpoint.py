@@ -23,8 +23,7 @@ from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import OPEN, OPEN_OK, WORK
 from amqp_sansio.tables.channel_words import REPLIES
 from amqp_sansio.tables.connection import CLIENT, SERVER
-from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Cut, Malformed
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_reader import MethodReader

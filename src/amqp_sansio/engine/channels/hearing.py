@@ -35,7 +35,7 @@ from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, CONFIRM, OPEN, OPEN_OK, WORK
 from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, REPLIES, may_say
 from amqp_sansio.tables.connection import CLIENT, SERVER
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 
 Hearing: TypeAlias = Callable[[BaseChannel, Any, Assembly], object]  # Any: each row takes its own method
 C = TypeVar("C", bound=Content[Any])
