@@ -62,6 +62,7 @@ REVIEWED = {
     "wire/frames.py": "the frames of 0-10: how methods are cut into them, and how what comes is put together",
     "wire/framing.py": "what a family brings to read frames: its reader and its framing, and the assemblies that they hand out",
     "wire/method_reader.py": "one reader: frames, and the contents under way, which every frame changes",
+    "wire/scalars.py": "one table: each type that holds no others, how it is read and how it is written",
 }
 """Files above the limit in which a review found no second noun, and why."""
 
