@@ -49,7 +49,7 @@ REASONS: dict[str, str] = {
     "engine/inbound.py Inbound.untold": "what of `known` has changed since it was told",
     "engine/outbound.py Outbound.kept": "octets for replay",
     "engine/outbound.py Outbound.bare": "what has no octets for replay",
-    "engine/quick.py QuickTransfers._quiet": "= channels",
+    "engine/session_checker.py QuickTransfers._quiet": "= channels",
     "engine/results.py Results.asked": "the command itself, of which the caller is told; `Ids.awaited` has names",
     "engine/results.py Results.owed": OWED,
     "engine/subscription.py Subscriptions.withdrawals": WHOSE,

@@ -19,8 +19,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel",
         "engine.session", "engine.standing", "engine.breach",
         "engine.transmit", "engine.hearing", "engine.controls", "engine.client", "engine.server",
-        "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.quick", "engine.witness",
-        "engine.witness_channel", "engine.witness_stream", "broker.fronts.sessions",
+        "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.witness",
+        "engine.witness_stream", "broker.fronts.sessions",
     ),
     "channels": (
         "spec.fields", "spec.methods", "spec.reply_codes", "wire.field_tables", "wire.layouts.methods", "wire.layouts.profiles",

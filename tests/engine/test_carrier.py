@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from tests.carriers import BareCarrier
 
-from amqp_sansio.engine.carrier import Carrier, legal_of, octets_of
+from amqp_sansio.engine.carrier import Carrier, legal_of, octets_of, violation_of
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
+from amqp_sansio.wire.framing import Malformed
 
 ASKED = ("_write", "_has_room", "_emit", "_ask", "_fail")
 
@@ -46,3 +47,9 @@ def test_octets_of() -> None:
         assert octets_of(octets) == b"x"
     with pytest.raises(EncodeError, match="body: takes octets, not int"):
         octets_of(5)
+
+
+def test_what_is_malformed_is_its_speakers_violation() -> None:
+    found = violation_of("S", Malformed("frame.size", "too small", 501, 2, 99, False, "size 3", ("at least 12",)))
+    assert (found.speaker, found.rule, found.said, found.code) == ("S", "frame.size", "size 3", 501)
+    assert (found.legal, found.channel, found.offset, found.text) == (("at least 12",), 2, 99, "too small")

@@ -17,8 +17,8 @@ from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.observed import Answered
 from amqp_sansio.engine.observer import Observed, Observer, Speaker
-from amqp_sansio.engine.quick import Answered
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.transmit import prepare, say
 from amqp_sansio.events import CommandSeen, Event

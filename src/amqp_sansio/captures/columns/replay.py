@@ -24,8 +24,8 @@ from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import DIALECTS, Dialect
+from amqp_sansio.engine.observed import Answered
 from amqp_sansio.engine.observer import Observer
-from amqp_sansio.engine.quick import Answered
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.wire.codec import Codec

@@ -12,7 +12,7 @@ from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.message import OUTSIDE, Demarcation, Kind, Message, Properties
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.transactions import Transactions
-from amqp_sansio.engine.quick import Told
+from amqp_sansio.engine.observed import TransferSeen
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
@@ -96,7 +96,7 @@ class Session:
         return OUTSIDE
 
     def transfers(
-        self, speaker: str, id: int | None, alike: bool, items: Sequence[Told[Properties]], places: Sequence[Place],
+        self, speaker: str, id: int | None, alike: bool, items: Sequence[TransferSeen[Properties]], places: Sequence[Place],
         heads: bool, whole: bool = True,
     ) -> None:  # fmt: skip
         """One transfer or many, one behind the other, with ids from `id` on.

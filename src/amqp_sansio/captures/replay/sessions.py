@@ -17,7 +17,7 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.session import Place, Session, When
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
-from amqp_sansio.engine.quick import Answered, Transfers
+from amqp_sansio.engine.observed import Answered, Transfers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.spec.base import Control, Struct
