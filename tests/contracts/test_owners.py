@@ -15,7 +15,6 @@ PARTS = {
     "session": ("engine/standing.py", "engine/session.py"),
     "inbound": ("engine/inbound.py", "ledger/ids.py"),
     "outbound": ("engine/outbound.py", "ledger/ids.py"),
-    "results": ("engine/results.py",),
     "transfers": ("ledger/transfers.py",),
     "demarcation": ("ledger/demarcation.py",),
     "subscription": ("engine/subscription.py",),
@@ -84,7 +83,7 @@ def test_nobody_else_assigns_to_the_fields_of_a_part() -> None:
     "line",
     [
         "session._cause = ''", "self.session._timeout = 0", "inbound.due |= x", "a, session._inbound.due = b",
-        "del session._results.asked[1]", "session._subscribers.current['d'] = s",
+        "del session._outbound.asked[1]", "session._subscribers.current['d'] = s",
     ],
 )  # fmt: skip
 def test_an_assignment_is_found(line: str) -> None:

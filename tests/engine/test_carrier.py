@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.carriers import BareCarrier
 
-from amqp_sansio.engine.carrier import Carrier, legal_of, octets_of, violation_of
+from amqp_sansio.engine.carrier import Carrier, legal_of, violation_of
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.wire.framing import Malformed
@@ -40,13 +40,6 @@ def test_what_a_connection_says_before_anything_was_agreed(make: type[ClientConn
 def test_what_would_have_been_let_pass_is_the_limit_and_nothing_where_octets_are_wrong() -> None:
     assert legal_of(DecodeError("x", 0, "limit header_structs: at most 3; it has 4")) == ("limit header_structs: at most 3",)
     assert legal_of(DecodeError("x", 0, "no such field; there are others")) == ()
-
-
-def test_octets_of() -> None:
-    for octets in (b"x", bytearray(b"x"), memoryview(b"x.")[::2]):
-        assert octets_of(octets) == b"x"
-    with pytest.raises(EncodeError, match="body: takes octets, not int"):
-        octets_of(5)
 
 
 def test_what_is_malformed_is_its_speakers_violation() -> None:

@@ -30,15 +30,6 @@ CommandId: TypeAlias = int
 _OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
 
 
-def octets_of(data: object, what: str = "body") -> bytes:
-    """Octets that the application gives, as bytes.  EncodeError for what is none: bytes() would make some of a number, too."""
-    if type(data) is bytes:
-        return data
-    if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise EncodeError(what, f"takes octets, not {type(data).__name__}")
-    return bytes(data)
-
-
 def rule_of(what: str, error: DecodeError) -> str:
     """The rule that octets break: a limit of ours, or that a control, command or header ("what") can be read at all."""
     return f"limits.{error.limit}" if error.limit is not None else f"{what}.undecodable"

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.engine.carrier import Role, octets_of, violation_of
+from amqp_sansio.engine.carrier import Role, violation_of
 from amqp_sansio.engine.endpoints import Endpoints, Unheard
 from amqp_sansio.engine.lifecycle import Heartbeat, Lifecycle
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import Event, Origin, SecurityLayerStarted
 from amqp_sansio.kernel.machine import Refusal
+from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode

@@ -45,7 +45,7 @@ def check(session: Standing, command: Command) -> Effect:
     def effect(id: int) -> None:
         if verb is not None:
             demarcation.said(verb, command, id)
-        session._results.said(id, command)
+        session._outbound.expect_answer(id, command)
         if isinstance(command, tx.Commit | tx.Rollback):
             session._transfers.decided(isinstance(command, tx.Commit))
 

@@ -79,7 +79,7 @@ class Dtx:
         """Commands without an answer, in order: id, verb and branch; also on a session that expired detached."""
         return tuple([
             (id, command.VERB, getattr(command, "xid", None))
-            for id, command in self.session._results.asked.items()
+            for id, command in self.session._outbound.asked.items()
             if command.VERB.startswith("dtx.")
         ])  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from amqp_sansio.dialects import DIALECTS, Dialect
-from amqp_sansio.engine.carrier import octets_of, violation_of
+from amqp_sansio.engine.carrier import violation_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import GUESSING, Ear, Heard
 from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
@@ -15,6 +15,7 @@ from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, name
 from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.codec import Codec

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine.carrier import CommandId, octets_of
+from amqp_sansio.engine.carrier import CommandId
 from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.standing import Standing, check_seconds
 from amqp_sansio.engine.subscription import Subscription
@@ -19,6 +19,7 @@ from amqp_sansio.errors import (
     SessionDetachedError,
 )
 from amqp_sansio.kernel.deadlines import AT_ONCE, moment_of
+from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
@@ -318,7 +319,7 @@ class Session(Standing):
         done = as_ids(ids)
         self._check_lives("session.completed")
         self._check_incomplete("session.completed", done)
-        self._results.check_complete(done)
+        self._inbound.check_results_given(done)
         self._complete_now(done)
 
     def confirm(self, ids: Ids) -> None:

@@ -40,7 +40,7 @@ class Tx:
     @property
     def under_way(self) -> tuple[CommandId, ...]:
         """Commits and rollbacks whose outcome is not known, in order: also those of a session that expired detached."""
-        commands = self.session._results.asked
+        commands = self.session._outbound.asked
         return tuple([id for id, command in commands.items() if isinstance(command, tx.Commit | tx.Rollback)])
 
     def __repr__(self) -> str:

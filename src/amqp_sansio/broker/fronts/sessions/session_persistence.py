@@ -183,14 +183,14 @@ def _catch_up(holder: SessionHolder) -> None:
     """What waited for the journal is durable now: the snapshot has it."""
     session = holder.session
     flushes = {id: subscriber.destination for id, subscriber in session._subscribers.flushes.items()}
-    for id in [id for id, owed in session._results.owed.items() if not owed.result]:
+    for id in [id for id, owed in session._inbound.owed.items() if not owed.result]:
         consumer = holder.consumers.get(flushes.get(id, ""))
         if consumer is not None:
             consumer.flush(id)
         else:
             holder.complete(id)
     deliveries = session._transfers.deliveries
-    rest = session._inbound.outstanding.freeze() - RangeSet.of(*session._results.owed) - RangeSet.of(*deliveries)
+    rest = session._inbound.outstanding.freeze() - RangeSet.of(*session._inbound.owed) - RangeSet.of(*deliveries)
     if rest:  # publishes that nobody accepts
         session._complete_now(rest)
     rejects = [ids.freeze() for ids in holder.rejects.values()]
