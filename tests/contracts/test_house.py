@@ -58,7 +58,7 @@ def test_what_is_owed_is_owed() -> None:
 
 REVIEWED = {
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
-    "engine/lifecycle.py": "the life of a connection: what it says and owes until it ends, and every way to end",
+    "engine/connection.py": "one connection: what comes, what goes out, its time, and every way to end",
     "engine/session_checker.py": "one checker, and its quick way through transfers, which has to say the same",
     "engine/witness.py": "the witness of one conversation, and of each channel in it",
     "wire/frames.py": "the frames of 0-10: how methods are cut into them, and how what comes is put together",

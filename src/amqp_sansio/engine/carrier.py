@@ -46,6 +46,11 @@ def violation_of(speaker: str, malformed: Malformed) -> Violation:
     return Violation(speaker, rule, said, legal, malformed.code, malformed.channel, malformed.offset, text)
 
 
+def clip(text: str) -> str:
+    """As much of a text as a str8 carries: 255 octets."""
+    return text.encode(errors="replace")[:255].decode(errors="ignore")
+
+
 class Carrier:
     """A connection as its endpoints see it.  A base class, for a message asks it several things."""
 
