@@ -16,14 +16,13 @@ from amqp_sansio.broker.model.arguments import (
     refuse_unknown,
 )
 from amqp_sansio.broker.model.last_values import LastValues
-from amqp_sansio.broker.model.lifetimes import Lifetimes
 from amqp_sansio.broker.model.message import Intake
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.shares import Shares
 from amqp_sansio.broker.model.subscribers import browses
-from amqp_sansio.broker.model.topology import TYPES
+from amqp_sansio.broker.model.topology import TYPES, Topology
 from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
 from amqp_sansio.broker.routing.filters import FILTERS, Filter
 from amqp_sansio.broker.selectors.properties import Selectable
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Value] | None
 
 
-class VirtualHost(Lifetimes):
+class VirtualHost(Topology):
     """Exchanges, queues, bindings and messages, apart from those of every other virtual host.
 
     The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
