@@ -12,8 +12,7 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
 from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.broker.journal import Journal
-from amqp_sansio.broker.model.block_list import Line
-from amqp_sansio.broker.model.entry import ACQUIRED
+from amqp_sansio.broker.model.entry import ACQUIRED, Line
 from amqp_sansio.broker.model.queueing import Traffic
 from amqp_sansio.broker.operations import BranchPrepared, Dequeued, Entry, Operation
 from amqp_sansio.broker.transactions.transaction_buffer import Work

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
-from amqp_sansio.broker.model.block_list import Line
-from amqp_sansio.broker.model.cursor import Cursor
-from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Cursor, Entry, Line
 from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.numbering import Numbering
