@@ -37,7 +37,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """What belongs to one family, by the beginnings of module names."""
 
 COMMON = (
-    "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front", "broker.fronts.holder", "broker.fronts.service",
+    "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front",
     "broker.journal", "broker.durable_fold", "broker.operations", "broker.peer", "broker.host_runtime", "broker.snapshot",
     "broker.durable_state",
     "config", "conversation.attempts", "conversation.base_client",

@@ -11,7 +11,7 @@ from amqp_sansio.kernel.deadlines import earliest
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
-    from amqp_sansio.broker.fronts.holder import Holder, Subscription
+    from amqp_sansio.broker.fronts.front import Holder, Subscription
     from amqp_sansio.broker.model.queue import Queue
 
 SLICE: Final = 16

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
-from amqp_sansio.broker.fronts.holder import Holder
+from amqp_sansio.broker.fronts.front import Holder
 from amqp_sansio.broker.fronts.sessions.consumer import Unsettled
 from amqp_sansio.broker.fronts.sessions.error_column import code_of, field_index_of
 from amqp_sansio.broker.fronts.sessions.pledges import Pledges
