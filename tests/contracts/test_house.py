@@ -58,6 +58,7 @@ def test_what_is_owed_is_owed() -> None:
 
 REVIEWED = {
     "broker/model/queueing.py": "how messages come to queues and leave them, and how many there may be",
+    "broker/transactions/coordinator.py": "the coordinator of a virtual host, and the branches that it alone keeps",
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
     "engine/connection.py": "one connection: what comes, what goes out, its time, and every way to end",
     "engine/session_checker.py": "one checker, and its quick way through transfers, which has to say the same",

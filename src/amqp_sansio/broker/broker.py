@@ -14,12 +14,11 @@ from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
 from amqp_sansio.broker.fronts.front import Front, Holder
 from amqp_sansio.broker.fronts.served_families import FRONTS
 from amqp_sansio.broker.host_runtime import Site
-from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.journal import Entry, Journal, Opened
 from amqp_sansio.broker.model.form import Form
 from amqp_sansio.broker.model.hints import Hints
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Intake
-from amqp_sansio.broker.operations import Entry, Opened
 from amqp_sansio.broker.peer import Peer, Service
 from amqp_sansio.broker.snapshot import restore, take
 from amqp_sansio.broker.transactions.coordinator import Coordinator

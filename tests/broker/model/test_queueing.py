@@ -10,11 +10,10 @@ import pytest
 from tests.broker.model.things import Sink, bodies, durable_host, journalled, message, publish, refusal
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.journal import BranchEnded, Dequeued, Enqueued, Journal, MessageStored
 from amqp_sansio.broker.model.entry import GONE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Intake
-from amqp_sansio.broker.operations import BranchEnded, Dequeued, Enqueued, MessageStored
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 
 PERSISTENT = 2

@@ -8,10 +8,10 @@ import pytest
 from tests.broker.model.things import Sink, bodies, durable_host, journalled, message, publish
 
 from amqp_sansio.broker.fronts.sessions.queries import bound
+from amqp_sansio.broker.journal import QueueDeleted
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.topology import IMMEDIATE, UNROUTABLE
-from amqp_sansio.broker.operations import QueueDeleted
 from amqp_sansio.broker.routing.direct import Direct
 from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
-from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.journal import Bound, ExchangeDeclared, Journal, Operation, QueueDeclared
 from amqp_sansio.broker.model.arguments import (
     UNFILTERED,
     octets_of,
@@ -23,7 +23,6 @@ from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.shares import Shares
 from amqp_sansio.broker.model.subscribers import browses
 from amqp_sansio.broker.model.topology import TYPES, Topology
-from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
 from amqp_sansio.broker.routing.filters import FILTERS, Filter
 from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.config import ErrorCodes

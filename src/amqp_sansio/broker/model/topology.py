@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.journal import ExchangeDeleted, Operation, QueueDeleted, Unbound
 from amqp_sansio.broker.model.arguments import octets_of
 from amqp_sansio.broker.model.queueing import Traffic
-from amqp_sansio.broker.operations import ExchangeDeleted, Operation, QueueDeleted, Unbound
 from amqp_sansio.broker.routing.direct import Default, Direct
 from amqp_sansio.broker.routing.exchange import Binding, Exchange
 from amqp_sansio.broker.routing.fanout import Fanout

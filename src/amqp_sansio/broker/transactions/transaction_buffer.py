@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.operations import MessageStored, Operation
+from amqp_sansio.broker.journal import MessageStored, Operation
 from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from tests.broker.harness import World, front
 from tests.broker.restarts import JOURNAL, declared, stored
 
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.operations import SessionLeft
+from amqp_sansio.broker.journal import SessionLeft
 
 
 def kept() -> World:

@@ -13,7 +13,7 @@ from amqp_sansio.broker.fronts.sessions.kept import Kept
 from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.fronts.sessions.service import SessionService
 from amqp_sansio.broker.fronts.sessions.throttle import Throttle
-from amqp_sansio.broker.operations import SessionLeft
+from amqp_sansio.broker.journal import SessionLeft
 from amqp_sansio.engine.server import ServerConnection
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
-    from amqp_sansio.broker.transactions.branch import Outcome
+    from amqp_sansio.broker.transactions.coordinator import Outcome
 
 
 def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:
