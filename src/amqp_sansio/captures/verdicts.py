@@ -16,7 +16,7 @@ from amqp_sansio.captures.replay.message import Properties, properties_of
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.captures.source import TransferSeen
+from amqp_sansio.captures.source import Told
 from amqp_sansio.engine.observed import Answered, Transfers
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
@@ -179,7 +179,7 @@ def verdicts(
     ports: Iterable[int],
     warn: Warn,
     options: ReplayOptions = ReplayOptions(),
-    told: TransferSeen | None = None,
+    told: Told | None = None,
 ) -> Iterator[Verdict]:
     """One verdict for each connection in the file at `path`, as soon as it is over, in the order of their ends.
 
