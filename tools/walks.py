@@ -246,7 +246,7 @@ def row() -> Walk:
     replay = ConnectionReplay()
     for batch in read.to_batches(max_chunksize=1):
         walk = trace(partial(replay.feed, batch))
-        if "captures/replay/message.py" in walk.files:
+        if walk.files.get("captures/replay/rows.py") == "properties_of":
             return walk
     raise AssertionError("no transfer in the capture")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from amqp_sansio.captures.replay.message import properties_of
+from amqp_sansio.captures.replay.rows import properties_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.observed import Observed
 from amqp_sansio.events import Note, OpaqueSeen

@@ -5,8 +5,7 @@ from tests.captures.replay.books import ByHand
 from tests.captures.replay.made import ids, named
 
 from amqp_sansio.captures.replay.branches import Branches
-from amqp_sansio.captures.replay.message import NOTHING
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import NOTHING, Rows
 from amqp_sansio.captures.replay.session import Session, When
 from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.dialects import AMQP_0_10

@@ -9,8 +9,7 @@ from amqp_sansio.captures.json_values import fields_text, struct_text, text_of
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.credit import Books, CreditLine
 from amqp_sansio.captures.replay.half import Half
-from amqp_sansio.captures.replay.message import OUTSIDE, Demarcation, Kind, Message, Properties
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import OUTSIDE, Demarcation, Kind, Message, Properties, Rows
 from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.engine.observed import TransferSeen
 from amqp_sansio.events.observed import CommandSeen

@@ -12,9 +12,8 @@ from amqp_sansio.captures.replay.branches import Branch, Branches
 from amqp_sansio.captures.replay.credit import CreditLine, Subscription
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.history import History
-from amqp_sansio.captures.replay.message import NOTHING, Fate, Kind, Message, Properties, properties_of
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import NOTHING, Fate, Kind, Message, Properties, Rows, properties_of
 from amqp_sansio.captures.replay.session import Place, Session, When
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
 from amqp_sansio.engine.observed import Answered, Transfers
