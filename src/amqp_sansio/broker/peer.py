@@ -27,7 +27,7 @@ class Peer:
 
     __slots__ = (
         "_broker",
-        "_clogged",
+        "_held_by_replay",
         "_config",
         "_connection",
         "_door",
@@ -61,7 +61,7 @@ class Peer:
         """The virtual host that it opened, and what belongs to it."""
         self._stalled: Final[dict[Subscription, None]] = {}
         """Who could have had a message, were our octets taken."""
-        self._clogged: Final[dict[Subscription, None]] = {}
+        self._held_by_replay: Final[dict[Subscription, None]] = {}
         """Who could have had a message, were not too much kept for replay."""
         self._waits = False
         """Whether what it asks for waits for the journal: nothing of what it says is read before."""
@@ -242,9 +242,9 @@ class Service:
 
     def drained(self) -> None:
         """All that the client said was acted on: who waited for that goes on."""
-        clogged = self.peer._clogged
-        if clogged:
-            consumers = list(clogged)
-            clogged.clear()
+        held_up = self.peer._held_by_replay
+        if held_up:
+            consumers = list(held_up)
+            held_up.clear()
             for consumer in consumers:
                 consumer.wake()

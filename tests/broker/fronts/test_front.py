@@ -65,9 +65,9 @@ def test_a_holder_that_does_nothing_holds_nobody_up() -> None:
     broker, holder = Broker(), Holder()
     site = broker._open("")
     assert site is not None
-    site.slack[holder] = None
+    site.wakeable[holder] = None
     broker._settling[holder] = None
-    broker._bereaved.append((holder, "q"))
+    broker._deletions.append((holder, "q"))
     broker._keep(holder)
     broker.tick(1.0)
     assert broker.due is None

@@ -252,7 +252,7 @@ def test_a_deleted_queue_leaves_nothing_behind() -> None:
     host.delete_queue("q", owner=ME)
     assert (host.messages, host.octets, host.bindings, host.argument_octets) == (0, 0, 0, 0)
     assert host._owned == {}
-    assert not host.stirred
+    assert not host.dispatchable
 
 
 # --- limits ---------------------------------------------------------------------------------------------------------------

@@ -363,7 +363,7 @@ def test_queues_are_served_by_turns() -> None:
 
 def test_the_next_queue_is_found_at_once_however_many_were_served_before_it() -> None:
     """The first key of a plain dict is searched behind all that were deleted: no step of ours, but time for each."""
-    assert isinstance(VirtualHost().stirred, OrderedDict)
+    assert isinstance(VirtualHost().dispatchable, OrderedDict)
 
 
 def test_only_queues_with_something_new_are_looked_at() -> None:
@@ -373,9 +373,9 @@ def test_only_queues_with_something_new_are_looked_at() -> None:
         host.subscribe(f"q{n}", sink)
     host.dispatch(1000)
     publish(host, "", "q7")
-    assert [queue.name for queue in host.stirred] == ["q7"]
+    assert [queue.name for queue in host.dispatchable] == ["q7"]
     host.dispatch(1)
-    assert not host.stirred
+    assert not host.dispatchable
     assert len(sinks[7].got) == 1
 
 

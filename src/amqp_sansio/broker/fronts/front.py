@@ -98,13 +98,13 @@ class Holder:
     def tick(self, now: float) -> None:
         """Says what time it is (monotonic seconds), to a holder whose time has come or is to begin."""
 
-    def slacken(self) -> None:
+    def wake_more(self) -> None:
         """More of its subscriptions may be woken: those that were have taken what there is."""
 
     def settle(self) -> None:
         """Tells the client what became of its messages since the last round."""
 
-    def bereave(self, queue: str) -> None:
+    def queue_deleted(self, queue: str) -> None:
         """Tells the client that the queue of one of its subscriptions was deleted."""
 
 

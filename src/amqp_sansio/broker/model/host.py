@@ -262,7 +262,7 @@ class VirtualHost(Topology):
             asked.levels,
             asked.most_messages,
             asked.most_octets,
-            self.stirred,
+            self.dispatchable,
             asked.no_local,
             asked.policy,
             asked.linger,

@@ -61,7 +61,7 @@ class Queue:
 
     __slots__ = (
         "_acquired", "_acquired_octets", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_special",
-        "_stirred", "acquired", "alternate", "arguments", "auto_delete", "available", "bindings", "deleted", "durable",
+        "_dispatchable", "acquired", "alternate", "arguments", "auto_delete", "available", "bindings", "deleted", "durable",
         "given_up", "held", "last_values", "level", "levels", "linger", "most_messages", "most_octets", "most_plain", "name",
         "no_local", "numbering", "octets", "owner", "policy", "ring", "shares",
     )  # fmt: skip
@@ -77,7 +77,7 @@ class Queue:
         levels: int = MOST_LEVELS,
         most_messages: int = DEFAULT_BROKER_LIMITS.queue_messages,
         most_octets: int = DEFAULT_BROKER_LIMITS.queue_octets,
-        stirred: dict[Queue, None] | None = None,
+        dispatchable: dict[Queue, None] | None = None,
         no_local: bool = False,
         policy: str = REJECT,
         linger: int = 0,
@@ -135,7 +135,7 @@ class Queue:
         self._next = 0
         self._releases = 0
         self._released: list[Line | None] | None = None  # of what is available again, for cursors that ask for it
-        self._stirred: Final[dict[Queue, None]] = stirred if stirred is not None else {}
+        self._dispatchable: Final[dict[Queue, None]] = dispatchable if dispatchable is not None else {}
 
     # --- what comes and goes ----------------------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class Queue:
             line.append(entry)
             self._mask |= 1 << level
             if self.ring is not None:
-                self._stir()
+                self._note_dispatchable()
         if self._special and self.last_values is not None:
             self.last_values.came(entry)
         return entry
@@ -170,7 +170,7 @@ class Queue:
             entry.state = AVAILABLE
             self.held -= 1
             self.available += 1
-            self._stir()
+            self._note_dispatchable()
 
     @property
     def head(self) -> Entry | None:
@@ -228,8 +228,8 @@ class Queue:
             self._acquired_octets += entry.message.size
             if self.shares is not None:
                 self.shares.took(self.level[entry.message.priority])
-        if self.ring is not None and self.ring.particular:
-            self._stirred[self] = None  # another may be the next one now, and small enough for somebody
+        if self.ring is not None and self.ring.waits_for_smaller:
+            self._dispatchable[self] = None  # another may be the next one now, and small enough for somebody
         return True
 
     def await_release(self, entry: Entry, awaiting: Awaiting) -> None:
@@ -263,7 +263,7 @@ class Queue:
                 awaiting.released()
         ring = self.ring
         if ring is not None and ring.stir(self.level[entry.message.priority], entry.position):
-            self._stirred[self] = None
+            self._dispatchable[self] = None
 
     def put_back(self, entry: Entry) -> None:
         """Undoes the last `acquire`: the message was sent to nobody, so that no cursor sees it again."""
@@ -302,12 +302,12 @@ class Queue:
         elif state == AVAILABLE:
             self._unline(entry)
             self.available -= 1
-            if self.ring is not None and self.ring.particular:
-                self._stirred[self] = None
+            if self.ring is not None and self.ring.waits_for_smaller:
+                self._dispatchable[self] = None
         elif state == HELD:
             self._unline(entry)
             self.held -= 1
-            self._stir()  # who waited for it looks at what is behind it
+            self._note_dispatchable()  # who waited for it looks at what is behind it
         else:
             return False
         entry.state = GONE
@@ -387,7 +387,7 @@ class Queue:
         if self.ring is None:
             self.ring = Ring(self)
         self.ring.join(consumer)
-        self._stirred[self] = None
+        self._dispatchable[self] = None
 
     def unsubscribe(self, consumer: Consumer) -> None:
         """A consumer leaves; what it has acquired stays so."""
@@ -397,7 +397,7 @@ class Queue:
     def wake(self, consumer: Consumer) -> None:
         """A consumer that took nothing more can take something again."""
         if self.ring is not None and self.ring.wake(consumer):
-            self._stirred[self] = None  # nothing is new for the others, who have seen what there is
+            self._dispatchable[self] = None  # nothing is new for the others, who have seen what there is
 
     def able(self, message: Message) -> bool:
         """Whether a subscriber could take this message at once (delivery-properties.immediate)."""
@@ -407,10 +407,10 @@ class Queue:
         """Offers at most `most` messages, by turns to those that can take some; whether there is more to do."""
         return self.ring is not None and self.ring.dispatch(most)
 
-    def _stir(self) -> None:
+    def _note_dispatchable(self) -> None:
         ring = self.ring
         if ring is not None and ring.stir():
-            self._stirred[self] = None
+            self._dispatchable[self] = None
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}: {self.available} available, {self.acquired} acquired, {self.held} held>"

@@ -50,7 +50,7 @@ class Traffic:
         self.journal: Final = journal
         self.intake: Final = intake
         """Numbers the messages of the broker; its epoch is that of the broker."""
-        self.stirred: Final[OrderedDict[Queue, None]] = OrderedDict()
+        self.dispatchable: Final[OrderedDict[Queue, None]] = OrderedDict()
         """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
         is searched behind all those that were deleted."""
         self._expiry: Final = Expiry()
@@ -249,13 +249,13 @@ class Traffic:
 
     def dispatch(self, most: int) -> bool:
         """Offers at most `most` messages, from queues by turns; whether there is more to do."""
-        stirred = self.stirred
-        while stirred and most > 0:
-            queue, _ = stirred.popitem(last=False)
+        dispatchable = self.dispatchable
+        while dispatchable and most > 0:
+            queue, _ = dispatchable.popitem(last=False)
             if queue.dispatch(1):
-                stirred[queue] = None
+                dispatchable[queue] = None
             most -= 1
-        return bool(stirred)
+        return bool(dispatchable)
 
     # --- inside -----------------------------------------------------------------------------------------------------------
 

@@ -181,7 +181,7 @@ class Topology(Traffic):
         operations: list[Operation] = []
         del self.queues[queue.name]
         self.no_local -= queue.no_local
-        self.stirred.pop(queue, None)
+        self.dispatchable.pop(queue, None)
         if queue.durable:
             operations.append(QueueDeleted(self.name, queue.name))
         for binding in list(queue.bindings.values()):

@@ -115,7 +115,7 @@ class Consumer:
         unsettled = holder.unsettled
         kept = self.explicit or not self.acquires
         if kept and len(unsettled) >= self._most:
-            holder.sated[self] = None
+            holder.at_limit[self] = None
             return False
         if self._flushes and self._left <= 0:
             self._end_flushes()
@@ -137,7 +137,7 @@ class Consumer:
                 entry.message.envelope.empty_body,
             )
         except LimitError:  # too much is kept for replay: until the client has confirmed some of it
-            peer._clogged[self] = None
+            peer._held_by_replay[self] = None
             return False
         except NoCredit as lacking:
             self.octets_left = lacking.available if lacking.unit == "byte" else None
@@ -214,7 +214,7 @@ class Consumer:
         peer = holder.peer
         if peer is None or not holder.session._speaks:
             return
-        if self not in peer._stalled and self not in peer._clogged and self not in holder.sated:
+        if self not in peer._stalled and self not in peer._held_by_replay and self not in holder.at_limit:
             self._end_flushes()
             if self.subscriber._book.messages.available:  # what was granted since the flush
                 self.queue.wake(self)
