@@ -266,9 +266,9 @@ WALKS: Final = {
 }
 CLIMBS: Final = {
     "broker/broker.py Broker._wrote": "the broker notes which connections have output, for `ready`.",
-    "broker/model/queue.py Queue.acquire": "the subscribers choose a consumer; the queue keeps the messages.",
-    "broker/model/queue.py Queue.head": "the subscribers choose a consumer; the queue keeps the messages.",
-    "broker/model/subscribers.py Ring.particular": "consumers that browse or select still look at an acquired message.",
+    "broker/model/queue.py Queue.acquire": "the dispatcher chooses a consumer; the queue keeps the messages.",
+    "broker/model/queue.py Queue.head": "the dispatcher chooses a consumer; the queue keeps the messages.",
+    "broker/model/subscribers.py Dispatcher.waits_for_smaller": "a message that leaves may bring a smaller one to somebody.",
     "captures/columns/replay.py ConnectionReplay._heard": "the replay knows the recorder of the connection.",
     "captures/columns/replay.py ConnectionReplay._many": "the replay takes transfers that are alike in one step, where it can.",
     "captures/conversation.py Conversation.marks": "the conversation knows in which packet each octet came.",

@@ -370,8 +370,8 @@ def test_too_few_octets_for_one_message_leave_it_to_a_lower_priority_and_the_nex
         pass
     assert [len(each) for each in high.bodies] == [60]
     assert [len(each) for each in low.bodies] == [1000, 50]
-    assert queue.ring is not None
-    assert queue.ring.waits_for_smaller, "40 octets are left"
+    assert queue.dispatcher is not None
+    assert queue.dispatcher.waits_for_smaller, "40 octets are left"
     high.octets = 40
     queue.wake(high)
     queue.put(message(body=bytes(1000)))
@@ -382,7 +382,7 @@ def test_too_few_octets_for_one_message_leave_it_to_a_lower_priority_and_the_nex
     assert queue.take() is not None
     while queue.dispatch(100):
         pass
-    assert ([len(each) for each in high.bodies], queue.ring.waits_for_smaller) == ([60, 40], False)
+    assert ([len(each) for each in high.bodies], queue.dispatcher.waits_for_smaller) == ([60, 40], False)
 
 
 def test_a_browser_has_its_turns_whatever_its_priority() -> None:

@@ -234,7 +234,7 @@ class VirtualHost(Topology):
             if alternate_exchange and conditions.QUEUE_DECLARE_OTHER_ALTERNATE.counts(self.error_codes):
                 self._same_alternate(found, alternate_exchange, conditions.QUEUE_DECLARE_OTHER_ALTERNATE)
             if exclusive and found.owner is None:
-                if found.ring is not None and [each for each in found.ring.consumers if each.owner is not owner]:
+                if found.dispatcher is not None and [each for each in found.dispatcher.consumers if each.owner is not owner]:
                     raise Refused(
                         conditions.QUEUE_DECLARE_EXCLUSIVE, queue=queue, why=f"other sessions subscribe to queue {queue!r}"
                     )

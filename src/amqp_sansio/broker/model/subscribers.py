@@ -1,4 +1,4 @@
-"""The subscribers of one queue, by turns."""
+"""The subscribers of one queue, and who of them gets a message next."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def browses(consumer: Consumer) -> bool:
     return not consumer.acquires or consumer.selective
 
 
-class Ring:
+class Dispatcher:
     """Those that can take something are asked by turns; those that said no wait until they are woken, and cost nothing.
 
     A consumer that acquires and has no selector gets the head of the queue.  The others have a cursor: browsers, and those with

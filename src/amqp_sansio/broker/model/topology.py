@@ -195,7 +195,7 @@ class Topology(Traffic):
         if queue.alternate is not None:
             self._auto_delete(queue.alternate, trailing)
         number = self.journal.write(*trailing) if trailing else moved
-        consumers = list(queue.ring.consumers) if queue.ring is not None else []
+        consumers = list(queue.dispatcher.consumers) if queue.dispatcher is not None else []
         for consumer in consumers:
             queue.unsubscribe(consumer)
         for consumer in consumers:
