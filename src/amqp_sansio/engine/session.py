@@ -8,11 +8,10 @@ from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine.carrier import CommandId
-from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.standing import Standing, check_seconds
 from amqp_sansio.engine.subscription import Subscription
+from amqp_sansio.engine.transactions import Dtx, Tx
 from amqp_sansio.engine.transmit import ALONE, prepare, say, say_exception, transfer
-from amqp_sansio.engine.tx import Tx
 from amqp_sansio.errors import (
     EncodeError,
     LocalProtocolError,
