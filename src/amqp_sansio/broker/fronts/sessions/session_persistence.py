@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
-from amqp_sansio.broker.fronts.sessions.consumer import Consumer, Unsettled
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer, Since, Unsettled
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
-from amqp_sansio.broker.model.since import Since
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.config import Profile
