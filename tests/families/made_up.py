@@ -15,11 +15,10 @@ from typing import Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.dialects import Dialect
-from amqp_sansio.engine.carrier import Carrier
+from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.ear import Ear
-from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.errors import DecodeError, EncodeError

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.breach import violate
-from amqp_sansio.engine.carrier import Carrier, Role
+from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, Role
 from amqp_sansio.engine.controls import completed_run, hear_control
-from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.engine.feedback import replies_of
 from amqp_sansio.engine.hearing import hear_assembly, hear_transfer
 from amqp_sansio.engine.replaying import go_on
@@ -488,7 +487,7 @@ class Channels(Endpoints):
         if self._reader is not None:
             self._reader.unlearn()
 
-    # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------
+    # --- what the other side says (engine.carrier) ------------------------------------------------------------------------
 
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, SegmentReader)  # see `layout_of`

@@ -11,6 +11,7 @@ from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents
 from amqp_sansio.engine.deliveries import Deliveries
+from amqp_sansio.engine.demarcation import DemarcationWitness
 from amqp_sansio.engine.ear import FRAMES, Ear
 from amqp_sansio.engine.feedback import replies_of
 from amqp_sansio.engine.findings import Findings
@@ -20,7 +21,6 @@ from amqp_sansio.engine.witness import ChannelWitness, Witness
 from amqp_sansio.engine.witness_connection import WHO
 from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
-from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
 from amqp_sansio.errors import DecodeError, EncodeError
