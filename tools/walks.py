@@ -281,6 +281,13 @@ CLIMBS: Final = {
     "engine/subscription.py Subscriptions.usable": "`send` takes message.flow from anybody, so the check looks it up.",
 }
 """Why a function is called from below although its file waits: one line for each callee."""
+LONG: Final = {
+    "Attach": "eight of them only make the parts of the session: its two halves, its books, the rows of its attachment.",
+    "Prepare, at the broker": "it goes in through a connection, down to the coordinator and its queues, and out again.",
+    "From a publisher through the broker to another client": "it goes in on one connection, through the model, out on another.",
+    "A packet to a row": "it goes through TCP, through all that the observer judges, and through what the recorder keeps.",
+}
+"""Why a walk has more than `MOST` files."""
 
 
 def told(title: str, make: Callable[[], Walk]) -> str:
@@ -289,7 +296,7 @@ def told(title: str, make: Callable[[], Walk]) -> str:
     lines = [f"## {title}", "", (make.__doc__ or "").strip(), ""]
     lines += [f"{n}. [{file}](../../{FOLDER}/{file}): `{name}`" for n, (file, name) in enumerate(walk.files.items(), 1)]
     if len(walk.files) > MOST:
-        lines += ["", f"{len(walk.files)} files, more than {MOST}."]
+        lines += ["", f"{len(walk.files)} files, more than {MOST}: {LONG[title]}"]
     if walk.climbs:
         lines += ["", "Calls back up:", ""]
         lines += [f"* `{caller}` calls `{callee}`: {CLIMBS[callee]}" for caller, callee in walk.climbs]
