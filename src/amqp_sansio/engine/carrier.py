@@ -201,7 +201,7 @@ class Endpoints:
         raise NotImplementedError
 
     def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
-        """So many octets, by channel, of what was broken off were passed over, up to `offset` in the stream."""
+        """Octets of what was broken off were passed over, up to `offset` in the stream; `passed` counts them by channel."""
         raise NotImplementedError
 
     def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:

@@ -299,7 +299,7 @@ class Questions:
         self._asked: Final[dict[str, PendingReplies[Question]]] = {}
 
     def ask(self, speaker: str, verb: str, no_ack: bool, tag: str, most: int) -> bool:
-        """`speaker` asks; of more than so many of its questions the oldest goes: whether it did."""
+        """`speaker` asks.  Of more than `most` questions the oldest is forgotten: whether one was."""
         asked = self._asked.setdefault(speaker, PendingReplies())
         asked.ask(verb, Question(no_ack, tag))
         return asked.bound(most)

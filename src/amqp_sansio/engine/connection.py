@@ -285,7 +285,7 @@ class Connection(Carrier):
 
     @property
     def bytes_to_send(self) -> int:
-        """Octets that wait to be taken, at least so many; 0 when there is nothing to take."""
+        """At least this number of octets waits to be taken; 0 when there is nothing to take."""
         return self._written - self._taken + self._endpoints.pending
 
     def _flush(self) -> None:
@@ -332,7 +332,7 @@ class Connection(Carrier):
     @property
     def channel_max(self) -> int:
         """Channels agreed on (before tune: wanted), as channel-max counts them: numbers 0 to channel_max - 1 in 0-10, 1 to
-        channel_max in 0-9-1, so many open at a time in 0-8 and 0-9."""
+        channel_max in 0-9-1; in 0-8 and 0-9 how many may be open at a time."""
         return self._channel_max
 
     @property
@@ -683,7 +683,7 @@ class Connection(Carrier):
         self._answers_waiting += octets
         most = self.limits.answer_octets
         if self._answers_waiting > most:
-            said, text = "what wants to be answered", "so many octets of answers wait that nobody reads them"
+            said, text = "what wants to be answered", "too many octets of answers wait, and nobody reads them"
             offset = 0 if self._reader is None else self._reader.offset
             legal = (f"at most {most} octets of answers that wait to be taken",)
             violation = Violation(self.peer, "limits.answer_octets", said, legal, 0, None, offset, text)

@@ -105,7 +105,7 @@ class Dtx:
         return self._about(dtx.GetTimeout(xid), xid)
 
     def set_timeout(self, xid: Xid, seconds: int) -> CommandId:
-        """Lets a branch take so many seconds; 0 means the server's default (dtx.set-timeout)."""
+        """Lets a branch take `seconds` seconds; 0 means the server's default (dtx.set-timeout)."""
         if not whole(seconds):
             raise EncodeError("dtx.set-timeout.timeout", f"0 to {TOP} seconds, not {seconds!r:.40}")
         return self._about(dtx.SetTimeout(xid, seconds), xid)

@@ -377,7 +377,10 @@ class ChannelWitness:
     # Commands.
 
     def command(self, speaker: str, verb: str, command: Command | None, octets: int, body: int | None = None) -> int | None:
-        """`speaker` says a command with so many octets of header and body, and of body alone: its id, None while unknown."""
+        """`speaker` says a command: its id, None while unknown.
+
+        `octets` are those of header and body, `body` those of the body alone.
+        """
         if not self._may(speaker, verb):
             self.refused(speaker, command, octets)
             return None
@@ -410,7 +413,7 @@ class ChannelWitness:
         return self.attached and self._stream(speaker).quiet
 
     def transfer(self, speaker: str, transfer: Transfer, octets: int, charge: int) -> int | None:
-        """A transfer of so many octets while it is `quiet`, charged with `charge` (see `CreditWitness`): its id."""
+        """A transfer of `octets` octets while it is `quiet`, charged with `charge` (see `CreditWitness`): its id."""
         id = self._streams[speaker].taken()
         self._sent(speaker, id, transfer, octets, charge)
         return id

@@ -136,7 +136,7 @@ SKIPPING: Final = 3
 """What is left of a broken assembly is passed over, up to its end or to the next first frame."""
 
 _SMALL: Final = 512
-"""Payloads below so many octets are gathered in one bytearray: an object each would cost more than its octets."""
+"""Payloads of fewer octets are gathered in one bytearray: an object each would cost more than its octets."""
 
 
 class Partial:

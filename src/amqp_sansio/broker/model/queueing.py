@@ -94,7 +94,7 @@ class Traffic:
             _room("host_octets", self.limits.host_octets, octets)
 
     def takes(self, message: Message, copies: int) -> bool:
-        """Whether the host may have so many of this message besides what it has, wherever they are."""
+        """Whether the host may have `copies` of this message besides what it has, wherever they are."""
         octets = self.octets + message.size * copies
         return self.messages + copies <= self.limits.host_messages and octets <= self.limits.host_octets
 

@@ -410,7 +410,7 @@ class SmallCredit:
         self._last = 0
 
     def add(self, consumer: Consumer, octets: int) -> None:
-        """It has so many octets of credit."""
+        """A consumer with `octets` octets of credit."""
         self._last += 1
         self.consumers[consumer] = self._last
         heappush(self._heap, (-octets, self._last, consumer))

@@ -236,7 +236,7 @@ class Topology(Traffic):
         return was_owned or (queue.linger > 0 and not queue.subscribers)
 
     def left(self, queue: Queue) -> int:
-        """Nobody uses an auto-delete queue any more: it goes, at once or so many seconds after the next `expire` (`linger`)."""
+        """Nobody uses an auto-delete queue any more: it goes, at once or `linger` seconds after the next `expire`."""
         if not queue.linger:
             return self._drop(queue)
         self._lingering.begin(queue, queue.linger)
