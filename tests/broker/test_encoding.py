@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.broker.test_operations import SAMPLES
+from tests.broker.test_journal import SAMPLES
 from tests.wire.strategies import maps, values
 
 from amqp_sansio.broker import encoding

@@ -217,15 +217,15 @@ def rules(findings: Findings) -> list[str]:
     return told
 
 
-def command(witness: ChannelWitness, speaker: str, command: Command, octets: int = 0) -> int | None:
+def said_on(witness: ChannelWitness, speaker: str, command: Command, octets: int = 0) -> int | None:
     return witness.command(speaker, command.VERB, command, octets)
 
 
 def test_a_session_from_attach_to_detach() -> None:
     witness, findings = attached(True)
     assert witness.name == b"s"
-    assert command(witness, C, Sync()) == 0
-    assert command(witness, C, Declare("q")) == 1
+    assert said_on(witness, C, Sync()) == 0
+    assert said_on(witness, C, Declare("q")) == 1
     witness.control(S, Completed(RangeSet([(0, 1)])))
     witness.detach(C, Detach(b"s"))
     witness.detached(S, Detached(b"s", 0))
@@ -235,7 +235,7 @@ def test_a_session_from_attach_to_detach() -> None:
 
 def test_nothing_is_sent_without_a_session() -> None:
     witness, findings = make()
-    assert command(witness, C, Sync()) is None
+    assert said_on(witness, C, Sync()) is None
     witness.control(S, CommandPoint(0, 0))
     assert rules(findings) == ["session.attachment!", "session.attachment!"]
 
@@ -245,26 +245,26 @@ def test_a_client_that_does_not_wait_for_attached() -> None:
         witness, findings = make(strict)
         witness.attach(C, Attach(b"s"))
         witness.control(C, CommandPoint(0, 0))
-        assert command(witness, C, Sync()) == 0
+        assert said_on(witness, C, Sync()) == 0
         witness.attach_answered(S, Attached(b"s"))
-        assert command(witness, C, Sync()) == 1
+        assert said_on(witness, C, Sync()) == 1
         assert rules(findings) == []
 
 
 def test_what_was_in_flight_when_the_session_ended_is_legal() -> None:
     witness, findings = attached()
     witness.detach(S, Detach(b"s"))
-    assert command(witness, C, Sync()) == 0
+    assert said_on(witness, C, Sync()) == 0
     witness.detached(C, Detached(b"s", 0))
     assert rules(findings) == []
-    assert command(witness, C, Sync()) is None
+    assert said_on(witness, C, Sync()) is None
     assert rules(findings) == ["session.attachment!"]
 
 
 def test_speaking_after_ones_own_detach() -> None:
     witness, findings = attached()
     witness.detach(C, Detach(b"s"))
-    assert command(witness, C, Sync()) is None
+    assert said_on(witness, C, Sync()) is None
     assert rules(findings) == ["session.attachment!"]
 
 
@@ -275,7 +275,7 @@ def test_a_refusal_is_a_note() -> None:
     assert findings.found[0] is not None
     assert rules(findings) == ["session.detached"]
     witness, findings = attached()
-    command(witness, S, Exception_(404, 0, 8, 4, 0, "no such queue"))
+    said_on(witness, S, Exception_(404, 0, 8, 4, 0, "no such queue"))
     assert rules(findings) == ["execution.exception"]
 
 
@@ -285,20 +285,20 @@ def test_attach_again() -> None:
     assert rules(findings) == ["session.attach.idempotence"]
     witness.attach(C, Attach(b"other"))
     assert rules(findings) == ["session.attach.one-session-per-transport"]
-    assert command(witness, C, Sync()) == 0
+    assert said_on(witness, C, Sync()) == 0
 
 
 def test_a_new_attachment_begins_anew() -> None:
     witness, findings = attached()
-    assert command(witness, C, Sync()) == 0
+    assert said_on(witness, C, Sync()) == 0
     witness.detach(C, Detach(b"s"))
     witness.detached(S, Detached(b"s", 0))
     witness.attach(C, Attach(b"t"))
     witness.attach_answered(S, Attached(b"t"))
-    assert command(witness, C, Sync()) is None
+    assert said_on(witness, C, Sync()) is None
     assert rules(findings) == ["session.command-point.newly-attached-transports!"]
     witness.control(C, CommandPoint(0, 0))
-    assert command(witness, C, Sync()) == 0
+    assert said_on(witness, C, Sync()) == 0
     assert witness.name == b"t"
 
 
@@ -313,35 +313,35 @@ def test_names_that_do_not_match() -> None:
 
 def test_only_a_client_declares_queues() -> None:
     witness, findings = attached()
-    command(witness, S, Declare("q"))
+    said_on(witness, S, Declare("q"))
     assert rules(findings) == ["implement!"]
 
 
 def test_results_and_settlement_go_to_the_other_stream() -> None:
     witness, findings = attached()
-    assert command(witness, C, Query("q")) == 0
-    command(witness, S, Result(0))
+    assert said_on(witness, C, Query("q")) == 0
+    said_on(witness, S, Result(0))
     assert rules(findings) == []
-    command(witness, S, Result(0))
+    said_on(witness, S, Result(0))
     assert rules(findings) == ["execution.result!"]
-    command(witness, C, Accept(RangeSet.of(99)))
+    said_on(witness, C, Accept(RangeSet.of(99)))
     assert rules(findings) == ["message.accept.transfers"]
 
 
 def test_a_delivery_beyond_credit() -> None:
     witness, findings = attached()
     for command in (Subscribe("q", "d"), Flow("d", 0, 1), Flow("d", 1, 0xFFFFFFFF)):
-        command(witness, C, command)
-    command(witness, S, Transfer("d"), 100)
+        said_on(witness, C, command)
+    said_on(witness, S, Transfer("d"), 100)
     assert rules(findings) == []
-    command(witness, S, Transfer("d"), 100)
+    said_on(witness, S, Transfer("d"), 100)
     assert rules(findings) == ["message.flow"]
 
 
 def test_a_command_that_was_broken_off_takes_its_id() -> None:
     witness, findings = attached()
     assert witness.taken(C) == 0
-    assert command(witness, C, Sync()) == 1
+    assert said_on(witness, C, Sync()) == 1
     assert rules(findings) == []
 
 
@@ -352,8 +352,8 @@ def test_late_and_lost_accuse_nobody() -> None:
             witness.lost(C)
         else:
             witness, findings = make(True, True)
-        assert command(witness, C, Sync()) is None
-        command(witness, S, Transfer("d"), 5)
+        assert said_on(witness, C, Sync()) is None
+        said_on(witness, S, Transfer("d"), 5)
         witness.control(S, Completed(RangeSet([(0, 99)])))
         witness.control(C, RequestTimeout(0))
         witness.detach(C, Detach(b"x"))
@@ -364,20 +364,20 @@ def test_late_and_lost_accuse_nobody() -> None:
 def test_a_refused_word_about_transfers_counts() -> None:
     """Also where other ids that it names were never sent, and where its speaker has detached: who holds to it knows it."""
     witness, findings = attached(True)
-    command(witness, C, Subscribe("q", "d", 0, 0))
-    command(witness, C, Flow("d", 0, 2))
-    command(witness, C, Flow("d", 1, 100))
+    said_on(witness, C, Subscribe("q", "d", 0, 0))
+    said_on(witness, C, Flow("d", 0, 2))
+    said_on(witness, C, Flow("d", 1, 100))
     for _ in range(2):
-        command(witness, S, Transfer("d", 0, 0))
-    command(witness, C, Accept(RangeSet.of(0, 7)))
+        said_on(witness, S, Transfer("d", 0, 0))
+    said_on(witness, C, Accept(RangeSet.of(0, 7)))
     assert rules(findings) == ["message.accept.transfers!"]
-    command(witness, C, Accept(RangeSet.of(0)))
+    said_on(witness, C, Accept(RangeSet.of(0)))
     assert rules(findings) == ["message.accept.acquisition!"]
     witness.detach(C, Detach(b"s"))
     book = witness._stream(S).transfers
     assert book is not None
     before = {state: ids.freeze() for (_, state), ids in book.standing.items() if ids}
-    command(witness, C, Release(RangeSet.of(1)))
+    said_on(witness, C, Release(RangeSet.of(1)))
     assert len(rules(findings)) == 1
     assert {state: ids.freeze() for (_, state), ids in book.standing.items() if ids} != before
 
@@ -385,15 +385,15 @@ def test_a_refused_word_about_transfers_counts() -> None:
 def test_what_was_accepted_is_settled_anew_after_a_rollback_and_only_then() -> None:
     for between, told in ((Rollback(), []), (Commit(), ["message.accept.acquisition!"])):
         witness, findings = attached(True)
-        command(witness, C, Select())
-        command(witness, C, Subscribe("q", "d", 0, 0))
-        command(witness, C, Flow("d", 0, 1))
-        command(witness, C, Flow("d", 1, 100))
-        command(witness, S, Transfer("d", 0, 0))
-        command(witness, C, Accept(RangeSet.of(0)))
-        command(witness, C, between)
+        said_on(witness, C, Select())
+        said_on(witness, C, Subscribe("q", "d", 0, 0))
+        said_on(witness, C, Flow("d", 0, 1))
+        said_on(witness, C, Flow("d", 1, 100))
+        said_on(witness, S, Transfer("d", 0, 0))
+        said_on(witness, C, Accept(RangeSet.of(0)))
+        said_on(witness, C, between)
         rules(findings)
-        command(witness, C, Accept(RangeSet.of(0)))
+        said_on(witness, C, Accept(RangeSet.of(0)))
         assert rules(findings) == told
 
 
@@ -401,33 +401,33 @@ def test_strict_every_transfer_runs_along_its_rows() -> None:
     """Shown only, acquired, accepted: what is said out of turn is told, whether transfers come one by one or many at once."""
     for many in (False, True):
         witness, findings = attached(True)
-        command(witness, C, Subscribe("q", "d", 0, 1))
+        said_on(witness, C, Subscribe("q", "d", 0, 1))
         for unit in (0, 1):
-            command(witness, C, Flow("d", unit, 100))
+            said_on(witness, C, Flow("d", unit, 100))
         shown = Transfer("d", 0, 1)
         if many:
             assert witness.transfers(S, shown, [1, 1, 1], [1, 1, 1]) == 0
         else:
-            assert [command(witness, S, shown, 1) for _ in range(3)] == [0, 1, 2]
-        command(witness, C, Accept(RangeSet.of(0)))
+            assert [said_on(witness, S, shown, 1) for _ in range(3)] == [0, 1, 2]
+        said_on(witness, C, Accept(RangeSet.of(0)))
         assert rules(findings) == ["message.accept.acquisition!"]
-        id = command(witness, C, Acquire(RangeSet.of(0, 1)))
-        command(witness, S, Result(id, Acquired(RangeSet.of(0))))
-        command(witness, C, Accept(RangeSet.of(0)))
-        command(witness, C, Release(RangeSet.of(1, 2)))
+        id = said_on(witness, C, Acquire(RangeSet.of(0, 1)))
+        said_on(witness, S, Result(id, Acquired(RangeSet.of(0))))
+        said_on(witness, C, Accept(RangeSet.of(0)))
+        said_on(witness, C, Release(RangeSet.of(1, 2)))
         witness.control(C, Completed(RangeSet([(0, 2)])))
         assert rules(findings) == []
-        command(witness, C, Reject(RangeSet.of(1)))
+        said_on(witness, C, Reject(RangeSet.of(1)))
         assert rules(findings) == ["message.reject.acquisition!"]
 
 
 def test_strict_what_is_published_is_its_recipients() -> None:
     witness, findings = attached(True)
-    command(witness, C, Transfer("x", 0, 1))
-    command(witness, C, Transfer("x", 1, 0))
-    command(witness, S, Accept(RangeSet.of(0)))
+    said_on(witness, C, Transfer("x", 0, 1))
+    said_on(witness, C, Transfer("x", 1, 0))
+    said_on(witness, S, Accept(RangeSet.of(0)))
     assert rules(findings) == []
-    command(witness, S, Accept(RangeSet.of(1)))
+    said_on(witness, S, Accept(RangeSet.of(1)))
     assert rules(findings) == ["message.accept.acquisition!"]
 
 
@@ -440,15 +440,15 @@ def test_nobody_is_held_to_the_subscriptions_of_a_session_that_began_elsewhere()
             witness.control(speaker, goes_on)
             for each in (C, S):
                 witness.control(each, CommandPoint(7, 0))
-            command(witness, S, Transfer("d", 0, 0))
+            said_on(witness, S, Transfer("d", 0, 0))
             assert rules(findings) == []
 
 
 def test_a_flush_in_the_middle_of_a_session_changes_nothing() -> None:
     witness, findings = attached(True)
-    command(witness, C, Sync())
+    said_on(witness, C, Sync())
     witness.control(C, Flush(True, True, True))
-    command(witness, S, Transfer("d", 0, 0))
+    said_on(witness, S, Transfer("d", 0, 0))
     assert rules(findings) == ["message.transfer.destination!"]
 
 

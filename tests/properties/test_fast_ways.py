@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.carriers import attached_session
-from tests.engine.test_quick import DATA, LAYOUT, command, control, conversation
+from tests.engine.test_session_checker import DATA, LAYOUT, command, control, conversation
 
 from amqp_sansio.captures.flows import Listener
 from amqp_sansio.captures.reader import read_packets
