@@ -277,6 +277,7 @@ CLIMBS: Final = {
     "captures/flows.py Listener.talking": "the listener knows the connection of the packet.",
     "engine/channel.py Channel.say": "what a session has gathered goes out on its channel.",
     "engine/channel.py Channels.touch": "a session whose books have changed is visited once, before the next output.",
+    "engine/connection.py Connection._emit": "events wait in the connection, in order, until it hands them out.",
     "engine/connection.py Connection._write": "all output goes through the one outbox of the connection.",
     "engine/subscription.py Subscriptions.usable": "`send` takes message.flow from anybody, so the check looks it up.",
 }

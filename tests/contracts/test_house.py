@@ -67,6 +67,7 @@ REVIEWED = {
     "wire/framing.py": "what a family brings to read frames: its reader and its framing, and the assemblies that they hand out",
     "wire/method_reader.py": "one reader: frames, and the contents under way, which every frame changes",
     "wire/scalars.py": "one table: each type that holds no others, how it is read and how it is written",
+    "wire/segments.py": "one reader: frames one by one, and the fast ways through many that are alike",
 }
 """Files above the limit in which a review found no second noun, and why."""
 
