@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.contracts.trees import tree
+
 import amqp_sansio
 
 SOURCE = Path(amqp_sansio.__file__).parent
@@ -96,8 +98,7 @@ def test_what_is_kept_by_number_outside_the_ledger_is_listed_with_its_reason() -
 
 def kept(path: Path) -> Iterator[str]:
     """The attributes of the classes in a file that hold something by number."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for of in [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]:
+    for of in [node for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef)]:
         for node in ast.walk(of):
             if isinstance(node, ast.AnnAssign):
                 said = f"{ast.unparse(node.annotation)} {ast.unparse(node.value) if node.value else ''}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.contracts.trees import tree
 
 import amqp_sansio
 
@@ -71,8 +72,8 @@ def found() -> set[str]:
     every = {}
     for room in ("engine", "broker", "conversation", "adapters", "testing", "cli"):
         for path in sorted((SOURCE / room).rglob("*.py")):
-            every[path.relative_to(SOURCE).as_posix()] = ast.parse(path.read_text(encoding="utf-8"))
-    return {f"{name}: {each}" for name, tree in every.items() if name != RESTORED for each in foreign(name, tree)}
+            every[path.relative_to(SOURCE).as_posix()] = tree(path)
+    return {f"{name}: {each}" for name, made in every.items() if name != RESTORED for each in foreign(name, made)}
 
 
 def test_nobody_else_assigns_to_the_fields_of_a_part() -> None:
