@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.rewriting import files_of, rewrite_share
 from tests.s3 import serving
-from tests.sharing import scheduler
 
 for _hook in sys.meta_path:
     # pytest rewrites the asserts of every distribution with an entry point for it, and ours has one (amqp_sansio_pytest): what
@@ -30,6 +30,9 @@ settings.load_profile(os.environ.get("AMQP_PROFILE", "ci"))
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Of several processes (`-n 3`) each begins with its share of what all of them need."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts a job in the background so, and the programs that tests interrupt would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = getattr(session.config, "workerinput", None)
     if worker is not None:
         mine = int(worker["workerid"].removeprefix("gw"))
@@ -44,31 +47,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [each for each in items if not each.get_closest_marker("soak")]
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Nothing that is collected goes away: looking for what does would be a third of the work."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.enable()
-
-
 def pytest_collection_finish() -> None:
-    """Nineteen thousand tests are a heap that no garbage collection needs to walk: it made some tests ten times as slow."""
+    """Fifteen thousand tests are a heap that no garbage collection needs to walk: it made some tests ten times as slow."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """Nor need it walk what a file of tests leaves behind: with the syntax trees of all sources that takes half a second."""
-    try:
-        return (yield)
-    finally:
-        if nextitem is None or nextitem.path != item.path:
-            gc.collect()
-            gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
@@ -115,5 +97,13 @@ def s3() -> Iterator[dict[str, str]]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Several processes (`--dist loadfile`) get the longest files first, and what is dear once."""
-    return scheduler(config, log) if config.getvalue("dist") == "loadfile" else None
+    """With several processes (`--dist loadfile`), all tests of the pipeline go to one of them: a Spark session is dear."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class OneSession(LoadFileScheduling):  # type: ignore[misc]  # untyped
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/spark" if nodeid.startswith("tests/spark/") else str(super()._split_scope(nodeid))
+
+    return OneSession(config, log)

@@ -33,6 +33,20 @@ def test_tags_are_as_a_list_says(said: list[tuple[str, int]]) -> None:
         held = [each for each in held if each not in meant]
 
 
+@given(st.lists(WORDS, max_size=40))
+def test_taking_is_naming_and_settling(said: list[tuple[str, int]]) -> None:
+    """`take` leaves the books as `named` and `settle` do, and returns what they settled."""
+    slow, fast = Tags(False), Tags(False)
+    for word, tag in said:
+        if word == "give":
+            assert slow.give() is fast.give()
+            continue
+        found, _ = slow.named(tag, word == "all")
+        slow.settle(found)
+        assert fast.take(tag, word == "all") == found
+        assert (fast.count, fast.ids.outstanding.freeze()) == (slow.count, slow.ids.outstanding.freeze())
+
+
 def test_what_need_not_be_settled_may_not_be() -> None:
     books = Deliveries(False)
     assert books.deliver(1, True)
@@ -97,30 +111,6 @@ def test_after_recovery_the_former_tags_are_nobodys_fault() -> None:
     books.recover()
     books.deliver(2, False)
     assert [books.settle(tag, False, False) for tag in (1, 2, 2)] == ["", "", TWICE]
-
-
-@pytest.mark.parametrize(("ranges", "judged"), [(3, ""), (4, TWICE), (5, TWICE)])
-def test_so_many_ranges_are_remembered_of_what_was_recovered(ranges: int, judged: str) -> None:
-    """Beyond that, what was settled twice is not told from what was recovered: nobody is blamed."""
-    books = Deliveries(False)
-    for first in (1, 4, 7):
-        for tag in range(first, first + 3):
-            books.deliver(tag, False)
-        books.settle(first + 1, False, False)
-        books.recover(ranges)  # of each three the middle one was settled: 1, 3-4, 6-7, 9
-    assert books._returned.range_count <= ranges
-    assert [books.settle(tag, False, False) for tag in (1, 4, 9)] == ["", "", ""]
-    assert books.settle(8, False, False) == judged
-
-
-def test_ranges_of_a_transaction_are_counted() -> None:
-    books = Deliveries(False)
-    for tag in range(1, 6):
-        books.deliver(tag, False)
-    books.settle_set(RangeSet.of(1), True)
-    assert books.ranges_with(RangeSet.of(3, 5)) == 3
-    books.commit()
-    assert books.ranges_with(RangeSet.of(3, 5)) == 2
 
 
 @pytest.mark.parametrize(("ranges", "doubt"), [(2, True), (3, False), (4, False)])

@@ -21,7 +21,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.fields import Field, FieldTable
 from amqp_sansio.spec.methods.basic import Properties
 from amqp_sansio.wire.content_headers import read_properties
-from amqp_sansio.wire.field_tables import Profile
+from amqp_sansio.wire.flat_tables import FlatTables
 from amqp_sansio.wire.method_codec import PROPERTIES_AT
 from amqp_sansio.wire.reading import Reading
 from tools.replay import record
@@ -96,11 +96,11 @@ def test_a_message_is_published_as_by_any_other_method(dialect: Any, confirms: b
     quick = published(dialect, confirms, said)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Channel, "_may_publish", lambda self: False)
-        patch.setattr(Profile, "_write_quickly", _not_at_all)
+        patch.setattr(FlatTables, "write", _not_at_all)
         assert published(dialect, confirms, said) == quick
 
 
-def _not_at_all(self: Profile, table: object) -> bytes:
+def _not_at_all(self: FlatTables, table: object) -> bytes:
     raise TypeError
 
 
@@ -190,7 +190,7 @@ def test_properties_are_read_as_the_interpreter_reads_them(
     header = bytes(octets)
     quick = tell(lambda: codec.read_properties(header, reading))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Profile, "_read_flat", lambda self, b, p, end: (None, 0))
+        patch.setattr(FlatTables, "read", lambda self, b, p, end: None)
         kind, fields = codec.contents[60]
         table = codec.methods.read_table
         assert quick == tell(

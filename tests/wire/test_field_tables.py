@@ -16,7 +16,7 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS, Limits
 from amqp_sansio.spec.fields import Field, as_fields
 from amqp_sansio.spec.values import Datetime, List
-from amqp_sansio.wire.field_tables import REMEMBERED, Profile
+from amqp_sansio.wire.field_tables import Profile
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.reading import Reading
 
@@ -296,15 +296,3 @@ def test_floats_keep_their_octets(value: float) -> None:
     again = RABBITMQ.read(octets, 0, len(octets))[0]
     assert RABBITMQ.write(again) == octets
     assert math.isnan(value) or again["k"] == value
-
-
-def test_so_many_names_are_remembered() -> None:
-    """And what was remembered means what was written and read before."""
-    profile = Profile("rabbitmq", PROFILES["rabbitmq"].letters, PROFILES["rabbitmq"].written)
-    for number in (*range(REMEMBERED + 2), 0, REMEMBERED + 1):
-        table = {f"{number}": number, "é": "x"}
-        octets = profile.write(table)
-        assert octets == profile._table(table, 0)
-        assert profile.read(octets, 0, len(octets))[0] == table
-        assert max(len(profile._names), len(profile._read_names)) <= REMEMBERED
-    assert min(len(profile._names), len(profile._read_names)) > 1

@@ -120,7 +120,13 @@ def properties_module(whole: Model) -> str:
         "amqp_sansio.wire.interpreter": {"FieldWriter"},
         "amqp_sansio.wire.layouts.methods": {"TableReader"},
     }
-    return assembled(about, _properties(struct), ["basic"], more, package="amqp_sansio.spec.methods")
+    return assembled(about, _properties(struct), ["basic"], more, fills=True, package="amqp_sansio.spec.methods")
+
+
+_SELDOM = {"type", "user-id", "app-id", "cluster-id"}
+"""Properties, the last ones, that are absent together nearly always: one look for all of them."""
+_REMEMBERED = {"content-type", "content-encoding", "reply-to", "type", "user-id", "app-id", "cluster-id"}
+"""Texts that come again with every message, and are written as the names of exchanges are."""
 
 
 def _properties(struct: StructType) -> list[str]:
@@ -130,29 +136,40 @@ def _properties(struct: StructType) -> list[str]:
     lines += ['    """The properties whose one word of flags lies at `p`; None for what the interpreter is to name."""']
     unknown = sum(0x8000 >> place for place in range(len(struct.fields), 16))
     lines += ["    flags = u16(b, p)[0]", f"    if flags & 0x{unknown:04X}:", "        return None", "    p += 2"]
-    kinds = {"str8": "str", "table": "Map"}
-    for field in struct.fields:
-        lines.append(f"    {field_name(field.name)}: {kinds.get(field.type, 'int')} | None = None")
-    for place, field in enumerate(struct.fields):
-        lines.append(f"    if flags & 0x{0x8000 >> place:04X}:")
-        name = field_name(field.name)
-        if field.type == "table":
-            lines.append(f"        {name}, p = read_table(b, p, end, reading, 0)")
-        else:
-            lines += _read_field(Field(field.name, field.type, False, None, ""), name, "        ")
-    lines += ["    if p != end:", "        return None"]
-    lines += [*call(f"return {made}", [field_name(f.name) for f in struct.fields], "", 4), ""]
+    lines.append(f"    made = {made}() if COMPILED else blank({made})  # to be filled: half the cost of a constructor")
+    flags = {field.name: 0x8000 >> place for place, field in enumerate(struct.fields)}
+    often = [field for field in struct.fields if field.name not in _SELDOM]
+    seldom = [field for field in struct.fields if field.name in _SELDOM]
+    for field in often:
+        lines += _filled(field, flags[field.name], "    ")
+    lines.append(f"    if flags & 0x{sum(flags[field.name] for field in seldom):04X}:")
+    for field in seldom:
+        lines += _filled(field, flags[field.name], "        ")
+    lines += ["    else:", f"        {' = '.join([f'made.{field_name(field.name)}' for field in seldom])} = None"]
+    lines += ["    return made if p == end else None", ""]
     lines += ["", f"def write_basic_properties(m: {made}, write_table: FieldWriter) -> bytes:"]
     lines += ['    """The octets of all properties that are not None, behind their word of flags."""']
-    lines += call("return write_each", [*[f"m.{field_name(f.name)}" for f in struct.fields], "write_table"], "", 4)
-    kinds["table"] = "Mapping[str, object]"
-    takes = [f"{field_name(f.name)}: {kinds.get(f.type, 'int')} | None" for f in struct.fields]
-    lines += ["", "", *call("def write_each", [*takes, "write_table: FieldWriter"], " -> bytes:", 0)]
-    lines += ['    """The same without an object that holds them."""', "    flags = 0", '    parts = [b""]']
-    for place, field in enumerate(struct.fields):
+    names = [field_name(field.name) for field in struct.fields]
+    lines += assign("said", [f"m.{name}" for name in names], 4)
+    lines.append("    return write_each(said, write_table)")
+    kinds = {"str8": "str", "table": "Mapping[str, object]"}
+    lines += ["", "", "Said: TypeAlias = tuple["]
+    lines += [f"    {kinds.get(field.type, 'int')} | None," for field in struct.fields]
+    lines += ["]", '"""All properties one by one."""', ""]
+    lines += ["", "def write_each(said: Said, write_table: FieldWriter) -> bytes:"]
+    lines += [
+        '    """The same without an object that holds them."""',
+        "    (",
+        *[f"        {name}," for name in names],
+        "    ) = said",
+    ]
+    lines += ["    flags = 0", '    parts = [b""]']
+    for field in struct.fields:
         name = field_name(field.name)
-        lines += [f"    if {name} is not None:", f"        flags |= 0x{0x8000 >> place:04X}"]
-        if field.type == "str8":
+        lines += [f"    if {name} is not None:", f"        flags |= 0x{flags[field.name]:04X}"]
+        if field.name in _REMEMBERED:
+            lines.append(f"        parts.append(SHORT.get({name}) or put_short({name}))")
+        elif field.type == "str8":
             lines += [f"        octets = {name}.encode()"]
             lines += ["        parts.append(OCTET[len(octets)])", "        parts.append(octets)"]
         elif field.type == "table":
@@ -160,3 +177,13 @@ def _properties(struct: StructType) -> list[str]:
         else:
             lines.append(f"        parts.append({_PUT[field.type].format(name)})")
     return [*lines, "    parts[0] = put_u16(flags)", '    return b"".join(parts)']
+
+
+def _filled(field: Field, flag: int, blanks: str) -> list[str]:
+    """Reads a property into its slot."""
+    name = f"made.{field_name(field.name)}"
+    if field.type == "table":
+        read = [f"{blanks}    {name}, p = read_table(b, p, end, reading, 0)"]
+    else:
+        read = _read_field(Field(field.name, field.type, False, None, ""), name, f"{blanks}    ")
+    return [f"{blanks}if flags & 0x{flag:04X}:", *read, f"{blanks}else:", f"{blanks}    {name} = None"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from amqp_sansio.errors import DecodeError, HeaderError
 from amqp_sansio.events.violation import Origin, Violation
@@ -154,11 +154,11 @@ class Content(Value, Generic[M]):
     def read_properties(self) -> Value:
         """The properties, of the class of the method.  HeaderError for what cannot be read."""
         memo = self._memo
-        if isinstance(memo, Value):
-            return memo
-        how = _deployed() if memo is None else memo
+        return memo if isinstance(memo, Value) else self._read(memo)
+
+    def _read(self, how: RepeatedProperties | None) -> Value:
         try:
-            properties = how.read(self.header)
+            properties = (how or _deployed()).read(self.header)
         except DecodeError as error:
             raise HeaderError(error.what, error.octet, error.rule, error.code) from None
         if properties is None:
@@ -167,10 +167,11 @@ class Content(Value, Generic[M]):
         return properties
 
     def _basic(self) -> basic.Properties:
-        properties = self.read_properties()
+        memo = self._memo
+        properties = memo if isinstance(memo, Value) else self._read(memo)  # `read_properties` without the call
         if not isinstance(properties, Struct) or properties.NAME != "basic.properties":
             raise HeaderError("header", 0, f"is of class basic, not of that with {type(properties).__name__}", 502)
-        return cast("basic.Properties", properties)
+        return properties  # type: ignore[return-value]  # that is its name
 
 
 def _deployed() -> RepeatedProperties:
@@ -235,8 +236,7 @@ class MessageReturned(Content["basic.Return"]):
     """A message of ours comes back (client role; basic.return): nothing could be done with it.
 
     `number` is that of its publish where it is certain: one mandatory or immediate message with its exchange and routing key
-    is in doubt.  Where there are more, or more than 8191 pairs of exchange and key or 65536 ranges of their numbers, it is
-    None.
+    is in doubt.  Where there are more, or more than 8191 pairs of exchange and key, it is None.
     """
 
     __slots__ = ("number",)

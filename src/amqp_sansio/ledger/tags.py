@@ -94,6 +94,22 @@ class Tags:
                 found = self.ids.outstanding.common(RangeSet([(oldest, high)]))
         return found, TWICE if tag and not found else ""
 
+    def take(self, tag: int, multiple: bool) -> RangeSet:
+        """What is outstanding of those that are named is settled: which those were."""
+        lows, highs = self.ids.outstanding.lows, self.ids.outstanding.highs
+        if len(lows) == 1 and (low := lows[0]) <= tag <= (high := highs[0]) <= WIDEST >= self.last and (multiple or tag == low):
+            # Nearly always the oldest of one range: what follows without its calls, for serial numbers are tags up to there.
+            if tag == high:
+                lows.clear()
+                highs.clear()
+            else:
+                lows[0] = tag + 1
+            self.count -= tag - low + 1
+            return RangeSet.span(low, tag)
+        found, _ = self.named(tag, multiple)
+        self.settle(found)
+        return found
+
     def settle(self, tags: RangeSet) -> None:
         """These, which are outstanding, are settled."""
         self.count -= len(self.ids.complete(tags))
@@ -175,29 +191,16 @@ class Deliveries:
         if transacted:
             self._settled.update(found)
 
-    def ranges_with(self, found: RangeSet) -> int:
-        """How many ranges the open transaction has settled at most when it settles these, too."""
-        return self._settled.range_count + len(found.ranges)
-
     def _among_returned(self, tag: int, multiple: bool) -> bool:
         if not multiple:
             return tag & TOP in self._returned
         oldest = self._returned.next_from(serial_add(self.tags.ids.next_id, -HALF))
         return oldest is not None and serial_le(oldest, tag & TOP)
 
-    def recover(self, ranges: int | None = None) -> RangeSet:
-        """All that is outstanding will be delivered again, under other tags: what that is.
-
-        `ranges`: so many are remembered of what was; with more, whatever was delivered so far counts as if it was among it.
-        """
+    def recover(self) -> RangeSet:
+        """All that is outstanding will be delivered again, under other tags: what that is."""
         found = self.tags.settle_all()
         self._returned.update(found)
-        if ranges is not None and self._returned.range_count > ranges:
-            next_id = self.tags.ids.next_id
-            oldest = self._returned.next_from(serial_add(next_id, -HALF))
-            assert oldest is not None  # there are more of them than none
-            self._returned.clear()
-            self._returned.add_range(oldest, serial_add(next_id, -1))
         return found
 
     def commit(self) -> None:

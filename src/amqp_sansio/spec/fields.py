@@ -59,7 +59,7 @@ class FieldTable(Map):
 
         `letters`: one for each entry, in order; None where the profile chooses all of them.
         """
-        made = cls.__new__(cls)
+        made: FieldTable = object.__new__(cls)  # without the detour through the abstract base
         made._entries = entries
         made._fields = None  # made when somebody asks, which few do
         made._letters = letters

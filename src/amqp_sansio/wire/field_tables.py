@@ -11,14 +11,14 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from typing import Final, Protocol, TypeGuard, cast
+from typing import Final, Protocol, TypeGuard
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
 from amqp_sansio.spec.fields import DEEPEST, Field, FieldTable
 from amqp_sansio.spec.values import Datetime
-from amqp_sansio.spec.values import Value as Plain
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
+from amqp_sansio.wire.flat_tables import FlatTables
 from amqp_sansio.wire.primitives import OCTET, put_u32, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import BAD
@@ -40,15 +40,6 @@ FORMS: Final = {
 }
 """Kinds of values of one width; a decimal is a scale and a number, which has no sign."""
 
-_TEXT_OCTET: Final = ord("S")
-_BOOLEAN_OCTET: Final = ord("t")
-"""The letters that mean the same in each profile that has them."""
-_put_text_head: Final = struct.Struct(">BI").pack
-_put_int32: Final = struct.Struct(">Bi").pack
-
-REMEMBERED: Final = 256
-"""Names of entries that a profile remembers, read and written each; all begin anew when there are more."""
-
 RANGES: Final = {
     f"{sign}int{bits}": (0, (1 << bits) - 1) if sign else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     for sign in ("", "u")
@@ -65,36 +56,31 @@ class Profile:
     which its values are written: the first one that can hold the value.
     """
 
-    __slots__ = ("_int32", "_names", "_read_names", "_short", "_widths", "letters", "name", "written")
+    __slots__ = ("_flat", "_short", "letters", "name", "written")
 
     def __init__(self, name: str, letters: Mapping[str, str], written: Mapping[type, str]) -> None:
         self.name: Final = name
         self.letters: Final = dict(letters)
         self.written: Final = dict(written)
-        self._widths: Final = {
-            ord(letter): (FORMS[kind].unpack_from, FORMS[kind].size) for letter, kind in letters.items() if kind in RANGES
-        }
-        """How integers are read, and their octets, by the octet that is their letter."""
-        self._names: Final[dict[str, bytes]] = {}
-        """Names that were written, by which most tables are alike: their size and octets (REMEMBERED of them)."""
-        self._read_names: Final[dict[bytes, tuple[str, int]]] = {}
-        """Names that were read, behind their size and before their letter: the name, and the letter's octet (likewise)."""
-        self._int32: Final = ord(written[int][0])
+        integers = {ord(letter): kind for letter, kind in letters.items() if kind in RANGES}
+        widths = {letter: (FORMS[kind].unpack_from, FORMS[kind].size) for letter, kind in integers.items()}
+        self._flat: Final = FlatTables(widths, "".join(letters), written[int][0], self._value)
         self._short: Final = letters["S"] == "text" and written[str] == "S" and letters[written[int][0]] == "int32"
         """Whether texts and most integers are written as in every profile that there is."""
 
-    def read(self, b: bytes, p: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[FieldTable, int]:
-        """The table whose size lies at `p`, and where it ends; nothing behind `end` is read.
+    def read(self, b: bytes, p: int, end: int, reading: Reading = DEFAULT_READING, depth: int = 0) -> tuple[FieldTable, int]:
+        """The table whose size lies at `p`, and where it ends; nothing behind `end` is read.  `depth`, which readers of fields
+        take, is always 0: no field lies in a table.
 
         DecodeError names the entry: 502, or 506 for a limit of ours (limits.nesting, TABLE_ENTRIES, TABLE_OCTETS).
         """
         if reading.nesting > 0:
             try:
-                flat, at = self._read_flat(b, p, end)
+                flat = self._flat.read(b, p, end)
             except BAD:
-                flat, at = None, 0
+                flat = None
             if flat is not None:
-                return flat, at
+                return flat
         try:
             start, stop = _span(b, p, end)
             if stop - start > TABLE_OCTETS:
@@ -103,83 +89,24 @@ class Profile:
         except DecodeError as why:
             raise DecodeError(f"table{why.what}", why.octet, why.rule, why.code) from None
 
-    def write(self, table: Mapping[str, object]) -> bytes:
-        """The octets of a table, its size included.  EncodeError names the entry that cannot be written."""
-        if self._short and (type(table) is dict or (type(table) is FieldTable and table.chosen)):
+    def write(self, table: object) -> bytes:
+        """The octets of a table, any mapping, its size included.  EncodeError names the entry that cannot be written."""
+        plain: Mapping[str, object] | None = None
+        if type(table) is dict:  # an abstract base makes isinstance slow
+            plain = table
+        elif type(table) is FieldTable:
+            plain = table if table.chosen else None
+        elif not isinstance(table, Mapping):
+            raise EncodeError("table", f"takes a mapping, not {type(table).__name__}")
+        if plain is not None and self._short:
             try:
-                return self._write_quickly(table)
+                return self._flat.write(plain)
             except (EncodeError, *UNWRITABLE):
                 pass  # the way below names what is at fault
         try:
             return self._table(table, 0)
         except EncodeError as why:
             raise EncodeError(f"table{why.what}", why.rule) from None
-
-    # --- tables of texts and integers, which most are -------------------------------------------------------------------------
-
-    def _read_flat(self, b: bytes, p: int, end: int) -> tuple[FieldTable | None, int]:
-        """As `read`; None for all that is not as plain as that, which is read with every check."""
-        at = p + 4
-        stop: int = at + u32(b, p)[0]
-        if stop > end or stop - at > TABLE_OCTETS:
-            return None, 0
-        entries: dict[str, str | int] = {}
-        letters: list[int] = []
-        widths = self._widths
-        known = self._read_names.get
-        while at < stop:
-            behind = at + 1 + b[at]
-            found = known(b[at : behind + 1])
-            name, letter = found or self._read_name(b, at, behind)
-            if letter == _TEXT_OCTET:
-                at = behind + 5 + u32(b, behind + 1)[0]
-                entries[name] = b[behind + 5 : at].decode()
-            elif letter in widths:
-                read, size = widths[letter]
-                entries[name] = read(b, behind + 1)[0]
-                at = behind + 1 + size
-            elif letter == _BOOLEAN_OCTET and b[behind + 1] < 2 and "t" in self.letters:
-                entries[name] = b[behind + 1] == 1
-                at = behind + 2
-            else:
-                return None, 0
-            letters.append(letter)
-        if at != stop or len(entries) != len(letters) or len(letters) > TABLE_ENTRIES:
-            return None, 0
-        return FieldTable.flat(cast("dict[str, Plain]", entries), bytes(letters)), stop
-
-    def _read_name(self, b: bytes, at: int, behind: int) -> tuple[str, int]:
-        """A name that is not remembered, and the letter behind it."""
-        found = b[at + 1 : behind].decode(), b[behind]
-        if len(self._read_names) >= REMEMBERED:
-            self._read_names.clear()
-        self._read_names[b[at : behind + 1]] = found
-        return found
-
-    def _write_name(self, name: str) -> bytes:
-        """A name that is not remembered."""
-        octets = name.encode()
-        if len(self._names) >= REMEMBERED:
-            self._names.clear()
-        found = self._names[name] = OCTET[len(octets)] + octets
-        return found
-
-    def _write_quickly(self, table: Mapping[str, object]) -> bytes:
-        """As `write`, for a table without letters of its own.  EncodeError, or what UNWRITABLE holds."""
-        parts: list[bytes] = []
-        known = self._names.get
-        for name, value in table.items():
-            parts.append(known(name) or self._write_name(name))
-            if type(value) is str:
-                octets = value.encode()
-                parts.append(_put_text_head(_TEXT_OCTET, len(octets)))
-                parts.append(octets)
-            elif type(value) is int and -0x80000000 <= value <= 0x7FFFFFFF:
-                parts.append(_put_int32(self._int32, value))
-            else:
-                parts.append(self._value(value, 0))
-        content = b"".join(parts)
-        return put_u32(len(content)) + content
 
     # --- writing ----------------------------------------------------------------------------------------------------------
 

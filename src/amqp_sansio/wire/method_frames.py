@@ -35,6 +35,11 @@ HEADER_HEAD: Final = 14
 
 _HEAD: Final = Struct(">BHI")
 frame_head: Final = _HEAD.unpack_from
+_TAG_FRAME: Final = Struct(">BHIIQBB")
+tag_frame: Final = _TAG_FRAME.unpack_from
+"""A frame whose method has one number of 64 bits and bits: type, channel, size, class and method as one number, and those."""
+TAG_FRAME: Final = _TAG_FRAME.size
+"""Octets of such a frame."""
 _END: Final = bytes([FRAME_END])
 
 

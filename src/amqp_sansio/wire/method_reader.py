@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, TypeAlias, cast
 
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.framing import (
+from amqp_sansio.wire.assembly import (
     BODY,
     COMMAND,
     CONNECTION_SCOPE,
     CONTROL,
     HEADER,
     Assembly,
-    Carries,
     Cut,
     Malformed,
     Partial,
-    Reader,
 )
+from amqp_sansio.wire.framing import Carries, Reader
 from amqp_sansio.wire.method_frames import (
     CONTENT_BODY,
     CONTENT_HEADER,
@@ -34,9 +33,11 @@ from amqp_sansio.wire.method_frames import (
     METHOD,
     NAMES,
     OVERHEAD,
+    TAG_FRAME,
     find_method_frame,
     frame_head,
     plausible_frame,
+    tag_frame,
 )
 from amqp_sansio.wire.primitives import u16, u64
 from amqp_sansio.wire.whole_contents import AHEAD, Consumers, KnownConsumer, Reads, cut_content, cut_deliveries, wanted
@@ -47,6 +48,9 @@ UNEXPECTED_FRAME: Final = 505
 _FRAME_ERROR: Final = CONNECTION_SCOPE
 _EVERY: Final = -1
 """In `_dropping`: every channel without a method since octets were lost."""
+
+CutTag: TypeAlias = tuple[int, int, bool, int]
+"""Its channel, the number, the bit, and where the frame begins in its speaker's stream."""
 
 
 class MethodReader(Reader):
@@ -193,6 +197,30 @@ class MethodReader(Reader):
                 payload = buffer[at + FRAME_HEAD : at + whole - 1]
                 return Assembly(channel, 0, CONTROL, payload, None, None, start, start + whole)
         return None
+
+    def cut_tag(self, code: int) -> CutTag | None:
+        """Reads the next frame if it is whole, holds the method with this code (class and method), whose arguments are a number
+        of 64 bits and one bit, and nothing is under way on its channel.
+
+        None for anything else: `next` reads the same octets with every check.
+        """
+        buffer, at = self.buffer, self.position
+        if len(buffer) - at < TAG_FRAME or self.dead or self._searching or self.wary or self._opening:
+            return None
+        kind, channel, size, method, tag, bit, end = tag_frame(buffer, at)
+        if method != code or kind != METHOD or size != TAG_FRAME - OVERHEAD or end != FRAME_END or bit > 1:
+            return None
+        if channel in self._open or self._dropping or self._queue or self.ahead or self.trace is not None:
+            return None
+        self.position = at + TAG_FRAME
+        self.frames += 1
+        self._needed = FRAME_HEAD
+        return channel, tag, bit == 1, self._base + at
+
+    def put_back_tag(self) -> None:
+        """What `cut_tag` cut just now is to be read again."""
+        self.position -= TAG_FRAME
+        self.frames -= 1
 
     def _refused(self, kind: int, channel: int, size: int, start: int) -> Malformed | None:
         """Why nothing behind this head can be read: it is found out before the octets are waited for."""

@@ -2,48 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from struct import Struct
-from typing import Final, TypeAlias
+from typing import Final
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods.basic import Properties, Publish
-from amqp_sansio.wire.layouts.basic_properties import write_each
 from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec
 from amqp_sansio.wire.method_frames import CONTENT_BODY, CONTENT_HEADER, FRAME_END, OVERHEAD, frame_method, put_frame
+from amqp_sansio.wire.primitives import put_u32
 
 _CLASS: Final = 60
-_put_header: Final = Struct(">BHIIQ").pack
-"""Of the frame of a content header, what stands before its flags: type, channel, size; class and weight; size of the body."""
-_put_body: Final = Struct(">BBHI").pack
-"""The end of that frame, and the head of one with a body."""
+_begin_header: Final = Struct(">BH").pack
+_put_header: Final = Struct(">IIQ").pack
+"""Of the frame of a content header, what stands before its flags: type, channel; size, class and weight, size of the body."""
+_put_body: Final = Struct(">BBH").pack
+"""The end of that frame, and the head of one with a body up to its size."""
+NO_PROPERTIES: Final = b"\0\0"
+"""Flags of none."""
 _END: Final = bytes([FRAME_END])
-
-Said: TypeAlias = (
-    "tuple[str | None, str | None, Mapping[str, object] | None, int | None, int | None, str | None, str | None, str | None, "
-    "str | None, int | None, str | None, str | None, str | None]"
-)
-"""Properties of a message one by one, as `Channel.publish` takes them."""
 
 
 class Publishing:
     """Writes what is published on a channel in frames of at most `max_frame` octets.
 
-    The method's frame is written once for each exchange, key and flags, `limits.cached_commands` of them at a time; properties
-    once for messages in a row with the same object, which is immutable.
+    The method's frame, and the header's up to its size, are written once for each exchange, key and flags,
+    `limits.cached_commands` of them at a time; properties once for messages in a row with the same object, which is immutable.
     """
 
-    __slots__ = ("_channel", "_codec", "_heads", "_last", "_limits", "_max_frame", "_octets")
+    __slots__ = (
+        "_body_begins", "_channel", "_codec", "_heads", "_last", "_limits", "_max_frame", "_most", "_octets", "write_table",
+    )  # fmt: skip
 
     def __init__(self, codec: MethodCodec, channel: int, max_frame: int, limits: Limits) -> None:
         self._codec: Final = codec
         self._channel: Final = channel
         self._max_frame: Final = max_frame
+        self._most: Final = max_frame - OVERHEAD
+        self._body_begins: Final = _put_body(FRAME_END, CONTENT_BODY, channel)
         self._limits: Final = limits
         self._heads: Final[dict[tuple[str, str, bool, bool, int], bytes]] = {}
         self._last: Properties | None = None
         self._octets = b""  # of the last properties
+        self.write_table: Final = codec.methods.write_table
+        """The octets of a field table; see `Profile.write`."""
 
     @property
     def remembered(self) -> int:
@@ -56,11 +58,6 @@ class Publishing:
             self._octets = self._codec.write_properties(_CLASS, properties)
             self._last = properties
         return self._octets
-
-    def flags_of_each(self, said: Said) -> bytes:
-        """The same of properties one by one.  EncodeError, or what `field_interpreter.UNWRITABLE` holds: an object with them
-        tells what is wrong."""
-        return write_each(*said, None, self._codec.methods.write_table)
 
     def write(
         self,
@@ -79,21 +76,21 @@ class Publishing:
         method = self._heads.get((exchange, routing_key, mandatory, immediate, ticket))
         if method is None:
             method = self._remember(exchange, routing_key, mandatory, immediate, ticket)
-        channel, size = self._channel, len(body)
-        header, most = PROPERTIES_AT + len(flags), self._max_frame - OVERHEAD
+        size, header, most = len(body), PROPERTIES_AT + len(flags), self._most
         if header > most:
             raise EncodeError("header", f"a frame of at most {self._max_frame} octets, not {header + OVERHEAD}")
-        head = _put_header(CONTENT_HEADER, channel, header, _CLASS << 16, size)
+        head = _put_header(header, _CLASS << 16, size)
         if not size:
             return b"".join((method, head, flags, _END))
         if size <= most:
-            return b"".join((method, head, flags, _put_body(FRAME_END, CONTENT_BODY, channel, size), body, _END))
-        frames = [put_frame(CONTENT_BODY, channel, body[at : at + most]) for at in range(0, size, most)]
+            return b"".join((method, head, flags, self._body_begins, put_u32(size), body, _END))
+        frames = [put_frame(CONTENT_BODY, self._channel, body[at : at + most]) for at in range(0, size, most)]
         return b"".join([method, head, flags, _END, *frames])
 
     def _remember(self, exchange: str, routing_key: str, mandatory: bool, immediate: bool, ticket: int) -> bytes:
         publish = Publish(exchange, routing_key, mandatory, immediate, ticket)
         method = frame_method(self._channel, self._codec.methods.encode(publish), self._max_frame)
+        method += _begin_header(CONTENT_HEADER, self._channel)
         if len(self._heads) >= self._limits.cached_commands:
             self._heads.clear()
         self._heads[exchange, routing_key, mandatory, immediate, ticket] = method

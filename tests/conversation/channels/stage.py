@@ -18,7 +18,6 @@ from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.dialects import AMQP_0_9_1, ChannelDialect
 from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.events import Event
-from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.methods import basic
 
 Value = TypeVar("Value")
@@ -31,12 +30,12 @@ class Stage:
 
     def __init__(
         self, dialect: ChannelDialect = AMQP_0_9_1, *, retry: RetryPolicy = AT_ONCE, topology: Chosen = everything,
-        tracing: Tracing | None = None, limits: Limits = DEFAULT_LIMITS,
+        tracing: Tracing | None = None,
     ) -> None:  # fmt: skip
         self.broker: Final = ChannelBroker(dialect)
         self.told: Final[list[Event]] = []
         self.client: Final = ChannelClient(
-            ClientConfig(dialect=dialect, username="guest", password="guest", limits=limits),
+            ClientConfig(dialect=dialect, username="guest", password="guest"),
             prefix="test", retry=retry, topology=topology, tell=self._tell, tracing=tracing,
         )  # fmt: skip
         self.server: ChannelServerConnection | None = None
@@ -106,11 +105,8 @@ class Stage:
         return message
 
 
-def staged(
-    dialect: ChannelDialect = AMQP_0_9_1, *, retry: RetryPolicy = AT_ONCE, topology: Chosen = everything,
-    limits: Limits = DEFAULT_LIMITS,
-) -> Stage:  # fmt: skip
+def staged(dialect: ChannelDialect = AMQP_0_9_1, *, retry: RetryPolicy = AT_ONCE, topology: Chosen = everything) -> Stage:
     """A stage whose client is connected."""
-    stage = Stage(dialect, retry=retry, topology=topology, limits=limits)
+    stage = Stage(dialect, retry=retry, topology=topology)
     stage.connect()
     return stage

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+from struct import pack
+
 import pytest
-from tests.carriers import BareChannelCarrier, open_channel
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.engine.channels.stage import DIALECTS, Stage, answer
 from tests.families.channels import content, frame
 
 from amqp_sansio.config import Profile
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
-from amqp_sansio.engine.carrier import Role
-from amqp_sansio.engine.channels import returns
-from amqp_sansio.engine.channels.client import Channel
-from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.events import (
     ChannelClosed,
     ConnectionClosed,
     ConsumerCancelled,
     ContentReceived,
     Event,
-    MessageReturned,
     MethodAnswered,
     MethodReceived,
     Origin,
     Violation,
 )
-from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import basic, channel, queue, stream
 from amqp_sansio.spec.methods.test import Integer, IntegerOk
+from amqp_sansio.wire.method_frames import frame_method, put_frame
 
 
 def broken(events: list[Event]) -> Violation | None:
@@ -60,6 +58,40 @@ def test_modes_exclude_each_other(first: str, second: str, rule: str) -> None:
     assert found is not None
     assert (found.rule, found.code) == (rule, 406)
     assert stage.server.is_open
+
+
+ACKS = st.lists(
+    st.one_of(
+        st.builds(lambda tag, bits: frame_method(1, pack(">HHQB", 60, 80, tag, bits)), st.integers(0, 9), st.integers(0, 3)),
+        st.sampled_from([
+            frame(AMQP_0_9_1, "basic.nack", 1), frame(AMQP_0_9_1, "channel.flow", 1), put_frame(8, 0, b""),
+            frame_method(2, pack(">HHQB", 60, 80, 1, 0)), frame(AMQP_0_9_1, "channel.close", 1), put_frame(3, 1, b"stray"),
+        ]),
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+@given(acks=ACKS, late=st.booleans(), size=st.sampled_from([1, 20, 21, 4096]), strict=st.booleans())
+def test_a_confirm_means_the_same_on_the_quick_way(acks: list[bytes], late: bool, size: int, strict: bool) -> None:
+    """A client hears the same of a basic.ack whether it is cut at once or read with every check."""
+    told = []
+    for quick in (True, False):
+        stage = Stage(profile=Profile(strict=strict))
+        client, _ = stage.open()
+        if late:
+            client.publish("", "q", b"before confirm mode")
+        client.select_confirm(no_wait=True)
+        for body in (b"one", b"two", b"three", b"four", b"five"):
+            client.publish("", "q", body)
+        if not quick:
+            client._channels._ack = 0
+        octets, heard = b"".join(acks), list[Event]()
+        for at in range(0, len(octets), size):
+            stage.client.receive_data(octets[at : at + size])
+            heard += stage.client.events()
+        told.append((heard, client.in_doubt, client.state, stage.client.closed_cause, stage.client.data_to_send()))
+    assert told[0] == told[1]
 
 
 def test_tags_go_up() -> None:
@@ -224,56 +256,3 @@ def test_deliveries_like_others_mean_what_they_mean_one_by_one(headers: str, mon
     assert heard[0] == heard[1]
     assert books[0] == books[1]
     assert [type(each).__name__ for each in heard[0]] == ["MessageDelivered"] * 11 + ["ChannelClosed", "ConnectionClosed"]
-
-
-@pytest.mark.parametrize("role", ["client", "server"])
-def test_recoveries_take_no_memory(role: Role) -> None:
-    """However often all is taken back, with a hole in it each time; a tag of what was is nobody's fault."""
-    carrier = BareChannelCarrier(role, limits=Limits(ranges=10))
-    half = open_channel(carrier)
-    book = half._deliveries
-    client, served = isinstance(half, Channel), isinstance(half, ServedChannel)
-    if isinstance(half, Channel):
-        half.consume("q", "t", no_wait=True)
-    else:
-        carrier.hear(basic.Consume("q", "t", no_wait=True))
-    for first in range(1, 301, 3):
-        for tag in range(first, first + 3):
-            if isinstance(half, ServedChannel):
-                half.deliver("t")
-            else:
-                carrier.hear(basic.Deliver("t", tag, False, "", ""))
-        if isinstance(half, Channel):
-            half.ack(first + 1)
-            half.recover()
-            carrier.hear(basic.RecoverOk())
-        elif isinstance(half, ServedChannel):
-            carrier.hear(basic.Ack(first + 1, False), basic.Recover(True))
-            answer(half, basic.RecoverOk())
-        assert not half.unsettled
-        assert book._returned.range_count <= (10 if served else 0)
-    assert client is not served
-    if served:
-        carrier.hear(basic.Ack(1, False), basic.Ack(300, False))
-    assert carrier.failed == []
-    assert half.closed_cause is None
-
-
-def test_messages_of_two_keys_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A publisher with confirms whose mandatory messages are all taken, for as long as it likes."""
-    monkeypatch.setattr(returns, "RANGES", 50)
-    carrier = BareChannelCarrier("client")
-    half = open_channel(carrier)
-    assert isinstance(half, Channel)
-    half.select_confirm(no_wait=True)
-    for number in range(1, 501):
-        half.publish("x", "ab"[number % 2], b"m", mandatory=True)
-        if number > 10:
-            carrier.hear(basic.Ack(number - 10, False))
-    kept = half._returnable._numbers
-    assert sum([numbers.range_count for numbers in kept.values()]) <= 50
-    carrier.happened()
-    carrier.hear(basic.Ack(499, True), basic.Return(312, "NO_ROUTE", "x", "a"))
-    returned = carrier.happened()[-1]
-    assert isinstance(returned, MessageReturned)
-    assert returned.number == 500

@@ -34,19 +34,22 @@ class Line:
     def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
         """See `conversation.line`."""
         with self.turn:
-            if not ticket.done:
-                until = self._scope.until
-                own = None if timeout is None else time.monotonic() + timeout
-                if own is None or (until is not None and until <= own):
-                    if not self.driver.wait(ticket, until):
-                        raise _TimeIsOver("no answer")
-                elif not self.driver.wait(ticket, own):
-                    raise TimeoutError(f"no answer within {timeout} seconds")
-            return ticket.result()
+            return self._wait(ticket, timeout)
 
     def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
         """See `conversation.line`."""
-        return self.wait(say())
+        return self._wait(say(), None)  # whoever has something said has the turn
+
+    def _wait(self, ticket: Ticket[Value], timeout: float | None) -> Value:
+        if not ticket.done:
+            until = self._scope.until
+            own = None if timeout is None else time.monotonic() + timeout
+            if own is None or (until is not None and until <= own):
+                if not self.driver.wait(ticket, until):
+                    raise _TimeIsOver("no answer")
+            elif not self.driver.wait(ticket, own):
+                raise TimeoutError(f"no answer within {timeout} seconds")
+        return ticket.result()
 
     def within(self, seconds: float, work: Callable[[], Value], /) -> Value:
         """See `conversation.line`: every wait in `work` ends when the time is over, and raises what no `except TimeoutError` of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from amqp_sansio.engine.carrier import Role, clip
+from amqp_sansio.engine.carrier import Role, octets_of
 from amqp_sansio.engine.channels.breaches import code_of, ends_channel
 from amqp_sansio.engine.channels.returns import Returnable
+from amqp_sansio.engine.lifecycle import clip
 from amqp_sansio.errors import (
     CapabilityMissing,
     ChannelClosedError,
@@ -17,7 +18,6 @@ from amqp_sansio.errors import (
 )
 from amqp_sansio.events import ChannelClosed, Origin, Violation
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet, serial_add, whole
 from amqp_sansio.ledger.consumer_tags import ConsumerTags
 from amqp_sansio.ledger.pending_replies import Answered, PendingReplies
@@ -29,6 +29,7 @@ from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, COMMIT, LIFE, MODE, ROLL
 from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, CAPABILITIES, REPLIES, may_say
 from amqp_sansio.wire.method_frames import CONTENT_BODY, OVERHEAD, frame_content, frame_method, put_frame
 from amqp_sansio.wire.primitives import u16
+from amqp_sansio.wire.publishing import NO_PROPERTIES
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels
@@ -41,8 +42,6 @@ Contents: TypeAlias = "Struct | bytes | None"
 
 PLAIN, CONFIRMING, TRANSACTED = "plain", "confirming", "transacted"
 _LIVES: Final = frozenset(["channel.open", "channel.open-ok", CLOSE_OK, "channel.resume"])
-NO_PROPERTIES: Final = b"\0\0"
-"""Flags of none."""
 LARGEST: Final = (1 << 64) - 1
 """The largest tag of a delivery, and size of a content."""
 

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.channels.acknowledging import fewest, one_by_one
-from amqp_sansio.engine.channels.base import CONFIRMING, LARGEST, NO_PROPERTIES, BaseChannel, Contents, MethodId
-from amqp_sansio.engine.channels.saying import CLIENT_SAYS, may_settle, say, unsettleable
+from amqp_sansio.engine.channels.base import CONFIRMING, LARGEST, TRANSACTED, BaseChannel, Contents, MethodId
+from amqp_sansio.engine.channels.saying import CLIENT_SAYS, say, unsettleable
 from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, EncodeError, StaleDelivery
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add, serial_lt, whole
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import access, basic, confirm, exchange, queue, tx
-from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel_words import CAPABILITIES
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
-from amqp_sansio.wire.publishing import Publishing, Said
+from amqp_sansio.wire.layouts.basic_properties import write_each
+from amqp_sansio.wire.publishing import Publishing
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels
@@ -212,11 +212,21 @@ class Channel(BaseChannel):
         """
         said = (
             content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to, expiration, message_id,
-            timestamp, type, user_id, app_id,
+            timestamp, type, user_id, app_id, None,
         )  # fmt: skip
-        if size is None and self._may_publish():
-            octets = self._publish_quickly(exchange, routing_key, body, properties, said, mandatory, immediate, ticket)
-            if octets is not None:
+        plain = size is None and _type(body) is bytes and _type(ticket) is int
+        value: basic.Properties | None = None
+        if properties is not None:
+            value = properties if isinstance(properties, basic.Properties) and said == _NOTHING_SAID else None
+            plain = plain and value is not None
+        if plain and self._may_publish():
+            writer = self._writer or self._begin_writing()
+            try:
+                flags = write_each(said, writer.write_table) if value is None else writer.flags_of(value)
+                octets = writer.write(exchange, routing_key, flags, body, mandatory, immediate, ticket)
+            except (EncodeError, *UNWRITABLE):
+                pass  # `send` writes it, or names what is wrong with it
+            else:
                 self._channels.carrier._write(octets)
                 self._last_id = self._last_id + 1 & TOP
                 tags = self._published
@@ -241,41 +251,11 @@ class Channel(BaseChannel):
             return False
         return self._mode.states[0] != CONFIRMING or self._published.count < carrier.limits.unconfirmed
 
-    def _publish_quickly(
-        self,
-        exchange: str,
-        routing_key: str,
-        body: bytes,
-        properties: Contents,
-        said: Said,
-        mandatory: bool,
-        immediate: bool,
-        ticket: int,
-    ) -> bytes | None:
-        """The octets of a message.  None where what is given is to be looked at with care: `send` writes it, or names what is
-        wrong with it."""
-        if type(body) is not bytes or type(ticket) is not int:
-            return None
-        writer = self._writer
-        if writer is None:
-            channels = self._channels
-            carrier = channels.carrier
-            writer = self._writer = Publishing(channels.codec, self.number, carrier._max_frame_size, carrier.limits)
-        try:
-            if said == _NOTHING_SAID:
-                if properties is None:
-                    flags = NO_PROPERTIES
-                elif type(properties) is basic.Properties:
-                    flags = writer.flags_of(properties)
-                else:
-                    return None
-            elif properties is None:
-                flags = writer.flags_of_each(said)
-            else:
-                return None
-            return writer.write(exchange, routing_key, flags, body, mandatory, immediate, ticket)
-        except (EncodeError, *UNWRITABLE):
-            return None
+    def _begin_writing(self) -> Publishing:
+        channels = self._channels
+        carrier = channels.carrier
+        writer = self._writer = Publishing(channels.codec, self.number, carrier._max_frame_size, carrier.limits)
+        return writer
 
     def select_confirm(self, *, no_wait: bool = False) -> MethodId:
         """Asks for a confirm of each message from now on (confirm.select; capability publisher_confirms)."""
@@ -330,8 +310,7 @@ class Channel(BaseChannel):
     def ack(self, tags: TagSet) -> None:
         """Acknowledges deliveries, in as few methods as mean that (basic.ack).
 
-        StaleDelivery on a closed channel; LocalProtocolError for a tag that was never delivered or is settled; LimitError
-        (ranges) when a transaction has settled too many that do not follow one another.
+        StaleDelivery on a closed channel; LocalProtocolError for a tag that was never delivered or is settled.
         """
         self._settle("basic.ack", tags, basic.Ack)
 
@@ -378,20 +357,11 @@ class Channel(BaseChannel):
         if not methods:
             return
         self._may_say(methods[0])
-        transacted = may_settle(self, ids)
         octets = b"".join([self._method_frame(method) for method in methods])
         self._last_id = serial_add(self._last_id, len(methods))
         self._write(octets)
-        self._deliveries.settle_set(ids, transacted)
-
-    def _refuse_deliveries(self, consumer_tag: str, waiting: int, most: int) -> None:
-        """The server delivers far more than it was asked for: `waiting` messages, and not at most so many (basic.qos).  The
-        channel ends by that."""
-        reader = self._channels._reader
-        offset = 0 if reader is None else reader.offset
-        said = f'basic.deliver with consumer-tag "{consumer_tag[:200]}"'
-        text, legal = f"{waiting} messages wait to be received", (f"at most {most} messages that are not settled",)
-        self._blame(offset, "basic.qos.prefetch-count", said, text, legal, ReplyCode.PRECONDITION_FAILED)
+        self._deliveries.settle_set(ids, self._mode.states[0] == TRANSACTED)
 
 
-_NOTHING_SAID: Final = (None,) * 13
+_type: Final = type  # where an argument has that name
+_NOTHING_SAID: Final = (None,) * 14

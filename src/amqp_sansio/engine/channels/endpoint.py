@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, legal_of, violation_of
+from amqp_sansio.engine.carrier import Carrier, legal_of, violation_of
 from amqp_sansio.engine.channels.base import BaseChannel
 from amqp_sansio.engine.channels.breaches import code_of, ends_channel, order_of, rule_of_unreadable
 from amqp_sansio.engine.channels.client import Channel
-from amqp_sansio.engine.channels.hearing import hear
+from amqp_sansio.engine.channels.hearing import OPENED, hear, hear_ack
 from amqp_sansio.engine.channels.server import ServedChannel
+from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ChannelRequested, Event, MessageDelivered, Origin, Violation
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import whole
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods import channel as words
-from amqp_sansio.spec.methods.basic import Deliver
+from amqp_sansio.spec.methods.basic import Ack, Deliver
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import OPEN, OPEN_OK, WORK
 from amqp_sansio.tables.channel_words import REPLIES
 from amqp_sansio.tables.connection import CLIENT, SERVER
-from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, Malformed, Reader
+from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Cut, Malformed
+from amqp_sansio.wire.framing import Reader
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_reader import MethodReader
@@ -62,6 +64,8 @@ class Channels(Endpoints):
         self._lowest = 1  # from 1 up to here none is free
         self._requests: Final[dict[int, ServedChannel]] = {}
         self._reader: MethodReader | None = None
+        self._ack = 0
+        """Class and method of basic.ack, for a client that can hear it."""
 
     def answers(self, verb: str) -> bool:
         """Whether the dialect has an answer to a method."""
@@ -138,12 +142,15 @@ class Channels(Endpoints):
             raise LocalProtocolError(f"{said} for channel {number!r:.80}", "open", legal, rule)
         return channel
 
-    # --- what the other side says (engine.carrier) ------------------------------------------------------------------------
+    # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------
 
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, MethodReader)
         self._reader = reader
         self.properties = RepeatedProperties(self.codec, self.carrier.reading)
+        acks = self.codec.numbers_of(Ack.VERB)
+        if acks is not None and self.carrier.role == CLIENT:
+            self._ack = acks[0] << 16 | acks[1]
         if self.carrier.profile.error_codes == "spec":
             self.codes = frozenset([int(code) for code in REPLY_CODES[self.codec.version]])
 
@@ -200,7 +207,7 @@ class Channels(Endpoints):
         if (
             settled is None
             or tag is None
-            or channel._life.states[0] != "open"
+            or channel._life.states[0] != OPENED
             or not channel._deliveries.deliver_higher(tag, settled, self.carrier.limits.deliveries)
         ):  # it is heard as any other
             at = 5 + known.payload[4]
@@ -234,7 +241,17 @@ class Channels(Endpoints):
             return None
 
     def hear_answer(self) -> Answered:
-        return UNHEARD
+        """As `Endpoints.hear_answer`: a basic.ack of the server's, which is most of what a publisher hears."""
+        reader = self._reader
+        if not self._ack or reader is None or (cut := reader.cut_tag(self._ack)) is None:
+            return UNHEARD
+        number, tag, multiple, _ = cut
+        channel = self.used.get(number)
+        confirmed = None if channel is None else hear_ack(channel, tag, multiple)
+        if confirmed is None:
+            reader.put_back_tag()
+            return UNHEARD
+        return confirmed
 
     def hear_malformed(self, malformed: Malformed) -> None:
         channel, rule, code = self.used.get(malformed.channel), malformed.rule, malformed.code

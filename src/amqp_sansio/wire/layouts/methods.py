@@ -7,12 +7,11 @@ interpreter.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control, Method
-from amqp_sansio.spec.fields import FieldTable
 from amqp_sansio.spec.values import Map
 from amqp_sansio.wire.field_interpreter import UNWRITABLE, unwritable
 from amqp_sansio.wire.field_tables import Profile
@@ -36,7 +35,9 @@ class Methods:
     and `writers` are straight-line code, of methods that a variant need not have.
     """
 
-    __slots__ = ("_codes", "_readers", "_writers", "arguments", "contents", "kinds", "name", "profile")
+    __slots__ = (
+        "_codes", "_readers", "_writers", "arguments", "contents", "kinds", "name", "profile", "read_table", "write_table",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -51,6 +52,14 @@ class Methods:
         self.name: Final = name
         self.contents: Final = contents
         self.profile: Final = profile
+        read: TableReader = _no_table
+        write: Callable[[object], bytes] = _no_table
+        if profile is not None:
+            read, write = profile.read, profile.write
+        self.read_table: Final = read
+        """Reads a field table, by the profile of the dialect; see `Profile.read`."""
+        self.write_table: Final = write
+        """The octets of a field table; see `Profile.write`."""
         self._codes: Final = codes
         self.arguments: Final = arguments
         self.kinds: Final[dict[int, type[Method] | type[Control]]] = {code: kind for kind, code in codes.items()}
@@ -101,17 +110,9 @@ class Methods:
             said = tuple([(name, of) for name, of, send in arguments if send is None])
             raise unwritable(kind.VERB, method, said, {}, why) from None
 
-    def read_table(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Map, int]:
-        """A field table, by the profile of the dialect; see `Profile.read`."""
-        assert self.profile is not None, "a dialect with tables has a profile"
-        return self.profile.read(b, p, end, reading)
-
-    def write_table(self, value: object) -> bytes:
-        """The octets of a field table; see `Profile.write`."""
-        assert self.profile is not None, "a dialect with tables has a profile"
-        if type(value) is not dict and type(value) is not FieldTable and not isinstance(value, Mapping):  # which is slow
-            raise EncodeError("table", f"takes a mapping, not {type(value).__name__}")
-        return self.profile.write(value)
-
     def __repr__(self) -> str:
         return f"Methods({self.name!r})"
+
+
+def _no_table(*_: object) -> NoReturn:
+    raise AssertionError("a dialect with tables has a profile")

@@ -1,0 +1,174 @@
+"""Field tables of texts, integers and booleans, which most are, read and written without every check.
+
+Messages of one kind have tables of one shape: the same names, in the same order, under the same letters.  What a shape has is
+compared where it is expected: no name of it is decoded, no letter looked up, and no list of them made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from struct import Struct
+from typing import Final, NamedTuple, TypeAlias
+
+from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
+from amqp_sansio.spec.fields import FieldTable
+from amqp_sansio.spec.values import Value
+from amqp_sansio.wire.encoding import SHORT, put_short
+from amqp_sansio.wire.primitives import OCTET, put_u32, u32
+
+WIDEST: Final = 32
+"""Entries of a shape."""
+_NAMES: Final = 1024
+"""Names that are known to come again; likewise."""
+_PATIENCE: Final = 16
+"""Tables that begin like a shape and go on otherwise, after which another takes its place."""
+
+_TEXT: Final = ord("S")
+_BOOLEAN: Final = ord("t")
+"""The letters that mean the same in each profile that has them."""
+_BOOLEANS: Final = ((False,), (True,))
+_TEXT_HEADS: Final = tuple([b"S\0\0\0" + octet for octet in OCTET])
+"""The letter and size of a text below 256 octets."""
+_put_text_head: Final = Struct(">BI").pack
+_put_int32: Final = Struct(">Bi").pack
+
+Unpack: TypeAlias = "Callable[[bytes, int], tuple[int, ...]]"
+
+
+def read_boolean(b: bytes, p: int) -> tuple[int, ...]:
+    """As `Struct.unpack_from`; IndexError for an octet that is neither 0 nor 1, which is to be kept."""
+    return _BOOLEANS[b[p]]
+
+
+class Entry(NamedTuple):
+    """What is known of an entry before it is read."""
+
+    head: bytes
+    """Its name behind its size, and the letter; of a text also the first octets of its size, which are 0 below 256."""
+    octets: int
+    """Those of the head."""
+    name: str
+    unpack: Unpack | None
+    """How the value is read; None for a text, of which one octet of size and the text itself follow."""
+    width: int
+    """The octets of the value; 0 for a text."""
+
+
+class Shape:
+    """Entries one after the other; no name comes twice.  Without any it stands for none that is known."""
+
+    __slots__ = ("entries", "letters", "missed")
+
+    def __init__(self, entries: tuple[Entry, ...] = (), letters: bytes = b"") -> None:
+        self.entries: Final = entries
+        self.letters: Final = letters
+        self.missed = 0 if entries else _PATIENCE
+        """Tables that began like it, and went on otherwise."""
+
+
+class FlatTables:
+    """Reads and writes the tables of one profile in which no value holds others.
+
+    `integers`: how values are read and their octets, by the octet that is their letter; `letters`: all that there are;
+    `int32`: the one under which most integers are written; `write_value` writes all others behind their letter.
+    """
+
+    __slots__ = ("_int32", "_names", "_shapes", "_widths", "_write_value")
+
+    def __init__(
+        self, integers: Mapping[int, tuple[Unpack, int]], letters: str, int32: str, write_value: Callable[[object, int], bytes]
+    ) -> None:
+        self._widths: Final = {**integers, **({_BOOLEAN: (read_boolean, 1)} if "t" in letters else {})}
+        self._int32: Final = ord(int32)
+        self._write_value: Final = write_value
+        self._names: Final[set[str]] = set()
+        self._shapes: Final = [Shape()] * 256
+        """One for each size of the first name."""
+
+    def read(self, b: bytes, p: int, end: int) -> tuple[FieldTable, int] | None:
+        """The table whose size lies at `p`, and where it ends.  None, or what `types.BAD` holds, for what is not as plain as
+        that, which is to be read with every check."""
+        at = p + 4
+        stop: int = at + u32(b, p)[0]
+        if stop > end or stop - at > TABLE_OCTETS:
+            return None
+        entries: dict[str, Value] = {}
+        shape = self._shapes[b[at] if at < stop else 0]
+        # No entry is held against the end of the table: each moves on, so when the last one ends there, all lay within.
+        for head, octets, name, unpack, width in shape.entries:
+            behind = at + octets
+            if b[at:behind] != head:
+                break
+            if unpack is None:
+                at = behind + 1 + b[behind]
+                entries[name] = b[behind + 1 : at].decode()
+            else:
+                entries[name] = unpack(b, behind)[0]
+                at = behind + width
+        letters = shape.letters
+        if at != stop or len(entries) != len(letters):
+            letters = letters[: len(entries)] + self._read_on(b, at, stop, entries)
+            if len(entries) != len(letters) or not 0 < len(letters) <= TABLE_ENTRIES:
+                return None
+            self._learn(shape, b[p + 4], entries, letters)
+        return FieldTable.flat(entries, letters), stop
+
+    def _read_on(self, b: bytes, at: int, stop: int, entries: dict[str, Value]) -> bytes:
+        """Adds the entries from `at` on: their letters, of which there are more than entries where a name comes twice.  What
+        `types.BAD` holds for what is not plain."""
+        letters: list[int] = []
+        widths = self._widths
+        while at < stop:
+            behind = at + 1 + b[at]
+            name = b[at + 1 : behind].decode()
+            letter = b[behind]
+            if letter == _TEXT:
+                at = behind + 5 + u32(b, behind + 1)[0]
+                entries[name] = b[behind + 5 : at].decode()
+            elif letter in widths:
+                unpack, width = widths[letter]
+                entries[name] = unpack(b, behind + 1)[0]
+                at = behind + 1 + width
+            else:
+                break
+            letters.append(letter)
+        if at != stop:
+            raise IndexError
+        return bytes(letters)
+
+    def _learn(self, before: Shape, size: int, names: Mapping[str, object], letters: bytes) -> None:
+        """A table came that is of no shape which is known; `before` is the one to which the size of its first name belongs."""
+        before.missed += 1
+        if before.missed < _PATIENCE:
+            return
+        if not self._names.issuperset(names):  # those that never come again make no shape
+            if len(self._names) >= _NAMES:
+                self._names.clear()
+            self._names.update(names)
+            return
+        if len(letters) > WIDEST:
+            return
+        made: list[Entry] = []
+        for name, letter in zip(names, letters, strict=True):
+            unpack, width = self._widths.get(letter, (None, 0))
+            head = put_short(name) + (b"S\0\0\0" if unpack is None else OCTET[letter])
+            made.append(Entry(head, len(head), name, unpack, width))
+        self._shapes[size] = Shape(tuple(made), letters)
+
+    def write(self, table: Mapping[str, object]) -> bytes:
+        """The octets of a table without letters of its own, its size included.  EncodeError, or what
+        `field_interpreter.UNWRITABLE` holds, for what cannot be written."""
+        parts: list[bytes] = []
+        for name, value in table.items():
+            parts.append(SHORT.get(name) or put_short(name))
+            if type(value) is str:
+                octets = value.encode()
+                size = len(octets)
+                parts.append(_TEXT_HEADS[size] if size < 256 else _put_text_head(_TEXT, size))
+                parts.append(octets)
+            elif type(value) is int and -0x80000000 <= value <= 0x7FFFFFFF:
+                parts.append(_put_int32(self._int32, value))
+            else:
+                parts.append(self._write_value(value, 0))
+        content = b"".join(parts)
+        return put_u32(len(content)) + content
