@@ -1,6 +1,7 @@
-"""Sessions without connections: a carrier made of lists, and two of them joined by a wire that can be cut.
+"""Sessions and channels without connections: carriers made of lists, and two with sessions joined by a wire that can be cut.
 
-For testing the session layer alone.  The wire hands over octets, as a socket would; what it cuts off is lost.
+For testing the layer of sessions, or of channels, alone.  The wire hands over octets, as a socket would; what it cuts off is
+lost.
 """
 
 from __future__ import annotations
@@ -8,39 +9,50 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine.carrier import Carrier, Role
+from amqp_sansio.dialects import AMQP_0_9_1, ChannelDialect
+from amqp_sansio.engine.capabilities import Capabilities
+from amqp_sansio.engine.carrier import Carrier, Endpoints, Role
 from amqp_sansio.engine.channel import Channel, Channels
+from amqp_sansio.engine.channels.base import BaseChannel
+from amqp_sansio.engine.channels.endpoint import Channels as OlderChannels
 from amqp_sansio.engine.session import Session
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.base import Command, Control, Method
+from amqp_sansio.spec.methods import channel as words
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint
-from amqp_sansio.wire.assembly import CONTROL, Assembly
+from amqp_sansio.tables.channel_words import CAPABILITIES
+from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.framing import CONTROL, Assembly, Reader
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.method_frames import frame_content, frame_method
 from amqp_sansio.wire.segments import SegmentReader
 
 
-class BareCarrier(Carrier):
-    """A carrier without a connection: what is written is in `out`, what happened in `events`, violations in `failed`."""
+class Bare(Carrier):
+    """A carrier without a connection: what is written is in `out`, what happened in `events`, violations in `failed`.
+
+    A base class: a family brings its endpoints and its reader.
+    """
+
+    channels: Endpoints
+    reader: Reader
 
     def __init__(
         self,
         role: Role,
+        codec: Codec,
         *,
         profile: Profile = DEFAULT_PROFILE,
         limits: Limits = DEFAULT_LIMITS,
         max_frame_size: int = 65535,
         eager_headers: bool = False,
     ) -> None:
-        self.layout: Final = LAYOUT
-        super().__init__(role, LAYOUT, limits, profile, max_frame_size, eager_headers=eager_headers)
+        super().__init__(role, codec, limits, profile, max_frame_size, eager_headers=eager_headers)
         self.out = bytearray()
         self.events: list[Event] = []
         self.failed: list[Violation] = []
-        self.channels: Final = Channels(self, LAYOUT)
-        self.reader: Final = SegmentReader(limits, max_frame_size)
-        self.channels.begin(self.reader)
 
     def _write(self, octets: bytes) -> None:
         """See Carrier."""
@@ -62,10 +74,6 @@ class BareCarrier(Carrier):
     def _ask(self) -> None:
         """Nobody answers by itself."""
 
-    def channel(self, number: int) -> Channel:
-        """The channel of a number."""
-        return self.channels.at(number)
-
     def feed(self, octets: bytes) -> None:
         """The other side's octets arrive."""
         self.reader.receive(octets)
@@ -78,6 +86,48 @@ class BareCarrier(Carrier):
             else:
                 self.channels.hear(unit)
 
+    def take(self) -> bytes:
+        """All there is to send."""
+        self.channels.flush()
+        octets = bytes(self.out)
+        self.out.clear()
+        return octets
+
+    def happened(self) -> list[Event]:
+        """The events since the last time."""
+        events, self.events = self.events, []
+        return events
+
+    def lost(self, text: str = "cut") -> None:
+        """The connection ends."""
+        self._closed_cause = text
+        self.channels.lose(Origin.EOF, text, None)
+
+
+class BareCarrier(Bare):
+    """One with sessions."""
+
+    def __init__(
+        self,
+        role: Role,
+        *,
+        profile: Profile = DEFAULT_PROFILE,
+        limits: Limits = DEFAULT_LIMITS,
+        max_frame_size: int = 65535,
+        eager_headers: bool = False,
+    ) -> None:
+        self.layout: Final = LAYOUT
+        super().__init__(
+            role, LAYOUT, profile=profile, limits=limits, max_frame_size=max_frame_size, eager_headers=eager_headers
+        )
+        self.channels: Channels = Channels(self, LAYOUT)
+        self.reader: SegmentReader = SegmentReader(limits, max_frame_size)
+        self.channels.begin(self.reader)
+
+    def channel(self, number: int) -> Channel:
+        """The channel of a number."""
+        return self.channels.at(number)
+
     def hear(self, *said: Control | Command, channel: int = 0, header: bytes | None = None, body: bytes | None = None) -> None:
         """The other side says controls and commands."""
         for thing in said:
@@ -85,13 +135,6 @@ class BareCarrier(Carrier):
                 self.feed(frame_control(channel, self.layout.encode_control(thing)))
             else:
                 self.feed(b"".join(frame_command(channel, self.layout.encode_command(thing, False), header, body)))
-
-    def take(self) -> bytes:
-        """All there is to send."""
-        self.channels.flush()
-        octets = bytes(self.out)
-        self.out.clear()
-        return octets
 
     def said(self) -> list[Control | Command]:
         """What there was to send, decoded."""
@@ -106,15 +149,69 @@ class BareCarrier(Carrier):
                 things.append(self.layout.decode_command(unit.payload, 0, len(unit.payload))[0])
         return things
 
-    def happened(self) -> list[Event]:
-        """The events since the last time."""
-        events, self.events = self.events, []
-        return events
 
-    def lost(self, text: str = "cut") -> None:
-        """The connection ends."""
-        self._closed_cause = text
-        self.channels.lose(Origin.EOF, text, None)
+class BareChannelCarrier(Bare):
+    """One with channels of the older dialects; the other side can do all that RabbitMQ can."""
+
+    def __init__(
+        self,
+        role: Role,
+        dialect: ChannelDialect = AMQP_0_9_1,
+        *,
+        profile: Profile = DEFAULT_PROFILE,
+        limits: Limits = DEFAULT_LIMITS,
+        max_frame_size: int = 4096,
+    ) -> None:
+        self.dialect: Final = dialect
+        super().__init__(role, dialect.codec, profile=profile, limits=limits, max_frame_size=max_frame_size)
+        able = frozenset(CAPABILITIES.values())
+        self._capabilities = Capabilities(able, able)
+        self.channels: OlderChannels = OlderChannels(self, dialect.codec, dialect.handshake.numbering.counted)
+        self.reader: Reader = dialect.framing.reader(
+            limits, max_frame_size, strict=profile.strict, carries=dialect.codec.carries, offset=0, opening=False
+        )
+        self.channels.begin(self.reader)
+
+    def _code(self, said: str, code: object) -> int:
+        """Any number is one."""
+        assert isinstance(code, int)
+        return int(code)
+
+    def hear(self, *said: Method, channel: int = 1, body: bytes | None = None) -> None:
+        """The other side says methods; with a content without properties those that carry one."""
+        codec = self.dialect.codec
+        for method in said:
+            payload = codec.methods.encode(method)
+            if method.VERB in codec.methods.contents:
+                self.feed(b"".join(frame_content(channel, payload, int.from_bytes(payload[:2], "big"), b"\0\0", body or b"")))
+            else:
+                self.feed(frame_method(channel, payload))
+
+    def said(self) -> list[Method]:
+        """The methods among what there was to send, without their contents."""
+        codec = self.dialect.codec
+        reader = self.dialect.framing.overhearing(DEFAULT_LIMITS, codec.carries, 0)
+        reader.receive(self.take())
+        things: list[Method] = []
+        while (unit := reader.next()) is not None:
+            assert isinstance(unit, Assembly), unit
+            method = codec.read(unit.payload)
+            assert isinstance(method, Method)
+            things.append(method)
+        return things
+
+
+def open_channel(carrier: BareChannelCarrier, number: int = 1) -> BaseChannel:
+    """A channel that is open, on a carrier on which nothing of that was said or happened."""
+    before = len(carrier.out), len(carrier.events)
+    if carrier.role == "client":
+        channel: BaseChannel = carrier.channels.open(number)
+        carrier.hear(words.OpenOk(), channel=number)
+    else:
+        carrier.hear(words.Open(), channel=number)
+        channel = carrier.channels.accept(number)
+    del carrier.out[before[0] :], carrier.events[before[1] :]
+    return channel
 
 
 class Wire:

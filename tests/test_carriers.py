@@ -1,12 +1,25 @@
-"""The bare carrier and the wire that tests of sessions stand on."""
+"""The bare carriers and the wire that tests of sessions and of channels stand on."""
 
 from __future__ import annotations
 
-from tests.carriers import BareCarrier, Wire, attached_session
+import pytest
+from tests.carriers import BareCarrier, BareChannelCarrier, Wire, attached_session, open_channel
+from tests.engine.older import DIALECTS
 
-from amqp_sansio.events import SessionAttached, SessionDetached
+from amqp_sansio.dialects import ChannelDialect
+from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.engine.channels.server import ServedChannel
+from amqp_sansio.events import (
+    ChannelClosed,
+    ContentReceived,
+    MessageDelivered,
+    MethodReceived,
+    SessionAttached,
+    SessionDetached,
+)
 from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as c
+from amqp_sansio.spec.methods import basic
 
 
 def test_what_was_sent_and_what_happened() -> None:
@@ -49,3 +62,30 @@ def test_a_session_at_both_ends() -> None:
         assert (session.name, session.state, session.role) == (b"name", "attached", role)
         session.send(execution.Sync())
         assert carrier.said()[0] == c.CommandPoint(0, 0)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_channel_at_either_end(dialect: ChannelDialect) -> None:
+    """What was said and what happened, without a connection."""
+    client = BareChannelCarrier("client", dialect)
+    channel = open_channel(client)
+    assert isinstance(channel, Channel)
+    assert (client.said(), client.happened(), channel.state) == ([], [], "open")
+    channel.consume("q", "t", no_wait=True)
+    channel.publish("x", "k", b"hello")
+    client.hear(basic.Deliver("t", 1, False, "x", "k"), body=b"there")
+    assert [type(method) for method in client.said()] == [basic.Consume, basic.Publish]
+    (delivered,) = client.happened()
+    assert isinstance(delivered, MessageDelivered)
+    assert delivered.body == b"there"
+    server = BareChannelCarrier("server", dialect)
+    served = open_channel(server, 7)
+    assert isinstance(served, ServedChannel)
+    server.hear(basic.Publish("x", "k"), body=b"hello", channel=7)
+    server.hear(basic.Qos(0, 1, False), channel=7)
+    assert [type(event) for event in server.happened()] == [ContentReceived, MethodReceived]
+    served.close()
+    server.lost()
+    assert [type(event) for event in server.happened()] == [ChannelClosed]
+    client.feed(b"\x01\0\1\0\0\0\1\0\0")  # no end octet
+    assert [violation.code for violation in client.failed] == [501]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.conftest import pytest_collection_modifyitems, pytest_terminal_summary
+from tests.conftest import (
+    pytest_collection,
+    pytest_collection_modifyitems,
+    pytest_runtest_teardown,
+    pytest_terminal_summary,
+)
 
 
 def said(monkeypatch: pytest.MonkeyPatch, peers: str, *reasons: str) -> list[str]:
@@ -40,3 +46,24 @@ def test_slow_forms_wait_for_soak(monkeypatch: pytest.MonkeyPatch, profile: str,
     pytest_collection_modifyitems(config, items)
     assert [each.name for each in items] == kept
     assert sorted(each.name for each in [*items, *left_out]) == sorted(every)
+
+
+def test_nothing_is_looked_through_while_tests_are_collected() -> None:
+    around = pytest_collection()
+    next(around)
+    while_collecting = gc.isenabled()
+    with pytest.raises(StopIteration):
+        around.send(None)
+    assert (while_collecting, gc.isenabled()) == (False, True)
+
+
+@pytest.mark.parametrize(("following", "frozen"), [("one", False), ("other", True), (None, True)])
+def test_what_a_file_leaves_behind_is_looked_through_no_more(following: str | None, frozen: bool) -> None:
+    item: Any = SimpleNamespace(path="one")
+    after: Any = SimpleNamespace(path=following) if following else None
+    before, left = gc.get_freeze_count(), [[number] for number in range(1000)]
+    around = pytest_runtest_teardown(item, after)
+    next(around)
+    with pytest.raises(StopIteration):
+        around.send(None)
+    assert (gc.get_freeze_count() > before + len(left)) is frozen

@@ -19,11 +19,10 @@ from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_10, AMQP
 from amqp_sansio.engine import two_phase
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
-from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.observer import Observed, Observer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
-from amqp_sansio.engine.tx import Tx
+from amqp_sansio.engine.transactions import Dtx, Tx
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import (
     AmqpError,

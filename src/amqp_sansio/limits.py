@@ -59,7 +59,8 @@ class Limits:
     zero_width_elements: int = 256
     """Elements of an array whose type takes no octets (void, bit)."""
     ranges: int = 8191
-    """Ranges in a set of ids that came, and in each of the sets that a session keeps of them."""
+    """Ranges in a set of ids that came, and in each of the sets that a session keeps of them.  In the older dialects: ranges
+    of tags that one transaction of a channel has settled, and of those that a server remembers behind a recovery."""
     replay_octets: int = 64 * _MIB
     """Octets of commands kept for replay, per session."""
     replay_commands: int = 65536

@@ -6,9 +6,10 @@ Each connection is a `ChannelServerConnection`; `hear` does what its events ask.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from amqp_sansio.config import ServerConfig
+from amqp_sansio.config import ServerConfig, ServerMechanism
 from amqp_sansio.dialects import AMQP_0_9_1, ChannelDialect
 from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.engine.channels.server import ServedChannel
@@ -74,6 +75,8 @@ class ChannelBroker:
         self.full: Final[set[str]] = set()
         """Queues that take nothing: publishes to them are nacked."""
         self.channel_max = 2047
+        self.capabilities: Mapping[str, bool] = CAPABILITIES
+        self.mechanisms: tuple[ServerMechanism, ...] = (PlainServer(lambda user, password: user == password == "guest"),)
         self.mute = False
         """Confirms nothing, and answers nothing."""
         self.refusals = 0
@@ -85,8 +88,8 @@ class ChannelBroker:
     def connect(self) -> ChannelServerConnection:
         return ChannelServerConnection(
             ServerConfig(
-                dialects=(self.dialect,), mechanisms=(PlainServer(lambda user, password: user == password == "guest"),),
-                properties=Map([("product", "channel broker"), ("capabilities", Map(CAPABILITIES))]), heartbeat_max=0,
+                dialects=(self.dialect,), mechanisms=self.mechanisms,
+                properties=Map([("product", "channel broker"), ("capabilities", Map(self.capabilities))]), heartbeat_max=0,
                 channel_max=self.channel_max,
             )
         )  # fmt: skip

@@ -15,6 +15,7 @@ from tests.adapters.served_channels import ServedChannels
 from amqp_sansio.conversation.channels.client import ChannelClientEvent
 from amqp_sansio.conversation.happenings import Connected, ConnectionEnded, GaveUp
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, ChannelDialect
+from amqp_sansio.engine.sasl import ExternalServer, PlainServer
 from amqp_sansio.errors import (
     ChannelClosed,
     ConnectFailed,
@@ -26,7 +27,7 @@ from amqp_sansio.errors import (
     SubscriptionCancelled,
     SubscriptionClosed,
 )
-from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked
+from amqp_sansio.events import Authenticated, ConnectionBlocked, ConnectionUnblocked
 
 NAMES = {AMQP_0_9_1: "0-9-1", AMQP_0_9: "0-9", AMQP_0_8: "0-8"}
 
@@ -70,6 +71,27 @@ def test_by_tls_with_the_names_of_a_url(loop: Loop, tmp_path: Path) -> None:
         assert len(loop.run(lambda: there_and_back(loop, f"{served.url}?verify=verify_none"))) == 50
         with pytest.raises(ConnectFailed, match="certificate"):
             loop.run(lambda: there_and_back(loop, trusted))
+
+
+def test_by_tls_with_a_password_alone(loop: Loop, tmp_path: Path) -> None:
+    """A client without a certificate proves its password, though the server would take a certificate instead."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    there = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(there)
+    authority.configure_trust(there)
+    there.verify_mode = ssl.CERT_OPTIONAL
+
+    with ServedChannels(tls=there) as served:
+        served.broker.mechanisms = (ExternalServer(None), PlainServer(lambda *said: said == ("ann", "hush")))
+        address = served.url.removeprefix("amqps://") + f"?cacertfile={tmp_path}/ca.pem"
+        assert len(loop.run(lambda: there_and_back(loop, f"amqps://ann:hush@{address}"))) == 50
+        proved = [event for event in served.broker.heard if isinstance(event, Authenticated)]
+        assert [(event.mechanism, event.identity) for event in proved] == [("PLAIN", "ann")]
+        with pytest.raises(ConnectFailed, match=r"refused|403"):
+            loop.run(lambda: there_and_back(loop, f"amqps://ann:wrong@{address}"))
+        with pytest.raises(ConnectFailed, match=r"refused|403"):
+            loop.run(lambda: there_and_back(loop, f"amqps://ann:hush@{address}&auth_mechanism=external"))
 
 
 def test_the_error_of_the_wrong_door_names_the_right_one(loop: Loop) -> None:

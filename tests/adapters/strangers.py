@@ -7,15 +7,20 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import repeat
 from typing import Self
 
 from amqp_sansio.config import ServerConfig
+from amqp_sansio.dialects import AMQP_0_9_1
+from amqp_sansio.engine.channel_server import ChannelServerConnection
+from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
-from amqp_sansio.events import AttachRequested, CommandReceived, Event, OpenRequested
+from amqp_sansio.events import AttachRequested, CommandReceived, Event, MethodReceived, OpenRequested
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import message
 from amqp_sansio.spec.connection import Heartbeat
+from amqp_sansio.spec.methods import basic
 from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
@@ -149,16 +154,15 @@ def eavesdropping() -> Iterator[tuple[int, list[bytes]]]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-class Hostile:
-    """A server that lets everybody in, and floods whoever subscribes with what `said` gives for its session.
+class Flooding:
+    """A server that floods whoever subscribes.  A base class: a family brings `_meet`.
 
     It stops after so many octets and is gone then: `sent` counts those that the client took.
     """
 
-    def __init__(self, said: Callable[[Session], bytes], octets: int) -> None:
+    def __init__(self, octets: int) -> None:
         self.sent = 0
         self.url = ""
-        self._said = said
         self._octets = octets
 
     @contextmanager
@@ -178,6 +182,26 @@ class Hostile:
             thread.join()
 
     def _meet(self, client: socket.socket) -> None:
+        """Lets it in, and floods it."""
+        raise NotImplementedError
+
+    def _flood(self, client: socket.socket, words: Iterator[bytes]) -> None:
+        while self.sent < self._octets:
+            piece = b""
+            while len(piece) < 65536:
+                piece += next(words)
+            client.sendall(piece)
+            self.sent += len(piece)
+
+
+class Hostile(Flooding):
+    """One with sessions: what `said` gives for the session, again and again."""
+
+    def __init__(self, said: Callable[[Session], bytes], octets: int) -> None:
+        super().__init__(octets)
+        self._said = said
+
+    def _meet(self, client: socket.socket) -> None:
         connection = ServerConnection(ServerConfig())
         while octets := client.recv(4096):
             connection.receive_data(octets)
@@ -193,15 +217,38 @@ class Hostile:
                         assert session is not None
                         session.sync()  # a command-point stands before it
                         client.sendall(connection.data_to_send())
-                        self._flood(client, self._said(session))
+                        said = self._said(session)
+                        self._flood(client, repeat(said * (65536 // len(said) + 1)))
                         return
             client.sendall(connection.data_to_send())
 
-    def _flood(self, client: socket.socket, said: bytes) -> None:
-        piece = said * (65536 // len(said))
-        while self.sent < self._octets:
-            client.sendall(piece)
-            self.sent += len(piece)
+
+class HostileChannels(Flooding):
+    """One with channels: what `said` gives for the first consumer's tag, again and again."""
+
+    def __init__(self, said: Callable[[str], Iterator[bytes]], octets: int) -> None:
+        super().__init__(octets)
+        self._said = said
+
+    def _meet(self, client: socket.socket) -> None:
+        config = ServerConfig(dialects=(AMQP_0_9_1,), mechanisms=(PlainServer(lambda user, password: True),))
+        connection = ChannelServerConnection(config)
+        while octets := client.recv(4096):
+            connection.receive_data(octets)
+            connection.tick(0.0)
+            for event in connection.events():
+                if not isinstance(event, MethodReceived) or event.id is None:
+                    continue
+                (served,) = connection.channels
+                if isinstance(event.method, basic.Qos):
+                    served.reply(event.id, basic.QosOk())
+                elif isinstance(event.method, basic.Consume):
+                    tag = event.method.consumer_tag
+                    served.reply(event.id, basic.ConsumeOk(tag))
+                    client.sendall(connection.data_to_send())
+                    self._flood(client, self._said(tag))
+                    return
+            client.sendall(connection.data_to_send())
 
 
 def number_of(session: Session) -> int:

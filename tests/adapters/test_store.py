@@ -18,7 +18,7 @@ from amqp_sansio.adapters.mark import CLOSED, Mark
 from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.adapters.wal import HEADER
 from amqp_sansio.broker import Broker, BrokerConfig, Entry, encode_entry, encode_snapshot
-from amqp_sansio.broker.operations import QueueDeclared
+from amqp_sansio.broker.journal import QueueDeclared
 
 SECTOR = 512
 """Octets that a disk writes whole or not at all."""

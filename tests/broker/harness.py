@@ -142,7 +142,7 @@ def blurt(session: Session, command: Command, *, header: bytes | None = None, bo
     carrier._write(b"".join(frame_command(session._channel.number, payload, header, body, carrier._max_frame_size)))
     id = session._outbound.say(payload, None, None)
     if command.RESULT:
-        session._results.asked[id] = command
+        session._outbound.asked[id] = command
     return id
 
 

@@ -18,7 +18,7 @@ from amqp_sansio import ClientConfig, Session
 from amqp_sansio.broker.conditions import CONDITIONS
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
-from amqp_sansio.broker.transactions.branch import standing
+from amqp_sansio.broker.transactions.coordinator import standing
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived
 from amqp_sansio.ledger.demarcation import key_of

@@ -8,7 +8,7 @@ import pytest
 from tests.steps import assert_linear
 
 from amqp_sansio.broker.durable_fold import HostLedger, Ledger
-from amqp_sansio.broker.operations import (
+from amqp_sansio.broker.journal import (
     Bound,
     BranchDecided,
     BranchEnded,

@@ -12,10 +12,9 @@ from tests.broker.transactions.stage import ME, XID, Stage
 from amqp_sansio.broker.durable_fold import HostLedger, Ledger
 from amqp_sansio.broker.durable_state import Rebuilding, survey
 from amqp_sansio.broker.fronts.sessions.form import FORM
-from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.journal import Enqueued, Entry, Journal, MessageStored, QueueDeclared
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Intake
-from amqp_sansio.broker.operations import Enqueued, Entry, MessageStored, QueueDeclared
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.errors import RestoreError
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits

@@ -9,12 +9,12 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.broker.test_operations import SAMPLES
+from tests.broker.test_journal import SAMPLES
 from tests.wire.strategies import maps, values
 
 from amqp_sansio.broker import encoding
 from amqp_sansio.broker.encoding import ENTRY, SNAPSHOT, decode_entry, encode_entry, operation_of, pack, plain, unpack
-from amqp_sansio.broker.operations import BranchPrepared, Enqueued, Entry, MessageStored, Operation, QueueDeclared
+from amqp_sansio.broker.journal import BranchPrepared, Enqueued, Entry, MessageStored, Operation, QueueDeclared
 from amqp_sansio.errors import RestoreError
 from amqp_sansio.spec.values import List, Map, Uint8, Value
 

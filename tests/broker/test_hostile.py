@@ -164,7 +164,7 @@ def check(broker: Broker) -> None:
             # What branches were promised when they were prepared, and persistent messages that are moved, come above it.
             above = LIMITS.branches * LIMITS.transaction_messages + LIMITS.queue_messages
             assert each.messages <= LIMITS.queue_messages + above
-            assert each.ring is None or len(each.ring.consumers) == sum(
+            assert each.dispatcher is None or len(each.dispatcher.consumers) == sum(
                 consumer.queue is each for holder in front(broker).sessions.values() for consumer in holder.consumers.values()
             )
     for holder in front(broker).sessions.values():

@@ -8,6 +8,7 @@ from tests.broker.harness import World, done, front
 from amqp_sansio import ClientConfig, ConnectionClosedError, LocalProtocolError, Profile, ServerConfig
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.peer import Service
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits
@@ -139,3 +140,33 @@ def test_close_before_the_headers_agree_is_the_end() -> None:
     assert [type(event) for _, event in broker.events()] == [ConnectionClosed]
     assert (peer.finished, broker.peers) == (True, ())
     assert broker.ready() == (peer,)
+
+
+@pytest.mark.parametrize(
+    ("config", "server", "code", "text"),
+    [
+        (BrokerConfig(virtual_hosts=("other",)), None, 402, "no such virtual host"),
+        (BrokerConfig(), ServerConfig(virtual_hosts=("other",)), 402, "no such virtual host"),
+        (
+            BrokerConfig(limits=BrokerLimits(virtual_hosts=1)),
+            None,
+            320,
+            "limits.virtual_hosts: no more virtual hosts can be opened",
+        ),
+    ],
+)
+def test_a_refused_client_gets_the_reason(config: BrokerConfig, server: ServerConfig | None, code: int, text: str) -> None:
+    world = World(config)
+    if config.limits.virtual_hosts == 1:
+        world.broker.host("taken")
+    client = world.connect(server=server)
+    (closed,) = client.all(ConnectionClosed)
+    assert (closed.code, closed.text) == (code, text)
+
+
+def test_a_client_whose_dialect_nobody_serves_gets_that_answer() -> None:
+    world = World(broker=Broker(fronts=()))
+    client = world.connect()
+    assert type(client.peer._service) is Service
+    (closed,) = client.all(ConnectionClosed)
+    assert (closed.code, closed.text) == (320, "this broker has no front for the dialect of the connection")

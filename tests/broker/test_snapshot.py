@@ -19,8 +19,8 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.durable_fold import Ledger
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.fronts.sessions.form import FORM
+from amqp_sansio.broker.journal import Closed, Entry, Marks, Opened, QueueDeclared
 from amqp_sansio.broker.model.message import Envelope, Message
-from amqp_sansio.broker.operations import Closed, Entry, Marks, Opened, QueueDeclared
 from amqp_sansio.broker.snapshot import conclude, decode_snapshot, encode_snapshot
 from amqp_sansio.errors import RestoreError
 from amqp_sansio.events import ResultReceived, TransferReceived

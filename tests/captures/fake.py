@@ -8,7 +8,7 @@ from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note, Observation
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import TuneOk
-from amqp_sansio.wire.assembly import Malformed
+from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.segments import SegmentReader
 
 _BOTH: tuple[Speaker, Speaker] = ("C", "S")

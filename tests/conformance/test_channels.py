@@ -15,7 +15,7 @@ from amqp_sansio.engine.observer import Observed, Observer, Speaker
 from amqp_sansio.events import HeaderSeen, Violation
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 from amqp_sansio.wire.method_framing import METHODS
 
 ACCUSING = {"501", "502", "503", "504", "505", "530", "541"}

@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.test_observer_on_captures import turns
 
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.assembly import Assembly, Malformed
+from amqp_sansio.wire.framing import Assembly, Malformed
 from amqp_sansio.wire.method_framing import METHODS, METHODS_AND_TRACES
 
 CAPTURES = Path(__file__).resolve().parents[3] / "shared" / "captures"

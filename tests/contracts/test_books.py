@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.contracts.trees import tree
+
 import amqp_sansio
 
 SOURCE = Path(amqp_sansio.__file__).parent
@@ -44,14 +46,14 @@ REASONS: dict[str, str] = {
     "engine/guess.py Guess._places": "= offsets",
     "engine/inbound.py Inbound.holes": "what a sender says again after a loss: only a role asks for it",
     "engine/inbound.py Inbound.gapped": "as holes",
+    "engine/inbound.py Inbound.owed": OWED,
     "engine/inbound.py Inbound.skipped": OWED,
     "engine/inbound.py Inbound.syncs": OWED,
     "engine/inbound.py Inbound.untold": "what of `known` has changed since it was told",
+    "engine/outbound.py Outbound.asked": "the command itself, of which the caller is told; `Ids.awaited` has names",
     "engine/outbound.py Outbound.kept": "octets for replay",
     "engine/outbound.py Outbound.bare": "what has no octets for replay",
-    "engine/quick.py QuickTransfers._quiet": "= channels",
-    "engine/results.py Results.asked": "the command itself, of which the caller is told; `Ids.awaited` has names",
-    "engine/results.py Results.owed": OWED,
+    "engine/session_checker.py QuickTransfers._quiet": "= channels",
     "engine/subscription.py Subscriptions.withdrawals": WHOSE,
     "engine/subscription.py Subscriptions.completed": LATER,
     "engine/subscription.py Subscribers.flushes": "our own deliveries: when a flush is executed is ours to say",
@@ -96,8 +98,7 @@ def test_what_is_kept_by_number_outside_the_ledger_is_listed_with_its_reason() -
 
 def kept(path: Path) -> Iterator[str]:
     """The attributes of the classes in a file that hold something by number."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for of in [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]:
+    for of in [node for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef)]:
         for node in ast.walk(of):
             if isinstance(node, ast.AnnAssign):
                 said = f"{ast.unparse(node.annotation)} {ast.unparse(node.value) if node.value else ''}"

@@ -20,7 +20,11 @@ CHOICES = {
     "unit": "CreditUnit",
 }
 """Parameters that name a choice, whose domain the specification lists."""
-RETURNED = ("amqp_sansio.engine.subscription.Subscription", "amqp_sansio.engine.tx.Tx", "amqp_sansio.engine.dtx.Dtx")
+RETURNED = (
+    "amqp_sansio.engine.subscription.Subscription",
+    "amqp_sansio.engine.transactions.Tx",
+    "amqp_sansio.engine.transactions.Dtx",
+)
 """What public calls give, besides the names of the list."""
 AS_IT_CAME = {
     "Profile.publish_is_explicit": "the mode of a command that came, or None where the peer left it out",

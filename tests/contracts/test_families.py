@@ -14,13 +14,13 @@ SRC = ROOT / "src" / "amqp_sansio"
 FAMILIES: dict[str, tuple[str, ...]] = {
     "sessions": (
         "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
-        "spec.stream", "wire.segments", "wire.frames", "wire.assembler",
+        "spec.stream", "wire.segments", "wire.frames",
         "wire.headers", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
         "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel",
         "engine.session", "engine.standing", "engine.breach",
         "engine.transmit", "engine.hearing", "engine.controls", "engine.client", "engine.server",
-        "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.quick", "engine.witness",
-        "engine.witness_channel", "engine.witness_stream", "broker.fronts.sessions",
+        "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.witness",
+        "engine.witness_stream", "broker.fronts.sessions",
     ),
     "channels": (
         "spec.fields", "spec.methods", "spec.reply_codes", "wire.field_tables", "wire.flat_tables", "wire.layouts.methods",
@@ -28,8 +28,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "wire.layouts.reply_codes", "wire.layouts.v0_8", "wire.layouts.v0_9", "wire.method_codec",
         "wire.method_frames", "wire.method_framing", "wire.method_reader", "engine.channel_checker", "engine.channel_witness",
         "engine.channels", "engine.channel_client", "engine.channel_server", "events.channel",
-        "engine.channel_witness_consumers", "engine.channel_witness_numbered", "engine.channel_witness_opening",
-        "engine.channel_witness_questions", "engine.channel_witness_references", "engine.channel_witness_use",
+        "engine.channel_witness_opening", "engine.channel_witness_use",
         "ledger.consumer_tags", "ledger.leaving", "ledger.pending_replies", "ledger.tags", "tables.channel",
         "tables.channel_handshake", "tables.channel_tuning", "tables.channel_words", "engine.sasl.amqplain",
         "conversation.channels",
@@ -38,14 +37,14 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """What belongs to one family, by the beginnings of module names."""
 
 COMMON = (
-    "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front", "broker.fronts.holder", "broker.fronts.service",
-    "broker.journal", "broker.durable_fold", "broker.operations", "broker.peer", "broker.host_runtime", "broker.snapshot",
+    "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front",
+    "broker.journal", "broker.durable_fold", "broker.peer", "broker.host_runtime", "broker.snapshot",
     "broker.durable_state",
     "config", "conversation.attempts", "conversation.base_client",
     "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
-    "engine.ear", "engine.endpoints", "engine.findings", "engine.lifecycle", "engine.observer_snapshot",
+    "engine.ear", "engine.findings", "engine.observer_snapshot",
     "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",
-    "tables.tuning", "wire.assembly", "wire.codec", "wire.framing", "wire.reading",
+    "tables.tuning", "wire.codec", "wire.framing", "wire.reading",
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.contracts.trees import tree
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = ROOT / "src" / "amqp_sansio"
@@ -96,8 +97,7 @@ asyncio.SelectorEventLoop.remove_signal_handler = not_here
 
 
 def _used(path: Path) -> Iterator[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names if each.name in MODULES)
         elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:

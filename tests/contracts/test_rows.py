@@ -47,7 +47,7 @@ OWN = {
     "two-phase commit, one branch": ({"client"}, "a coordinator keeps it for itself"),
     "channel": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_checker.py"),
     "channel mode": (set(), "likewise"),
-    "reference of the client": (set(), "likewise: tests/engine/test_channel_witness_references.py"),
+    "reference of the client": (set(), "likewise: tests/engine/test_channel_witness_use.py"),
     "reference of the server": (set(), "likewise"),
     "connection handshake, pipelined": (set(), "likewise"),
     "dtx branch": (set(), "the broker's coordinator walks it: tests/broker/transactions"),

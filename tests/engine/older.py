@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.scripted import ChannelPeer
+
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
 from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.engine.channel_server import ChannelServerConnection
-from amqp_sansio.events import Event
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Open, OpenOk, Start, StartOk, Tune, TuneOk
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 
 DIALECTS: Final = (AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_8_UNBIND)
 CAPABLE: Final[dict[str, object]] = {"capabilities": {"authentication_failure_close": True, "connection.blocked": True}}
@@ -36,29 +37,6 @@ def controls(dialect: ChannelDialect, octets: bytes) -> list[Control]:
     return said
 
 
-class Other:
-    """Says things to a connection, and reads what it says."""
-
-    def __init__(self, connection: ChannelClientConnection | ChannelServerConnection, dialect: ChannelDialect) -> None:
-        self.connection: Final = connection
-        self.dialect: Final = dialect
-
-    def say(self, *words: Control | bytes) -> list[Event]:
-        """Says these; the connection's events."""
-        self.connection.receive_data(frames(self.dialect, *words))
-        return list(self.connection.events())
-
-    def end(self) -> list[Event]:
-        """Says nothing more, ever; the connection's events."""
-        self.connection.receive_eof()
-        return list(self.connection.events())
-
-    def hear(self) -> list[Control]:
-        """What the connection has to say, without its protocol header."""
-        octets = self.connection.data_to_send()
-        return controls(self.dialect, octets.removeprefix(self.dialect.header))
-
-
 def start(dialect: ChannelDialect, *mechanisms: str, **capabilities: bool) -> Start:
     """A start of this version."""
     version = dialect.handshake.version
@@ -66,15 +44,15 @@ def start(dialect: ChannelDialect, *mechanisms: str, **capabilities: bool) -> St
     return Start({"capabilities": capabilities}, mechanisms or ("ANONYMOUS",), ("en_US",), *version)  # type: ignore[dict-item]
 
 
-def client_of(dialect: ChannelDialect, config: ClientConfig | None = None) -> tuple[ChannelClientConnection, Other]:
+def client_of(dialect: ChannelDialect, config: ClientConfig | None = None) -> tuple[ChannelClientConnection, ChannelPeer]:
     """A client, and its server."""
     client = ChannelClientConnection(config or ClientConfig(dialect=dialect))
-    return client, Other(client, dialect)
+    return client, ChannelPeer(client, dialect=dialect)
 
 
 def open_client(
     dialect: ChannelDialect, config: ClientConfig | None = None, tune: Tune = Tune(2047, 131072, None, 0)
-) -> tuple[ChannelClientConnection, Other]:
+) -> tuple[ChannelClientConnection, ChannelPeer]:
     """One that is open; what it said so far is taken."""
     client, server = client_of(dialect, config)
     server.say(start(dialect), tune, OpenOk())
@@ -83,10 +61,10 @@ def open_client(
     return client, server
 
 
-def server_of(dialect: ChannelDialect, config: ServerConfig | None = None) -> tuple[ChannelServerConnection, Other]:
+def server_of(dialect: ChannelDialect, config: ServerConfig | None = None) -> tuple[ChannelServerConnection, ChannelPeer]:
     """A server, and its client."""
     server = ChannelServerConnection(config or ServerConfig(dialects=(dialect,)))
-    return server, Other(server, dialect)
+    return server, ChannelPeer(server, dialect=dialect)
 
 
 def login(
@@ -99,7 +77,7 @@ def login(
 
 def open_server(
     dialect: ChannelDialect, config: ServerConfig | None = None, told: dict[str, object] | None = None
-) -> tuple[ChannelServerConnection, Other]:
+) -> tuple[ChannelServerConnection, ChannelPeer]:
     """One that is open; what it said so far is taken."""
     server, client = server_of(dialect, config)
     client.say(login(dialect, told=told), TuneOk(2047, 65536, 0), Open("/"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 
-from amqp_sansio.captures.replay.message import properties_of
+from amqp_sansio.captures.replay.rows import properties_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.observed import Observed
 from amqp_sansio.events import Note, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.wire.assembly import Cut, KnownCommand
+from amqp_sansio.wire.framing import Cut, KnownCommand
 from amqp_sansio.wire.headers import Headers
 from amqp_sansio.wire.reading import Reading
 

@@ -8,8 +8,8 @@ from amqp_sansio.dialects import HEADERS
 from amqp_sansio.engine.ear import FRAMES, OPAQUE, Ear
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import ProtocolHeader
-from amqp_sansio.wire.assembly import Assembly, Malformed
 from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.framing import Assembly, Malformed
 from amqp_sansio.wire.segments import SEGMENTATION
 
 HEADER = HEADERS["0-10"]

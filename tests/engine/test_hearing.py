@@ -11,6 +11,7 @@ from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, CompletionPolicy
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.hearing import exception_of
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.subscription import Subscription
@@ -174,7 +175,7 @@ def test_results_are_paired_and_strays_counted() -> None:
     carrier.happened()
     carrier.hear(execution.Result(id, value), execution.Result(id, value), execution.Result(99), execution.Result())
     assert carrier.happened() == [ResultReceived(b"s", id, value)]
-    assert session._results.stray == 2
+    assert session._outbound.stray == 2
     assert session._inbound.known.freeze() == RangeSet([(0, 3)])
     carrier, session = attached_session("client", profile=STRICT_PROFILE)
     carrier.hear(execution.Result(99))
@@ -630,3 +631,10 @@ def test_the_strict_machine_refuses_a_mode_where_the_strict_observer_accuses(wor
         carrier.hear(*said)
         refused = [each.error_code for each in carrier.said() if isinstance(each, execution.Exception_)]
         assert refused == [406] * len(findings.found) * profile.strict
+
+
+def test_an_exception_full_of_zeros_is_about_no_command() -> None:
+    assert exception_of(execution.Exception_(404, 0, 0, 0, 0)) == (None, None, None, None)
+    assert exception_of(execution.Exception_(404, 7, 0, 0, 0)) == (7, 0, 0, 0)
+    assert exception_of(execution.Exception_(404, 7)) == (7, None, None, None)
+    assert exception_of(execution.Exception_(404)) == (None, None, None, None)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.steps import assert_linear
 
-from amqp_sansio.engine.inbound import DUPLICATE, TIMELY_IDS, TIMELY_RANGES, Inbound
+from amqp_sansio.engine.inbound import DUPLICATE, TIMELY_IDS, TIMELY_RANGES, Inbound, Owed
+from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 
 BASES = [0, TOP - 6, 0x7FFFFFFA]
@@ -365,3 +366,19 @@ def test_completions_that_nobody_acknowledges_do_not_outgrow_the_serial_numbers(
     assert inbound.wants_timely()
     assert len(inbound.known) <= 1 << 30
     assert inbound.known.freeze().last == 0x7FFFFFF0
+
+
+def test_a_result_is_given_once_and_before_completion() -> None:
+    inbound = Inbound()
+    inbound.owed[4] = Owed(8, 4, "queue.queue-query-result")
+    inbound.owed[5] = Owed(8, 1, "")
+    with pytest.raises(LocalProtocolError):
+        inbound.check_results_given(RangeSet([(0, TOP)]))
+    inbound.check_results_given(RangeSet.of(5))
+    inbound.check_result(4, None)
+    inbound.given(4)
+    with pytest.raises(LocalProtocolError):
+        inbound.check_result(4, None)
+    inbound.check_results_given(RangeSet.of(4, 5))
+    inbound.complete(RangeSet.of(4, 5))
+    assert inbound.owed == {}

@@ -121,5 +121,5 @@ def test_one_command_completed_without_a_set() -> None:
     session._complete_one(0)
     session._complete_one(2)
     assert not session._inbound.outstanding
-    assert not session._results.owed
+    assert not session._inbound.owed
     assert [said for said in carrier.said() if isinstance(said, c.Completed)] == [c.Completed(RangeSet([(0, 2)]))]

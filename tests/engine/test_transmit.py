@@ -142,7 +142,7 @@ def test_a_command_with_a_result_is_remembered() -> None:
     effect = check_command(session, queue.Query("q"))
     assert effect is not None
     effect(17)
-    assert session._results.asked == {17: queue.Query("q")}
+    assert session._outbound.asked == {17: queue.Query("q")}
     assert check_command(session, queue.Declare("q")) is None
 
 

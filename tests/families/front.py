@@ -11,7 +11,6 @@ from typing import Final
 from tests.families.made_up import ASK, DONE, PUT, LineServer
 
 from amqp_sansio.broker.fronts.front import Front
-from amqp_sansio.broker.fronts.service import Service
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.form import Form
@@ -20,7 +19,7 @@ from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.model.properties import Properties
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.peer import Peer, Service
 from amqp_sansio.events import ConnectionClosed, Event, TimeoutGranted
 from amqp_sansio.spec.codes import CloseCode
 

@@ -15,11 +15,10 @@ from typing import Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.dialects import Dialect
-from amqp_sansio.engine.carrier import Carrier
+from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.ear import Ear
-from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.errors import DecodeError, EncodeError
@@ -30,9 +29,8 @@ from amqp_sansio.spec import connection as c
 from amqp_sansio.spec.base import Control
 from amqp_sansio.tables import connection
 from amqp_sansio.tables.handshake import CloseCodes, Handshake
-from amqp_sansio.wire.assembly import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.framing import Carries, Framing, Reader
+from amqp_sansio.wire.framing import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Carries, Framing, Malformed, Reader
 from amqp_sansio.wire.reading import Reading
 
 END: Final = ord("~")

@@ -16,7 +16,7 @@ from tests.captures.packets import Row, tables_of
 
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.dialects import AMQP_0_10
-from amqp_sansio.engine.wording import verb_of
+from amqp_sansio.engine.session_checker import verb_of
 
 TSHARK = shutil.which("tshark")
 pytestmark = pytest.mark.skipif(TSHARK is None, reason="no tshark here: apt-get install tshark")

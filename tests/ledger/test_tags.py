@@ -113,6 +113,30 @@ def test_after_recovery_the_former_tags_are_nobodys_fault() -> None:
     assert [books.settle(tag, False, False) for tag in (1, 2, 2)] == ["", "", TWICE]
 
 
+@pytest.mark.parametrize(("ranges", "judged"), [(3, ""), (4, TWICE), (5, TWICE)])
+def test_so_many_ranges_are_remembered_of_what_was_recovered(ranges: int, judged: str) -> None:
+    """Beyond that, what was settled twice is not told from what was recovered: nobody is blamed."""
+    books = Deliveries(False)
+    for first in (1, 4, 7):
+        for tag in range(first, first + 3):
+            books.deliver(tag, False)
+        books.settle(first + 1, False, False)
+        books.recover(ranges)  # of each three the middle one was settled: 1, 3-4, 6-7, 9
+    assert books._returned.range_count <= ranges
+    assert [books.settle(tag, False, False) for tag in (1, 4, 9)] == ["", "", ""]
+    assert books.settle(8, False, False) == judged
+
+
+def test_ranges_of_a_transaction_are_counted() -> None:
+    books = Deliveries(False)
+    for tag in range(1, 6):
+        books.deliver(tag, False)
+    books.settle_set(RangeSet.of(1), True)
+    assert books.ranges_with(RangeSet.of(3, 5)) == 3
+    books.commit()
+    assert books.ranges_with(RangeSet.of(3, 5)) == 2
+
+
 @pytest.mark.parametrize(("ranges", "doubt"), [(2, True), (3, False), (4, False)])
 def test_more_ranges_than_the_limit_are_doubt(ranges: int, doubt: bool) -> None:
     books = Deliveries(False)

@@ -9,7 +9,7 @@ from tests.broker.ledger import Group, Item, Ledger
 from tests.broker.stage import Actor
 
 from amqp_sansio import Session
-from amqp_sansio.engine.tx import Tx
+from amqp_sansio.engine.transactions import Tx
 from amqp_sansio.events import BranchAnswered, CommandsCompleted, Event, SessionAttached, SessionDetached, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.codes import XaStatus

@@ -199,7 +199,7 @@ def test_a_server_survives_whatever_comes(profile: Profile, said: list[Command |
             if session.state == "attached":
                 carrier.hear(each)
         elif session.state == "attached":
-            for id in [id for id, owed in session._results.owed.items() if owed.result == "dtx.xa-result"]:
+            for id in [id for id, owed in session._inbound.owed.items() if owed.result == "dtx.xa-result"]:
                 session.result(id, dtx.XaResult(each))
                 break
     for late in (False, True):

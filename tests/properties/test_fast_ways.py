@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.carriers import attached_session
-from tests.engine.test_quick import DATA, LAYOUT, command, control, conversation
+from tests.engine.test_session_checker import DATA, LAYOUT, command, control, conversation
 
 from amqp_sansio.captures.flows import Listener
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.observed import Answered
 from amqp_sansio.engine.observer import Observed, Observer, Speaker
-from amqp_sansio.engine.quick import Answered
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.transmit import prepare, say
 from amqp_sansio.events import CommandSeen, Event

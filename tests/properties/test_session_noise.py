@@ -114,7 +114,7 @@ class Alone:
         elif verb == "fail":
             session.fail(0, ErrorCode.NOT_FOUND)
         elif verb == "result":
-            for id in list(session._results.owed):
+            for id in list(session._inbound.owed):
                 session.result(id)
         elif verb == "flush":
             session.flush(True, True, True)

@@ -211,9 +211,9 @@ class Show:
         if consumer.acquires:
             head = consumer.queue.head
         else:
-            ring = consumer.queue.ring
-            assert ring is not None
-            found = ring._cursors[consumer].peek()
+            dispatcher = consumer.queue.dispatcher
+            assert dispatcher is not None
+            found = dispatcher._cursors[consumer].peek()
             head = None if found is None else found[1]
         return head if head is not None and consumer.able(head.message) else None
 

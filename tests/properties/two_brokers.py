@@ -12,7 +12,7 @@ from typing import TypeVar
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
-from amqp_sansio.broker.operations import Entry
+from amqp_sansio.broker.journal import Entry
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.engine.client import ClientConnection

@@ -72,6 +72,21 @@ def test_what_is_there_is_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
+def test_what_is_fetched_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing(monkeypatch, "tshark")
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **named: pytest.fail("something was run"))
+    assert interop.main(["--fetch", "--as-it-is"]) == 0
+    nothing(monkeypatch)
+    assert interop.main(["--fetch", "--as-it-is"]) == 75
+
+
+def test_packages_are_installed_before_anything_of_ours_is_there() -> None:
+    """By a Python that has its own library alone."""
+    root = Path(__file__).resolve().parents[2]
+    words = [sys.executable, "-S", "-E", "-c", "import tools.interop.debian"]
+    assert subprocess.run(words, cwd=root, capture_output=True, text=True, check=False).stderr == ""
+
+
 def test_an_archive_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     nothing(monkeypatch, "apt-get")
     monkeypatch.setattr(os, "geteuid", lambda: 0)

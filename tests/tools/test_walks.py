@@ -46,6 +46,7 @@ def test_a_call_back_up_is_found_and_rooms_that_do_not_count_are_not(tmp_path: P
 def test_every_reason_is_needed_and_a_call_without_one_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     page = walks.PAGE.read_text(encoding="utf-8")
     assert [callee for callee in walks.CLIMBS if f"calls `{callee}`" not in page] == []
+    assert [title for title, reason in walks.LONG.items() if f"more than {walks.MOST}: {reason}" not in page] == []
     monkeypatch.setattr(walks, "CLIMBS", {})
     with pytest.raises(KeyError, match=r"Subscriptions\.usable"):
         walks.told("Credit granted", walks.grant)

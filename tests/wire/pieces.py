@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from struct import pack
 
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, Assembly, Malformed
+from amqp_sansio.wire.framing import BODY, COMMAND, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.segments import SegmentReader
 
 Found = list[Assembly | Malformed]

@@ -11,8 +11,8 @@ from amqp_sansio.spec import connection
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import Transfer
-from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly
 from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly
 from amqp_sansio.wire.reading import DEFAULT_READING
 
 CODECS: tuple[Codec, ...] = (AMQP_0_10.codec, TEXTS)

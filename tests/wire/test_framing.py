@@ -1,6 +1,8 @@
-"""What connections and observers ask of frames is there in every family."""
+"""What connections and observers ask of frames is there in every family; assemblies and breaches are plain values."""
 
 from __future__ import annotations
+
+import pickle
 
 import pytest
 from tests.families.made_up import LINES, LineReader, Lines
@@ -8,8 +10,7 @@ from tests.families.made_up import LINES, LineReader, Lines
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.assembly import Assembly
-from amqp_sansio.wire.framing import Framing, Reader
+from amqp_sansio.wire.framing import BETWEEN, BODY, COMMAND, HEADER, IN_SEGMENT, Assembly, Framing, Malformed, Partial, Reader
 from amqp_sansio.wire.method_framing import METHODS, MethodFraming
 from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.segments import SEGMENTATION, Segmentation, SegmentReader
@@ -100,3 +101,68 @@ def test_three_frames_in_a_row_tell_a_framing(framing: Framing) -> None:
     assert framing.find(b"\xff" * 5 + frame * 2, 0, True)[1]
     for other in FRAMINGS:
         assert other is framing or other.find(frame * 5, 0, False)[1]
+
+
+def test_plain_values() -> None:
+    assembly = Assembly(1, 1, COMMAND, b"c", b"h", None, 0, 40)
+    malformed = Malformed("assembly.segments", "text", 503, 1, 40)
+    for thing in (assembly, malformed):
+        assert pickle.loads(pickle.dumps(thing)) == thing
+        assert hash(thing) == hash(pickle.loads(pickle.dumps(thing)))
+    assert assembly.complete
+    assert not assembly.unended
+    assert not malformed.ends_connection
+    assert not malformed.fatal
+
+
+def test_parts_are_joined_segment_by_segment() -> None:
+    partial = Partial(1, 1, COMMAND, 100)
+    for octets in (b"ab", b"", b"c" * 600, b"d", b"e"):
+        partial.add(octets)
+    partial.end_segment()
+    assert partial.state == BETWEEN
+    assert partial.payload == b"ab" + b"c" * 600 + b"de"
+    partial.begin_segment(HEADER, 0)
+    assert partial.state == IN_SEGMENT
+    partial.add(b"h")
+    partial.end_segment()
+    partial.begin_segment(BODY, 4)
+    partial.add(b"body")
+    partial.end = 900
+    whole = partial.assembly(True)
+    assert (whole.payload, whole.header, whole.body, whole.start, whole.end) == (partial.payload, b"h", b"body", 100, 900)
+    assert partial.octets == 609
+
+
+def test_what_was_broken_off_keeps_what_came() -> None:
+    partial = Partial(1, 1, COMMAND, 0)
+    partial.add(b"ab")
+    broken = partial.assembly(False)
+    assert (broken.payload, broken.header, broken.body, broken.complete) == (b"ab", None, None, False)
+
+
+def test_a_second_segment_of_a_kind_goes_behind_the_first() -> None:
+    partial = Partial(1, 1, COMMAND, 0)
+    partial.end_segment()
+    for octets in (b"one", b"two"):
+        partial.begin_segment(HEADER, 0)
+        partial.add(octets)
+        partial.end_segment()
+    assert partial.assembly(True).header == b"onetwo"
+    assert not partial.body_begun
+
+
+def test_what_has_come_is_not_copied_when_a_further_segment_comes() -> None:
+    """To an observer each of a million tiny segments behind a large one cost a copy of all."""
+    partial = Partial(1, 1, COMMAND, 0)
+    partial.end_segment()
+    large = b"x" * 100_000
+    for octets in (large, b"", b"y", b"", b"z"):
+        partial.begin_segment(BODY, 4)
+        partial.add(octets)
+        partial.end_segment()
+        assert partial._body is not None
+        assert partial._body[0] is large
+    assert partial._body is not None
+    assert len(partial._body) == 3  # those without octets are not kept
+    assert partial.assembly(True).body == large + b"yz"

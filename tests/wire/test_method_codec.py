@@ -24,7 +24,7 @@ from amqp_sansio.spec.connection import (
     TuneOk,
 )
 from amqp_sansio.spec.methods import basic
-from amqp_sansio.wire.assembly import CONTROL, Assembly
+from amqp_sansio.wire.framing import CONTROL, Assembly
 from amqp_sansio.wire.method_codec import MethodCodec
 
 FAMILIES = pytest.mark.parametrize("dialect", FAMILY, ids=lambda dialect: dialect.name)

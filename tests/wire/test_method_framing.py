@@ -6,7 +6,7 @@ import pytest
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.assembly import Assembly, Malformed
+from amqp_sansio.wire.framing import Assembly, Malformed
 from amqp_sansio.wire.method_framing import METHODS, METHODS_AND_TRACES
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.steps import assert_linear
 
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.method_frames import frame_content, frame_method, put_frame
 from amqp_sansio.wire.method_reader import MethodReader
 

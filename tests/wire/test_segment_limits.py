@@ -18,7 +18,7 @@ from tests.wire.pieces import (
 )
 
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.assembly import BODY, COMMAND, HEADER
+from amqp_sansio.wire.framing import BODY, COMMAND, HEADER
 from amqp_sansio.wire.segments import SegmentReader
 
 

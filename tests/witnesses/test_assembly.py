@@ -16,7 +16,7 @@ from amqp_sansio.grammar import assembly
 from amqp_sansio.grammar.automaton import START, Automaton, Word
 from amqp_sansio.grammar.walks import Conversation, Sampler, shortest_to_each
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.assembly import Assembly, Malformed
+from amqp_sansio.wire.framing import Assembly, Malformed
 from amqp_sansio.wire.segments import SegmentReader
 
 KINDS = ("control", "command", "header", "body")

@@ -4,7 +4,9 @@ As root, on a system with apt-get, it installs the Debian packages that are miss
 here it prints one line, and runs the rest.  Exit 0: all that was run is good.  75: nothing could be run.  Else: something
 was found.
 
-python -m tools.interop [--as-it-is] [--only PEER] [what pytest takes]     as it is: nothing is installed
+python -m tools.interop [--as-it-is] [--fetch] [--only PEER] [what pytest takes]
+
+--as-it-is installs no Debian package; --fetch brings what the peers need, and runs nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from tools.interop.debian import install
 from tools.interop.maven import NotAvailable
-from tools.interop.peers import PEERS, VARIABLE, install
+from tools.interop.peers import PEERS, VARIABLE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 NOT_RUN: Final = 75
@@ -27,6 +30,7 @@ def main(arguments: list[str]) -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(prog="make interop", allow_abbrev=False)
     parser.add_argument("--as-it-is", action="store_true")
+    parser.add_argument("--fetch", action="store_true")
     parser.add_argument("--only", choices=[peer.name for peer in PEERS])
     given, others = parser.parse_known_args(arguments)
     if not given.as_it_is and (trouble := install()):
@@ -42,6 +46,8 @@ def main(arguments: list[str]) -> int:
     if not there:
         print("interop: NOT RUN: none of the peers can be had here", file=sys.stderr)
         return NOT_RUN
+    if given.fetch:
+        return 0
     environment = {**os.environ, VARIABLE: ",".join(there), "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", "pytest", "tests/interop", "--durations=5", *others]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -17,15 +16,6 @@ from tools.interop.maven import NotAvailable, compiled, fetch, java
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache"
 VARIABLE: Final = "AMQP_INTEROP"
 """The environment variable that names the peers that tests may use, with commas; "1" for all."""
-PACKAGES: Final = {
-    "java": "default-jdk-headless",
-    "javac": "default-jdk-headless",
-    "mvn": "maven",
-    "tshark": "tshark",
-    "chromium": "chromium",
-    "rabbitmq-server": "rabbitmq-server",
-}
-"""The Debian packages of what is needed, by the command that shows whether it is there."""
 
 
 @attrs.frozen
@@ -74,19 +64,3 @@ def wanted(name: str) -> bool:
     """Whether tests may use that peer."""
     said = os.environ.get(VARIABLE, "")
     return said == "1" or name in said.split(",")
-
-
-def install() -> str | None:
-    """The packages that are missing, where we may install them; what went wrong, in one sentence, when something did."""
-    missing = list(dict.fromkeys([package for command, package in PACKAGES.items() if shutil.which(command) is None]))
-    if os.environ.get("JAVA_HOME") and PACKAGES["java"] in missing:
-        missing.remove(PACKAGES["java"])
-    if not missing or os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return None
-    print(f"interop: installing {' '.join(missing)}", flush=True)
-    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["apt-get", "-qq", "update"], ["apt-get", "-qq", "install", "-y", "--no-install-recommends", *missing]):
-        done = subprocess.run(command, env=quiet, capture_output=True, text=True, check=False)
-        if done.returncode:
-            return f"the package archive does not answer: {(done.stderr.splitlines() or ['no word'])[-1]}"
-    return None

@@ -18,7 +18,7 @@ from amqp_sansio.adapters.mark import CLOSED, NEW, OPEN, Mark, sync_directory
 from amqp_sansio.adapters.mark import FILE as MARK
 from amqp_sansio.adapters.wal import HEADER, damage
 from amqp_sansio.broker.encoding import decode_entry
-from amqp_sansio.broker.operations import Entry
+from amqp_sansio.broker.journal import Entry
 from amqp_sansio.broker.snapshot import decode_snapshot
 from amqp_sansio.errors import AmqpError, RestoreError
 

@@ -11,18 +11,15 @@ import attrs
 from amqp_sansio.broker.access.guard import Access, Guard
 from amqp_sansio.broker.access.rules import Rules
 from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
-from amqp_sansio.broker.fronts.front import Front
-from amqp_sansio.broker.fronts.holder import Holder
+from amqp_sansio.broker.fronts.front import Front, Holder
 from amqp_sansio.broker.fronts.served_families import FRONTS
-from amqp_sansio.broker.fronts.service import Service
 from amqp_sansio.broker.host_runtime import Site
-from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.journal import Entry, Journal, Opened
 from amqp_sansio.broker.model.form import Form
 from amqp_sansio.broker.model.hints import Hints
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Intake
-from amqp_sansio.broker.operations import Entry, Opened
-from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.peer import Peer, Service
 from amqp_sansio.broker.snapshot import restore, take
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import Profile, ServerConfig
@@ -65,7 +62,7 @@ class Broker:
         self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
         self._settling: Final[dict[Holder, None]] = {}
         """Sessions with publishes to accept or to reject."""
-        self._bereaved: Final[list[tuple[Holder, str]]] = []  # who must hear that a queue is gone, and which
+        self._deletions: Final[list[tuple[Holder, str]]] = []  # who must hear that a queue is gone, and which
         self._clean = False  # whether a snapshot was taken without any connection, and nobody has connected since
         self._opened = 0  # the entry by which messages of a clean snapshot may have been delivered
         self._peers: Final[dict[Peer, None]] = {}
@@ -189,10 +186,10 @@ class Broker:
             peer._service.act_on(event)
             if connection.bytes_to_send:
                 self._ready[peer] = None
-            if self._bereaved:
-                self._bereave()
+            if self._deletions:
+                self._tell_deletions()
             site = peer._site
-            if site is not None and (site.stirred or site.slack):
+            if site is not None and (site.dispatchable or site.wakeable):
                 site.dispatch(TURN)
             return peer, event
         self._work()
@@ -224,24 +221,24 @@ class Broker:
             left -= TURN
             busy = False
             for site in self._sites.values():
-                if site.stirred or site.slack:
+                if site.dispatchable or site.wakeable:
                     busy = site.dispatch(TURN) or busy
             if self._settling:
                 settling = list(self._settling)
                 self._settling.clear()
                 for holder in settling:
                     holder.settle()
-            if self._bereaved:
+            if self._deletions:
                 busy = True
-                self._bereave()
+                self._tell_deletions()
         for front in self._fronts:
             front.work()
 
-    def _bereave(self) -> None:
-        bereaved = self._bereaved[:]
-        self._bereaved.clear()
-        for holder, queue in bereaved:
-            holder.bereave(queue)
+    def _tell_deletions(self) -> None:
+        deletions = self._deletions[:]
+        self._deletions.clear()
+        for holder, queue in deletions:
+            holder.queue_deleted(queue)
 
     # --- what peers and sessions tell -------------------------------------------------------------------------------------
 
@@ -268,7 +265,7 @@ class Broker:
             for consumer in stalled:
                 consumer.wake()
         site = peer._site
-        if site is not None and (site.stirred or site.slack):
+        if site is not None and (site.dispatchable or site.wakeable):
             site.dispatch(TURN)  # what is left then is due
         if peer._connection.bytes_to_send:
             self._ready[peer] = None
@@ -387,11 +384,11 @@ class Broker:
         be done at once, what `ready` tells apart: octets to read, deliveries that go on because others were taken, a time
         that begins with the next tick.  Then go round once more without waiting.
         """
-        if self._untold or self._settling or self._bereaved or self._readable() or any(front.busy for front in self._fronts):
+        if self._untold or self._settling or self._deletions or self._readable() or any(front.busy for front in self._fronts):
             return self._at_once
         moment = self._agenda.next
         for site in self._sites.values():
-            if site.stirred or site.slack:
+            if site.dispatchable or site.wakeable:
                 return self._at_once
             moment = earliest(moment, site.due)
         return moment

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from amqp_sansio.broker.operations import (
+from amqp_sansio.broker.journal import (
     Bound,
     BranchDecided,
     BranchEnded,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.durable_fold import HostLedger
-from amqp_sansio.broker.model.entry import AVAILABLE
-from amqp_sansio.broker.operations import (
+from amqp_sansio.broker.journal import (
     Bound,
     BranchDecided,
     BranchPrepared,
@@ -17,7 +16,8 @@ from amqp_sansio.broker.operations import (
     MessageStored,
     QueueDeclared,
 )
-from amqp_sansio.broker.transactions.branch import prepared
+from amqp_sansio.broker.model.entry import AVAILABLE
+from amqp_sansio.broker.transactions.coordinator import prepared
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.errors import DecodeError, RestoreError
 from amqp_sansio.spec.codes import XaStatus

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from amqp_sansio.broker.operations import FIRST_FORM, OPERATIONS, BranchPrepared, Entry, MessageStored, Operation
+from amqp_sansio.broker.journal import FIRST_FORM, OPERATIONS, BranchPrepared, Entry, MessageStored, Operation
 from amqp_sansio.errors import AmqpError, RestoreError
 from amqp_sansio.spec.values import List, Map, Value
 from amqp_sansio.wire.encoding import encode_map

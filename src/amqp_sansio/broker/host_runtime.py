@@ -11,7 +11,7 @@ from amqp_sansio.kernel.deadlines import earliest
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
-    from amqp_sansio.broker.fronts.holder import Holder, Subscription
+    from amqp_sansio.broker.fronts.front import Holder, Subscription
     from amqp_sansio.broker.model.queue import Queue
 
 SLICE: Final = 16
@@ -21,7 +21,7 @@ SLICE: Final = 16
 class Site:
     """One virtual host of a broker."""
 
-    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "slack", "stirred", "subscribers")
+    __slots__ = ("_flushing", "_predeclared", "coordinator", "dispatchable", "host", "subscribers", "wakeable")
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.host: Final = VirtualHost(name, broker._journals, broker.limits, broker._intake, broker.config.error_codes)
@@ -32,10 +32,10 @@ class Site:
         self._predeclared: Final = frozenset(self.host.exchanges)
         self.subscribers = 0
         """Subscriptions to its queues."""
-        self.slack: Final[OrderedDict[Holder, None]] = OrderedDict()
+        self.wakeable: Final[OrderedDict[Holder, None]] = OrderedDict()
         """Of whom more subscriptions may be woken, when those that were have taken what there is."""
-        self.stirred: Final[OrderedDict[Queue, None]] = self.host.stirred
-        """Queues that may go on.  With `slack` it says whether `dispatch` may have something to do."""
+        self.dispatchable: Final[OrderedDict[Queue, None]] = self.host.dispatchable
+        """Queues that may go on.  With `wakeable` it says whether `dispatch` may have something to do."""
         self._flushing: Final[dict[Queue, dict[Subscription, None]]] = {}
 
     @property
@@ -46,27 +46,27 @@ class Site:
 
     def dispatch(self, most: int) -> bool:
         """Up to about so many deliveries, a few from each queue that can go on; whether there is more to do."""
-        stirred, slack = self.stirred, self.slack
-        while most > 0 and (stirred or slack):
-            if not stirred:
-                holder, _ = slack.popitem(last=False)
-                holder.slacken()
+        dispatchable, wakeable = self.dispatchable, self.wakeable
+        while most > 0 and (dispatchable or wakeable):
+            if not dispatchable:
+                holder, _ = wakeable.popitem(last=False)
+                holder.wake_more()
                 most -= 1
                 continue
-            queue, _ = stirred.popitem(last=False)
+            queue, _ = dispatchable.popitem(last=False)
             if queue.dispatch(min(most, SLICE)):
-                stirred[queue] = None
+                dispatchable[queue] = None
                 most -= SLICE
             else:
                 most -= 1
                 for consumer in self._flushing.pop(queue, ()):
                     consumer.flushed()
-        return bool(stirred or slack)
+        return bool(dispatchable or wakeable)
 
     def watch(self, queue: Queue, consumer: Subscription) -> None:
         """A flush of the consumer is done when its queue has nothing more that it can take."""
         self._flushing.setdefault(queue, {})[consumer] = None
-        self.stirred[queue] = None
+        self.dispatchable[queue] = None
 
     def tick(self, now: float) -> None:
         """Does what is due in the model."""

@@ -2,15 +2,238 @@
 
 The broker writes; an adapter takes the entries, stores as many at once as it likes, and says up to which number they are
 safe.  Whatever depends on an entry (a completion, a result, a message becoming visible) is held back until then.
+
+An entry is made of operations, one small class of plain values for each durable change.  Each names its virtual host first.
+Queues and exchanges go by their names, messages by their numbers (serials of the broker), branches by the three parts of their
+xid.  Moments are seconds on the broker's clock plus its epoch.  Operations are applied in the order in which they stand; a
+message is stored before it is enqueued, and is forgotten when it is on no queue and in no prepared branch any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, Final
 
-from amqp_sansio.broker.operations import Entry, Operation
+import attrs
+
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import whole
+from amqp_sansio.kernel.value import Value as Fields
+from amqp_sansio.kernel.value import frozen
+from amqp_sansio.ledger.demarcation import XidKey
+from amqp_sansio.spec.values import Map, Value
+
+FIRST_FORM: Final = "sessions"
+"""The form of all messages in entries and snapshots of version 1, which did not say it."""
+
+
+def _map(given: Mapping[str, Value] | None) -> Map:
+    return Map(given or {})
+
+
+def _published(given: Iterable[tuple[int, tuple[str, ...]]]) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    return tuple(given)
+
+
+def _accepted(given: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    return tuple(given)
+
+
+def _numbers(given: Iterable[int]) -> tuple[int, ...]:
+    return tuple(given)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Operation(Fields):
+    """One durable change in one virtual host."""
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("host",)
+    host: str
+    """The name of the virtual host."""
+
+    def __init_subclass__(cls) -> None:
+        cls.FIELDS = (*Operation.FIELDS, *cls.__annotations__)
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple([frozen(value) for value in self.values()])))
+
+
+@attrs.frozen(eq=False, repr=False)
+class QueueDeclared(Operation):
+    """A durable queue exists."""
+
+    queue: str
+    alternate: str = ""
+    """The name of its alternate exchange, or ""."""
+    exclusive: bool = False
+    auto_delete: bool = False
+    arguments: Map = attrs.field(default=None, converter=_map)
+
+
+@attrs.frozen(eq=False, repr=False)
+class QueueDeleted(Operation):
+    """A durable queue is no more, nor are its bindings and what stood on it."""
+
+    queue: str
+
+
+@attrs.frozen(eq=False, repr=False)
+class ExchangeDeclared(Operation):
+    """A durable exchange exists."""
+
+    exchange: str
+    type: str
+    """The word of exchange.declare: direct, fanout, topic, headers."""
+    alternate: str = ""
+    """The name of its alternate exchange, or ""."""
+    auto_delete: bool = False
+    arguments: Map = attrs.field(default=None, converter=_map)
+
+
+@attrs.frozen(eq=False, repr=False)
+class ExchangeDeleted(Operation):
+    """A durable exchange is no more, nor are its bindings."""
+
+    exchange: str
+
+
+@attrs.frozen(eq=False, repr=False)
+class Bound(Operation):
+    """A durable queue is bound to a durable exchange (which may be a predeclared one)."""
+
+    exchange: str
+    queue: str
+    key: str
+    arguments: Map = attrs.field(default=None, converter=_map)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Unbound(Operation):
+    """A binding is no more."""
+
+    exchange: str
+    queue: str
+    key: str
+
+
+@attrs.frozen(eq=False, repr=False)
+class MessageStored(Operation):
+    """A message, whole.  It stands on no queue yet."""
+
+    SECRETS = frozenset({"header", "body"})
+    number: int
+    """Its name in the journal, 1 and up, never used again."""
+    header: bytes
+    """The header as it is delivered, with all that the message says of itself."""
+    body: bytes | None
+    """None: no body; b"": one of 0 octets, where a family tells the two apart."""
+    expires: float | None = None
+    """When it expires; None: never."""
+    form: str = FIRST_FORM
+    """The name of the family in whose form the header is."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Enqueued(Operation):
+    """A stored message stands on a durable queue, behind what stands there on its priority."""
+
+    queue: str
+    number: int
+    redelivered: bool = False
+    """Whether it may have been delivered from there before."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Dequeued(Operation):
+    """A stored message is off a queue: accepted, rejected, expired or purged."""
+
+    queue: str
+    number: int
+
+
+@attrs.frozen(eq=False, repr=False)
+class BranchPrepared(Operation):
+    """A branch is prepared; it and what it holds back stay until it is decided, whatever happens."""
+
+    xid: XidKey
+    published: tuple[tuple[int, tuple[str, ...]], ...] = attrs.field(default=(), converter=_published)
+    """Numbers of messages that commit puts on these queues, in order; each is stored before."""
+    accepted: tuple[tuple[str, int], ...] = attrs.field(default=(), converter=_accepted)
+    """(queue, number) of the messages that commit takes off their queues."""
+    timeout: int = 0
+    """The timeout of the branch, in seconds, which dtx.get-timeout goes on to tell."""
+    began_by: str | None = None
+    """The identity that began it, "" for an anonymous one; None where an older version did not say."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class BranchDecided(Operation):
+    """An administrator completed a prepared branch; its xid stays, with that outcome, until it is forgotten.
+
+    What the decision moves stands in the same entry, as `Enqueued` and `Dequeued`.
+    """
+
+    xid: XidKey
+    status: int
+    """The xa-status that dtx.commit and dtx.rollback answer from now on: one of the heuristic ones."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class BranchEnded(Operation):
+    """A prepared or decided branch is committed, rolled back or forgotten: its xid is free.
+
+    What a commit moves stands in the same entry, as `Enqueued` and `Dequeued`.
+    """
+
+    xid: XidKey
+
+
+@attrs.frozen(eq=False, repr=False)
+class SessionLeft(Operation):
+    """A session that is in a snapshot lives on, or has ended: it is not to be restored from there."""
+
+    identity: str
+    """The user of the session; "" for the anonymous."""
+    session: bytes
+    """Its name."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Opened(Operation):
+    """Connections come again after a clean end, or after a snapshot that was taken without any: what is there may be delivered
+    from now on."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Marks(Operation):
+    """At a clean end: which of the messages on a durable queue may have been delivered before, and none but these."""
+
+    queue: str
+    numbers: tuple[int, ...] = attrs.field(default=(), converter=_numbers)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Closed(Operation):
+    """The clean end: nobody is connected and no session is kept, so nothing is delivered before the next `Opened`."""
+
+
+OPERATIONS: Final[tuple[type[Operation], ...]] = (
+    QueueDeclared, QueueDeleted, ExchangeDeclared, ExchangeDeleted, Bound, Unbound, MessageStored, Enqueued, Dequeued,
+    BranchPrepared, BranchDecided, BranchEnded, SessionLeft, Opened, Marks, Closed,
+)  # fmt: skip
+"""Every class of them.  New ones go to the end: their place is their code where entries are encoded."""
+
+
+class Entry(Fields):
+    """Operations that become durable together, or not at all."""
+
+    __slots__ = ("number", "operations")
+    FIELDS: ClassVar[tuple[str, ...]] = ("number", "operations")
+
+    def __init__(self, number: int, operations: Iterable[Operation]) -> None:
+        self.number: Final = number
+        """Its place in the journal: 1 more than that of the entry before."""
+        self.operations: Final = tuple(operations)
 
 
 class Journal:

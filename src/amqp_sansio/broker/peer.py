@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.broker.fronts.service import Service
+from amqp_sansio.broker.access.rule import Kind, Request, Verb
 from amqp_sansio.broker.model.owner import CONNECTION, Owner
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.doorstep import Doorstep
+from amqp_sansio.events import Authenticated, ConnectionClosed, Event, OpenRequested
 from amqp_sansio.spec.codes import CloseCode
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
-    from amqp_sansio.broker.fronts.holder import Subscription
+    from amqp_sansio.broker.fronts.front import Subscription
     from amqp_sansio.broker.host_runtime import Site
     from amqp_sansio.dialects import ConnectionCode
 
@@ -26,7 +27,7 @@ class Peer:
 
     __slots__ = (
         "_broker",
-        "_clogged",
+        "_held_by_replay",
         "_config",
         "_connection",
         "_door",
@@ -60,7 +61,7 @@ class Peer:
         """The virtual host that it opened, and what belongs to it."""
         self._stalled: Final[dict[Subscription, None]] = {}
         """Who could have had a message, were our octets taken."""
-        self._clogged: Final[dict[Subscription, None]] = {}
+        self._held_by_replay: Final[dict[Subscription, None]] = {}
         """Who could have had a message, were not too much kept for replay."""
         self._waits = False
         """Whether what it asks for waits for the journal: nothing of what it says is read before."""
@@ -192,3 +193,58 @@ class Peer:
 
     def __repr__(self) -> str:
         return f"<Peer {self._identity!r} {self._connection.state}>"
+
+
+class Service:
+    """Acts on the events of a connection, each before it is handed out.
+
+    A base class, of which each family derives its own, for every event is one call.  This one knows what all families have: who
+    the client is, which virtual host it opens, and the end.  It serves a connection until its dialect is known.
+    """
+
+    serves = False
+    """Whether clients are let in."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer: Final = peer
+
+    def act_on(self, event: Event) -> None:
+        """Does what an event asks for.  Never raises for what a client says."""
+        match event:
+            case Authenticated():
+                self.peer._identity = event.identity
+            case OpenRequested():
+                self._open(event.virtual_host)
+            case ConnectionClosed():
+                self.peer._end()
+            case _:
+                pass  # nothing depends on it
+
+    def _open(self, name: str) -> None:
+        """Lets the client into a virtual host, or says why not.
+
+        402 for one that does not exist or that rules keep from it, 320 for one too many and for a dialect that nobody serves.
+        """
+        peer = self.peer
+        broker, allowed = peer._broker, peer._config.virtual_hosts
+        guard, identity = broker._guard, peer._identity or ""
+        may = guard is None or guard.may(Request(identity, Verb.OPEN, Kind.HOST, name, None, name))
+        there = may and broker.exists(name) and (allowed is None or name in allowed)
+        site = broker._open(name) if there and self.serves else None
+        if site is not None:
+            peer._site = site  # the connection lets the client in itself when its next event is asked for
+        elif not there:
+            peer._connection.close(CloseCode.INVALID_PATH, "no such virtual host")
+        elif not self.serves:
+            peer._connection.close(CloseCode.CONNECTION_FORCED, "this broker has no front for the dialect of the connection")
+        else:
+            peer._connection.close(CloseCode.CONNECTION_FORCED, "limits.virtual_hosts: no more virtual hosts can be opened")
+
+    def drained(self) -> None:
+        """All that the client said was acted on: who waited for that goes on."""
+        held_up = self.peer._held_by_replay
+        if held_up:
+            consumers = list(held_up)
+            held_up.clear()
+            for consumer in consumers:
+                consumer.wake()

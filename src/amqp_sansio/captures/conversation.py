@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from amqp_sansio.captures.packet import MOST_MARKS, Marks
 from amqp_sansio.engine.observer import Speaker
-from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.connection import TuneOk

@@ -1,6 +1,6 @@
-"""What endpoints need of the connection that carries them, and nothing more.
+"""A connection and its endpoints, one for each channel number, as they see one another: what each asks of the other.
 
-A Connection is one; the tests of sessions use one made of two lists.
+A Connection is a carrier; the tests of sessions use one made of two lists.
 
 An underscore before a name means: not for programs.  Rooms of the engine, and the broker and the client built on it, use such
 names of one another, without the checks that stand before them in what is public (docs/topics/laws.md).
@@ -8,18 +8,18 @@ names of one another, without the checks that stand before them in what is publi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.capabilities import Capabilities
 from amqp_sansio.errors import DecodeError, EncodeError
-from amqp_sansio.events import Event, Violation
+from amqp_sansio.events import Event, Origin, Violation
 from amqp_sansio.limits import MAX_CHANNELS, Limits
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
-from amqp_sansio.wire.assembly import Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.framing import Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.reading import Reading
 
 Role: TypeAlias = Literal["client", "server"]
@@ -28,15 +28,6 @@ CommandId: TypeAlias = int
 """The id of a command in one half of a session: 0 to 2**32 - 1, after which comes 0 again."""
 
 _OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
-
-
-def octets_of(data: object, what: str = "body") -> bytes:
-    """Octets that the application gives, as bytes.  EncodeError for what is none: bytes() would make some of a number, too."""
-    if type(data) is bytes:
-        return data
-    if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise EncodeError(what, f"takes octets, not {type(data).__name__}")
-    return bytes(data)
 
 
 def rule_of(what: str, error: DecodeError) -> str:
@@ -53,6 +44,11 @@ def violation_of(speaker: str, malformed: Malformed) -> Violation:
     """What is wrong with a frame, as what its speaker did."""
     rule, said, legal, text = malformed.rule, malformed.said, malformed.legal, malformed.text
     return Violation(speaker, rule, said, legal, malformed.code, malformed.channel, malformed.offset, text)
+
+
+def clip(text: str) -> str:
+    """As much of a text as a str8 carries: 255 octets."""
+    return text.encode(errors="replace")[:255].decode(errors="ignore")
 
 
 class Carrier:
@@ -144,4 +140,70 @@ class Carrier:
 
     def _fail(self, violation: Violation) -> None:
         """The peer broke a rule of the connection: sends it a close; ConnectionClosed(VIOLATION) is the last event."""
+        raise NotImplementedError
+
+
+class Unheard:
+    """No answer was next."""
+
+    __slots__ = ()
+
+
+UNHEARD: Final = Unheard()
+
+Answered: TypeAlias = Event | Unheard | None
+"""The event of an answer, None where it has none or that waits with others, UNHEARD where the next unit is none."""
+
+
+class Endpoints:
+    """Those of one connection.  A base class, for every message goes through it.
+
+    A Connection hands every unit to them that is not its own, on a channel that was agreed on, and takes the frames of what
+    they gathered before its octets are taken.
+    """
+
+    def begin(self, reader: Reader) -> None:
+        """The other side's protocol header has arrived: `reader` reads the frames after it."""
+        raise NotImplementedError
+
+    @property
+    def pending(self) -> int:
+        """How many of them have something to write that they gathered: 0 when `flush` would do nothing."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Writes what they gathered."""
+        raise NotImplementedError
+
+    @property
+    def roomless(self) -> int:
+        """How many of them have more to say than there was room for: 0 when `go_on` would do nothing."""
+        raise NotImplementedError
+
+    def go_on(self) -> None:
+        """Octets were taken and there is room again: the first of those that wait for it goes on."""
+        raise NotImplementedError
+
+    def hear(self, unit: Assembly) -> None:
+        """A whole unit that is not the connection's own."""
+        raise NotImplementedError
+
+    def hear_plain(self, cut: Cut) -> Event | None:
+        """A message like others before it (`Reader.cut_run`): its event, None where it has none."""
+        raise NotImplementedError
+
+    def hear_answer(self) -> Answered:
+        """Reads the next unit if it is what tells that messages are safe, and nothing is under way."""
+        raise NotImplementedError
+
+    def hear_malformed(self, malformed: Malformed) -> None:
+        """What is wrong with a frame, where that concerns one endpoint alone."""
+        raise NotImplementedError
+
+    def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
+        """Octets of what was broken off were passed over, up to `offset` in the stream; `passed` counts them by channel."""
+        raise NotImplementedError
+
+    def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:
+        """The connection ends: they hear of it before ConnectionClosed is queued."""
         raise NotImplementedError

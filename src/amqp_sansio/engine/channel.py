@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.breach import violate
-from amqp_sansio.engine.carrier import Carrier, Role
+from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, Role
 from amqp_sansio.engine.controls import completed_run, hear_control
-from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.engine.feedback import replies_of
 from amqp_sansio.engine.hearing import hear_assembly, hear_transfer
 from amqp_sansio.engine.replaying import go_on
@@ -25,10 +24,9 @@ from amqp_sansio.spec.codes import CloseCode, DetachCode, ErrorCode
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach
 from amqp_sansio.tables.session import ATTACH, ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
-from amqp_sansio.wire.assembly import COMMAND, Assembly, Cut, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun, frame_control
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import COMMAND, Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.segments import OneRange, Segmentation, SegmentReader
 
@@ -489,7 +487,7 @@ class Channels(Endpoints):
         if self._reader is not None:
             self._reader.unlearn()
 
-    # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------
+    # --- what the other side says (engine.carrier) ------------------------------------------------------------------------
 
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, SegmentReader)  # see `layout_of`

@@ -8,13 +8,9 @@ from typing import ClassVar, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import legal_of, rule_of
-from amqp_sansio.engine.channel_witness import ConversationWitness
-from amqp_sansio.engine.channel_witness_consumers import Consumers
-from amqp_sansio.engine.channel_witness_numbered import NumberedWitness
+from amqp_sansio.engine.channel_witness import ConversationWitness, NumberedWitness
 from amqp_sansio.engine.channel_witness_opening import OpeningWitness
-from amqp_sansio.engine.channel_witness_questions import Question, Questions
-from amqp_sansio.engine.channel_witness_references import References
-from amqp_sansio.engine.channel_witness_use import ChannelUse
+from amqp_sansio.engine.channel_witness_use import ChannelUse, Consumers, Question, Questions, References
 from amqp_sansio.engine.channels.breaches import rule_of_unreadable, within_table
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
@@ -38,9 +34,8 @@ from amqp_sansio.tables.channel import LIFE, MODE, REFERENCE
 from amqp_sansio.tables.channel_handshake import PIPELINED
 from amqp_sansio.tables.channel_words import may_say
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, ConnectionDialogue
-from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed, Partial
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.framing import FrameCut
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, FrameCut, Malformed, Partial
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_frames import METHOD, NAMES
 from amqp_sansio.wire.method_reader import MethodReader

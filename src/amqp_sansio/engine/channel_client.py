@@ -15,8 +15,8 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Blocked, Unblocked, UpdateSecret, UpdateSecretOk
 from amqp_sansio.tables import connection as words
 from amqp_sansio.tables.channel import OPEN
-from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.framing import Assembly
 from amqp_sansio.wire.method_codec import MethodCodec
 
 

@@ -16,7 +16,7 @@ from amqp_sansio.spec.connection import Blocked, Unblocked, UpdateSecret, Update
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import CLOSE, OPEN_OK
 from amqp_sansio.tables.channel_words import CAPABILITIES
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 
 
 class ChannelServerConnection(ServerHandshake):

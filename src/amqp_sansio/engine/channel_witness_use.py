@@ -1,22 +1,36 @@
-"""What the witness of a channel knows of its use: its mode, who asked for which answer, consumers and tags."""
+"""What the witness of a channel knows of its use: its mode, questions, consumers, tags, and 0-9's references."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from amqp_sansio.engine.channel_witness_consumers import Consumers
-from amqp_sansio.engine.channel_witness_questions import Question, Questions
-from amqp_sansio.engine.channel_witness_references import References, reference_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.ledger.consumer_tags import ConsumerTags, Key
+from amqp_sansio.ledger.pending_replies import PendingReplies
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN, Deliveries, Tags
-from amqp_sansio.spec.base import Method
-from amqp_sansio.tables.channel import COMMIT, CONFIRM, FLOW, FLOW_OK, MODE, ROLLBACK, SELECT_CONFIRM, SELECT_TX
+from amqp_sansio.spec.base import BodyContent, Method
+from amqp_sansio.tables.channel import (
+    COMMIT,
+    CONFIRM,
+    FLOW,
+    FLOW_OK,
+    MODE,
+    OPEN_REFERENCE,
+    REFERENCE,
+    RESUME_REFERENCE,
+    ROLLBACK,
+    SELECT_CONFIRM,
+    SELECT_TX,
+    TRANSFER,
+)
 from amqp_sansio.tables.channel_words import ANSWERS, REPLIES
 from amqp_sansio.tables.connection import CLIENT, SERVER
 
-_UNEXPECTED: Final = 503
+_COMMAND_INVALID: Final = 503
 _PRECONDITION: Final = 406
+_NOT_ALLOWED: Final = 530
+_TRANSFER: Final = "message.transfer"
 _MODES: Final = (SELECT_TX, COMMIT, ROLLBACK, SELECT_CONFIRM)
 _CONSUMES: Final = ("basic.consume", "file.consume", "stream.consume", "message.consume")
 _FLOWS: Final = ("basic.publish", "basic.deliver", "file.stage", "stream.publish", "stream.deliver")
@@ -31,16 +45,8 @@ class ChannelUse:
     """
 
     __slots__ = (
-        "_consumers",
-        "_deliveries",
-        "_findings",
-        "_late",
-        "_mode",
-        "_published",
-        "_questions",
-        "_references",
-        "_stopped",
-    )
+        "_consumers", "_deliveries", "_findings", "_late", "_mode", "_published", "_questions", "_references", "_stopped",
+    )  # fmt: skip
 
     def __init__(self, findings: Findings, late: bool) -> None:
         self._findings: Final = findings
@@ -80,7 +86,7 @@ class ChannelUse:
             self._answer(speaker, verb, method)
         if self._stopped and verb in _FLOWS and speaker in self._stopped:
             text, legal = "it has said that it sends no contents now", ("to wait for channel.flow",)
-            self._findings.divergence("channel.flow-ok", verb, text, legal, _UNEXPECTED, about=verb)
+            self._findings.divergence("channel.flow-ok", verb, text, legal, _COMMAND_INVALID, about=verb)
         self.ask(speaker, verb, method)
         if verb in _MODES:
             self._switch(verb)
@@ -146,7 +152,7 @@ class ChannelUse:
     def _same_tag(self, verb: str, tag: str, asked: Question | None) -> None:
         if asked is not None and asked.tag and asked.tag != tag:
             said, text = f'{verb} with consumer-tag "{tag[:200]}"', "it answers a method with another consumer-tag"
-            self._findings.breach(f"{verb}.consumer-tag", said, text, (f'consumer-tag "{asked.tag[:200]}"',), _UNEXPECTED)
+            self._findings.breach(f"{verb}.consumer-tag", said, text, (f'consumer-tag "{asked.tag[:200]}"',), _COMMAND_INVALID)
 
     # Modes.
 
@@ -217,7 +223,7 @@ class ChannelUse:
         deliveries = self._delivered()
         if not deliveries.deliver(tag, settled):
             said, text = f"{verb} with delivery-tag {tag}", "tags of a channel go up from 1"
-            self._findings.breach("delivery-tag.order", said, text, (), _UNEXPECTED)
+            self._findings.breach("delivery-tag.order", said, text, (), _COMMAND_INVALID)
         self._bound(deliveries.bound(self._findings.limits.ranges))
 
     def _settle(self, speaker: str, verb: str, tag: int, multiple: bool) -> None:
@@ -239,7 +245,7 @@ class ChannelUse:
     def _confirm(self, verb: str, tag: int, multiple: bool) -> None:
         if self._mode.step(SERVER, CONFIRM) is not None:
             text = "the client did not ask for confirms on this channel"
-            self._findings.breach("confirm.select-required", verb, text, (), _UNEXPECTED)
+            self._findings.breach("confirm.select-required", verb, text, (), _COMMAND_INVALID)
             return
         published = self._published = self._published or Tags(self._late)
         if published.doubt:
@@ -249,7 +255,7 @@ class ChannelUse:
         if wrong:
             rule = "confirm.twice" if wrong == TWICE else "confirm.unpublished"
             text = "the message is confirmed already" if wrong == TWICE else "no message with this number was published"
-            self._findings.breach(rule, f"{verb} with delivery-tag {tag}", text, (), _UNEXPECTED)
+            self._findings.breach(rule, f"{verb} with delivery-tag {tag}", text, (), _COMMAND_INVALID)
         self._bound(published.bound(self._findings.limits.ranges))
 
     def _bound(self, reached: bool) -> None:
@@ -275,3 +281,163 @@ def _bit(method: Method | None, name: str) -> bool:
 def _waits(method: Method | None) -> bool:
     """Whether it does not say that it wants no answer."""
     return not (_bit(method, "nowait") or _bit(method, "no_wait"))
+
+
+class Question(NamedTuple):
+    """A method that wants an answer: what it says of acknowledgements, and which consumer it names; "" for none."""
+
+    no_ack: bool
+    tag: str
+
+
+class Questions:
+    """Those of both sides, by the asking side."""
+
+    __slots__ = ("_asked",)
+
+    def __init__(self) -> None:
+        self._asked: Final[dict[str, PendingReplies[Question]]] = {}
+
+    def ask(self, speaker: str, verb: str, no_ack: bool, tag: str, most: int) -> bool:
+        """`speaker` asks.  Of more than `most` questions the oldest is forgotten: whether one was."""
+        asked = self._asked.setdefault(speaker, PendingReplies())
+        asked.ask(verb, Question(no_ack, tag))
+        return asked.bound(most)
+
+    def waits(self, speaker: str, verb: str) -> bool:
+        """Whether `speaker` has asked this."""
+        asked = self._asked.get(speaker)
+        return asked is not None and asked.waits(verb)
+
+    def answer(self, asker: str, verb: str, findings: Findings | None) -> Question | None:
+        """`asker` is answered: what with.  `findings`: of the answering side; None where we missed something."""
+        asked = self._asked.get(asker)
+        answered = None if asked is None else asked.answer(verb)
+        if answered is None:
+            if findings is not None:
+                wanted = "" if asked is None else asked.oldest
+                rule = "reply.other" if wanted else "reply.unasked"
+                text = f"{wanted} waits for another answer" if wanted else "nobody asked for it"
+                findings.breach(rule, verb, text, REPLIES.get(wanted, ()), _COMMAND_INVALID)
+            return None
+        passed = answered.passed
+        if passed and findings is not None:
+            text, legal = f"{passed} was asked before", REPLIES[passed]
+            findings.divergence("reply.order", verb, text, legal, _COMMAND_INVALID, about=verb)
+        return answered.kept
+
+    def forget(self, *askers: str) -> None:
+        """What these have asked is not answered any more."""
+        for asker in askers:
+            self._asked.pop(asker, None)
+
+
+def reference_of(verb: str, method: Method) -> bytes | None:
+    """The reference that a method names; None for one that names none."""
+    if verb == _TRANSFER:
+        body: object = getattr(method, "body", None)
+        return body.octets if isinstance(body, BodyContent) and body.by_reference else None
+    name: object = getattr(method, "reference", None)
+    return name if isinstance(name, bytes) else None
+
+
+class References:
+    """Those in scope, by who opened them and name.  What it says collects in `findings`."""
+
+    __slots__ = ("_doubt", "_scopes")
+
+    def __init__(self) -> None:
+        self._scopes: Final[dict[tuple[str, bytes], Machine]] = {}
+        self._doubt = False
+        """There may be some that are not followed."""
+
+    def hear(self, findings: Findings, speaker: str, verb: str, name: bytes) -> None:
+        """`speaker` names one of its own."""
+        key = speaker, name
+        scope = self._scopes.get(key) or Machine(REFERENCE[speaker])
+        if scope.step(speaker, TRANSFER if verb == _TRANSFER else verb) is not None:
+            if self._doubt:
+                return
+            opens = verb in (OPEN_REFERENCE, RESUME_REFERENCE)
+            text = "the reference is in scope" if opens else "no reference of this name is in scope"
+            legal = ("a reference that is not in scope" if opens else "a reference that is in scope",)
+            rule = "duplicate" if verb == OPEN_REFERENCE else "non-existent"
+            said = f"{verb} with reference {name[:100]!r}"
+            findings.breach(f"{verb}.reference.{rule}-reference", said, text, legal, _COMMAND_INVALID)
+        elif scope.states == (REFERENCE[speaker].initial,):
+            self._scopes.pop(key, None)
+        elif key not in self._scopes and len(self._scopes) >= findings.limits.subscriptions:
+            if not self._doubt:
+                findings.note("limits.subscriptions", "more references than our limit: the others are not followed")
+            self._doubt = True
+        else:
+            self._scopes[key] = scope
+
+
+class Consumers:
+    """The consumers by their tags, as the ledger keeps them; each class has its own."""
+
+    __slots__ = ("_findings", "_tags")
+
+    def __init__(self, findings: Findings, unnamed: bool) -> None:
+        self._findings: Final = findings
+        self._tags: Final = ConsumerTags(unnamed)
+
+    def lose(self) -> None:
+        """There may be consumers whose tags nobody heard."""
+        self._tags.unnamed = True
+
+    def consume(self, verb: str, tag: str, no_ack: bool, waits: bool, held: bool) -> bool:
+        """The client consumes under a tag, and waits for an answer or does not; `held`: nothing is missing.  False where there
+        are
+        more than are followed."""
+        key = _key(verb, tag)
+        if tag and self._tags.taken(key) and held:
+            legal = ("a tag that is not in use", "an empty one")
+            text = "the tag is that of another consumer on this channel"
+            field = "destination" if verb.startswith("message.") else "consumer-tag"
+            self._findings.breach(f"{verb}.{field}", f'{verb} with {field} "{tag[:200]}"', text, legal, _NOT_ALLOWED)
+            return True
+        self._tags.consume(key, no_ack, waits)
+        return self._bounded()
+
+    def name(self, verb: str, tag: str, no_ack: bool) -> None:
+        """The server names one."""
+        self._tags.started(_key(verb, tag), False, no_ack)
+
+    def cancel(self, verb: str, tag: str, waits: bool) -> bool:
+        """The client cancels, and waits for an answer or does not.  False as in `consume`."""
+        self._tags.cancel(_key(verb, tag), waits)
+        return self._bounded()
+
+    def drop(self, verb: str, tag: str) -> None:
+        """The client cancels, and nobody follows what comes."""
+        self._tags.drop(_key(verb, tag))
+
+    def revoke(self, verb: str, tag: str) -> None:
+        """The server cancels."""
+        if not self._tags.cancelled(_key(verb, tag)):
+            self._nobody(verb, tag)
+
+    def left(self, verb: str, tag: str) -> None:
+        """The server has carried out a cancel, and what came before it."""
+        self._tags.left(_key(verb, tag))
+
+    def deliver(self, verb: str, tag: str) -> bool:
+        """The server delivers to a consumer; whether that need not be settled."""
+        settled = self._tags.settled(_key(verb, tag))
+        if settled is None and not self._tags.unnamed:
+            self._nobody(verb, tag)
+        return bool(settled)
+
+    def _bounded(self) -> bool:
+        excess = self._tags.bound(self._findings.limits.subscriptions)
+        return not self._findings.bounded(excess, "subscriptions", "consumers")
+
+    def _nobody(self, verb: str, tag: str) -> None:
+        said = f'{verb} with consumer-tag "{tag[:200]}"'
+        self._findings.breach(f"{verb}.consumer-tag", said, "no consumer has this tag", (), _COMMAND_INVALID)
+
+
+def _key(verb: str, tag: str) -> Key:
+    return verb.partition(".")[0], tag

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.observed import Observed, Speaker
-from amqp_sansio.engine.quick import Answered, Transfers
-from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
+from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.events import Observation
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
-from amqp_sansio.wire.framing import FrameCut
+from amqp_sansio.wire.framing import Assembly, Cut, FrameCut, Malformed
 from amqp_sansio.wire.headers import Headers
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Final, NoReturn
 
 from amqp_sansio.config import ClientConfig, ClientExchange, SaslError
 from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
+from amqp_sansio.engine.carrier import Endpoints
 from amqp_sansio.engine.connection import Connection
-from amqp_sansio.engine.endpoints import Endpoints
 from amqp_sansio.engine.sasl import IN_CLEAR, client_mechanisms
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import (
@@ -24,7 +24,7 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 
 
 class ClientHandshake(Connection):

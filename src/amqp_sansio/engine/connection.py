@@ -1,32 +1,95 @@
-"""One connection, either role: octets in, events out, and which part decides what.
+"""One connection, either role: octets in, events out, its time and heartbeats, and how it ends.
 
-Its life is in `lifecycle`; what each role says in the handshake is in `client_handshake` and `server_handshake`; its
-`endpoints` handle what arrives on its channels.
+What each role says in the handshake is in `client_handshake` and `server_handshake`; its `endpoints` handle what arrives on its
+channels.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.engine.carrier import Role, octets_of, violation_of
-from amqp_sansio.engine.endpoints import Endpoints, Unheard
-from amqp_sansio.engine.lifecycle import Heartbeat, Lifecycle
-from amqp_sansio.errors import DecodeError, LocalProtocolError
-from amqp_sansio.events import Event, Origin, SecurityLayerStarted
+from amqp_sansio.engine.capabilities import KEY
+from amqp_sansio.engine.carrier import Carrier, Endpoints, Role, Unheard, clip, violation_of
+from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, LocalProtocolError
+from amqp_sansio.events import ConnectionClosed, Event, Origin, SecurityLayerStarted, Violation
+from amqp_sansio.kernel.deadlines import AT_ONCE, earliest, moment_of
 from amqp_sansio.kernel.machine import Refusal
+from amqp_sansio.kernel.octets import octets_of
+from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
+from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.assembly import Assembly, Malformed
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import Assembly, Malformed, Reader
+
+if TYPE_CHECKING:
+    from amqp_sansio.dialects import ConnectionCode
+
+_WHO: Final = {
+    Origin.PEER: "the other side closed the connection",
+    Origin.TIMEOUT: "time ran out",
+    Origin.EOF: "the connection ended",
+}
 
 
-class Connection(Lifecycle):
+class Heartbeat:
+    """The two timers of one connection, from tune-ok on.
+
+    `interval` is in seconds; 0 keeps no time at all.  A heartbeat is due when nothing was written for one interval; the other
+    side is gone when no octet came for two.  Heartbeats are never answered: an echo on both sides would be a storm.
+    """
+
+    __slots__ = ("_heard_at", "_wrote_at", "interval")
+
+    def __init__(self, interval: int) -> None:
+        self.interval: Final = interval
+        self._heard_at: float | None = None
+        self._wrote_at: float | None = None
+
+    def heard(self, now: float) -> None:
+        """Octets came at `now` or since the tick before."""
+        self._heard_at = now
+
+    def wrote(self, now: float) -> None:
+        """Octets went out at `now` or later."""
+        self._wrote_at = now
+
+    @property
+    def running(self) -> bool:
+        """False when the timers must begin yet, at the next tick; True also where no time is kept."""
+        return not self.interval or self._heard_at is not None
+
+    def start(self, now: float) -> None:
+        """The first tick: both timers begin."""
+        if self._heard_at is None:
+            self._heard_at = now
+        if self._wrote_at is None:
+            self._wrote_at = now
+
+    def gone(self, now: float) -> bool:
+        """True when the other side was silent for two intervals."""
+        return bool(self.interval) and self._heard_at is not None and now >= self._heard_at + 2 * self.interval
+
+    def due(self, now: float) -> bool:
+        """True when a heartbeat is due."""
+        return bool(self.interval) and self._wrote_at is not None and now >= self._wrote_at + self.interval
+
+    def deadline(self, speaks: bool) -> float | None:
+        """When to look again; `speaks` tells whether we may send heartbeats yet."""
+        heard, wrote, interval = self._heard_at, self._wrote_at, self.interval
+        if not interval or heard is None or wrote is None:
+            return None
+        gone, due = heard + 2 * interval, wrote + interval
+        return due if speaks and due < gone else gone
+
+
+class Connection(Carrier):
     """The machine behind `ClientConnection` and `ServerConnection`, whatever is spoken on its channels.
 
     Octets and calls go in; octets, events and one deadline come out.  The order in a loop: `receive_data`, `tick`, `events`,
@@ -34,13 +97,58 @@ class Connection(Lifecycle):
     """
 
     def __init__(self, role: Role, config: ClientConfig | ServerConfig, endpoints: Endpoints) -> None:
-        super().__init__(role, config, endpoints)
+        dialect, framing = config.dialect, config.dialect.framing
+        super().__init__(
+            role, dialect.codec, config.limits, config.profile, framing.smallest, eager_headers=config.headers == "eager"
+        )
+        self._framing: Final = framing
+        self._handshake: Final = dialect.handshake
+        self._codes: Final = dialect.handshake.letter if config.profile.error_codes == "spec" else dialect.handshake.codes
+        self._first_channel: Final = dialect.first_channel
+        self._endpoints: Final = endpoints
+        self._now: float | None = None
+        self._channel_max = min(config.channel_max, config.limits.channels)
+        self._largest_frame = min(config.max_frame_size, max(config.limits.inbox_octets, MAX_FRAME_SIZE))
+        self._highest = self._highest_of(self._channel_max)
+        self._control_size = framing.largest  # octets of the largest control of the connection that we write
+        self._heartbeat = Heartbeat(0)
+        self._dialogue: Final = dialect.handshake.dialogue()
+        self._open = False
+        self._events: deque[Event] = deque()
+        self._reader: Reader | None = None
+        self._undecoded = False  # octets were stored since next_event last ran dry
+        self._patience = 0  # steps without an event after which next_event returns once open, `_undecoded` still set; 0: never
+        self._stored = False  # octets were stored since the last tick
+        self._outbox: list[bytes] = []
+        self._written = 0  # octets, those in the outbox included
+        self._taken = 0
+        self._taken_then = -1  # how much was taken when that changed last, or nothing waited; and when
+        self._taken_at = 0.0
+        self._answers_then = 0  # how much was taken when what follows was counted from
+        self._answers_waiting = 0  # octets that answer what the other side said, and wait
+        self._most_waiting = 1 << 62  # octets in the outbox from which on what can wait is written when they were taken
+        self._closing: Close | None = None  # our close that waits for its close-ok
+        self._close_until: float | None = None
+        self._close_end: int | None = None  # the inbound offset up to which that is looked for
+        self._answers: tuple[bytes, ...] = ()  # the octets with which it begins, and those of a close that crosses ours
+        self._handshake_until: float | None = None
+        self._ended = False  # ConnectionClosed is queued or handed out
+        self._lingering = False  # ended by our close; its close-ok may still come
         self._config: Final = config
         self._our_header: Final = config.dialect.header
         self._inbox_early = bytearray()  # what came before the protocol header was whole and looked at
         self._eof = False
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
+
+    def _highest_of(self, channel_max: int) -> int:
+        """The highest number of a channel."""
+        return self._handshake.numbering.highest(channel_max, self.profile.strict)
+
+    def _told(self, properties: Map) -> Map:
+        """Our properties as we say them: with our capabilities, unless they name some themselves."""
+        names = self._handshake.capabilities
+        return properties if not names or KEY in properties else Map({**properties, KEY: Map(dict.fromkeys(names, True))})
 
     # --- octets in, events out --------------------------------------------------------------------------------------------
 
@@ -155,6 +263,119 @@ class Connection(Lifecycle):
             return False
         most = self.limits.inbox_octets if self._open else min(self.limits.inbox_octets, self.limits.handshake_inbox_octets)
         return (len(self._inbox_early) if self._reader is None else self._reader.buffered) < most
+
+    # --- octets out --------------------------------------------------------------------------------------------------------
+
+    def data_to_send(self) -> bytes:
+        """Takes everything that is to be written now."""
+        if self._endpoints.pending:
+            self._flush()
+        outbox = self._outbox
+        if not outbox:
+            return b""
+        if self._now is not None:
+            self._heartbeat.wrote(self._now)
+        octets = b"".join(outbox) if len(outbox) > 1 else outbox[0]
+        outbox.clear()
+        self._taken = self._written
+        endpoints = self._endpoints
+        while endpoints.roomless and self._has_room and self._closed_cause is None:
+            endpoints.go_on()
+        return octets
+
+    @property
+    def bytes_to_send(self) -> int:
+        """At least this number of octets waits to be taken; 0 when there is nothing to take."""
+        return self._written - self._taken + self._endpoints.pending
+
+    def _flush(self) -> None:
+        while self._endpoints.pending and self._closed_cause is None:
+            self._endpoints.flush()
+
+    # --- where it stands --------------------------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """True when ConnectionClosed was handed out, everything was taken to be sent and nothing more is waited for."""
+        return self._ended and not self._lingering and not self._events and not self._outbox
+
+    @property
+    def eventful(self) -> bool:
+        """True when `next_event` has something that was not handed out, for which nothing needs to be read."""
+        return bool(self._events)
+
+    @property
+    def lingers(self) -> bool:
+        """True when it is over by our close, whose answer may still come: until then, or in its time, it is not finished."""
+        return self._lingering
+
+    @property
+    def is_open(self) -> bool:
+        """True between open-ok and close."""
+        return self._open and self._closed_cause is None
+
+    @property
+    def closed_cause(self) -> str | None:
+        """Why the connection cannot send any more; None as long as it can."""
+        return self._closed_cause
+
+    @property
+    def now(self) -> float | None:
+        """The moment of the last tick (monotonic seconds); None before the first."""
+        return self._now
+
+    @property
+    def max_frame_size(self) -> int:
+        """Octets of the largest frame that we write, its header included, as agreed."""
+        return self._max_frame_size
+
+    @property
+    def channel_max(self) -> int:
+        """Channels agreed on (before tune: wanted), as channel-max counts them: numbers 0 to channel_max - 1 in 0-10, 1 to
+        channel_max in 0-9-1; in 0-8 and 0-9 how many may be open at a time."""
+        return self._channel_max
+
+    @property
+    def state(self) -> str:
+        """One word for where the conversation stands."""
+        return self._dialogue.state
+
+    # --- what the caller may say ---------------------------------------------------------------------------------------------
+
+    def close(self, code: ConnectionCode = CloseCode.NORMAL, text: str = "") -> None:
+        """Says connection.close; ConnectionClosed comes when it was answered.
+
+        `code` is one of the dialect's (0-10: 200, 320, 402 or 501); `text` at most 255 octets.  Before the headers agree
+        there is nothing to say it with: the connection just ends.  Raises ConnectionClosedError when it is closed or closing
+        already.
+        """
+        self._close_for(code, text, "")
+
+    def _close_for(self, code: int, text: str, verb: str) -> None:
+        """As `close`, because of what the other side said: `verb` names it, "" for nothing."""
+        self._must_be_alive("connection.close")
+        code = self._code(words.CLOSE, code)
+        close = Close(code, text, *(self._at_fault(verb) or (None, None)))
+        octets = self.codec.write_control(close)
+        if not self._dialogue.handshake.can(self.role, words.CLOSE):
+            self._end(Origin.LOCAL, code, text)
+            return
+        self._flush()
+        self._closed_cause = f"closed by us: {code} {text}".rstrip()
+        self._say(close, octets)
+        self._begin_close(close)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.state}>"
+
+    def _may_say(self) -> tuple[str, ...]:
+        """What we may say now."""
+        prefix = f"{self.role}:"
+        return tuple([entry.removeprefix(prefix) for entry in self._dialogue.legal if entry.startswith(prefix)])
+
+    def _must_be_alive(self, said: str) -> None:
+        if self._closed_cause is not None:
+            raise ConnectionClosedError(said, self._closed_cause)
 
     # --- one thing at a time ----------------------------------------------------------------------------------------------
 
@@ -322,6 +543,39 @@ class Connection(Lifecycle):
     def _ask(self) -> None:
         self._unanswered = True
 
+    def _write(self, octets: bytes) -> None:
+        if self._wake is not None and self._written == self._taken:
+            self._wake()
+        self._outbox.append(octets)
+        self._written += len(octets)
+
+    @property
+    def _has_room(self) -> bool:
+        return self._written - self._taken < self._most_waiting
+
+    def _code(self, said: str, code: object) -> int:
+        known = self._codes.legal
+        if not isinstance(code, int) or code not in known:
+            legal = tuple([str(each) for each in sorted(known)])
+            raise LocalProtocolError(f"{said} with code {code!r:.80}", self.state, legal, f"{said}.reply-code")
+        return int(code)
+
+    def _emit(self, event: Event) -> None:
+        self._events.append(event)
+
+    def _fail(self, violation: Violation) -> None:
+        if self._closed_cause is not None:
+            return
+        code = self._codes.said(violation.code)
+        text = f"{violation.said}: {violation.text}"
+        self._closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
+        if self._dialogue.handshake.can(self.role, words.CLOSE):
+            close = Close(code, clip(text), *self._numbers(violation.said))
+            self._say(close)
+            self._begin_close(close)
+            self._lingering = True
+        self._end(Origin.VIOLATION, code, text, violation)
+
     # --- what the roles do -------------------------------------------------------------------------------------------------
 
     def _hear_header(self, header: ProtocolHeader) -> None:
@@ -350,3 +604,187 @@ class Connection(Lifecycle):
         if direction == "inbound":
             self._layer_from = offset
         self._events.append(SecurityLayerStarted(direction, offset))
+
+    # --- ends ----------------------------------------------------------------------------------------------------------------
+
+    def _drop(self, unit: Assembly | None, rule: str, said: str, legal: tuple[str, ...], text: str, code: int = 0) -> None:
+        """A rule that the peer broke, with this unit or with its protocol header: the socket closes, without a close."""
+        channel, offset = (None, 0) if unit is None else (unit.channel, unit.start)
+        violation = Violation(self.peer, rule, said, legal, code, channel, offset, text)
+        text = f"{said}: {text}"
+        self._closed_cause = f"{self.peer} broke {rule}: {text}"
+        self._end(Origin.VIOLATION, None, text, violation)
+
+    def _begin_close(self, close: Close) -> None:
+        self._closing = close  # its time begins at the next tick: the last one may be long ago
+        limits = self.limits
+        most = limits.close_octets if self._open else min(limits.close_octets, limits.handshake_inbox_octets)
+        self._close_end = most if self._reader is None else self._reader.offset + most
+        answer = self.codec.write_control(CloseOk())
+        self._answers = answer, self.codec.write_control(close)[: len(answer)]
+
+    def _numbers(self, verb: str) -> tuple[int | None, int | None]:
+        """Class and method of a verb, as connection.close says them."""
+        return self.codec.numbers_of(verb) or (None, None)
+
+    def _end(
+        self, origin: Origin, code: int | None, text: str, violation: Violation | None = None, method: str | None = None
+    ) -> None:
+        if self._ended:
+            return
+        if self._closed_cause is None:
+            said = _WHO.get(origin, "it was closed here") + (f" ({code})" if code is not None else "")
+            self._closed_cause = f"{said}: {text}" if text else said
+        self._endpoints.lose(origin, self._closed_cause, violation)
+        self._events.append(ConnectionClosed(origin, code, text, violation, method))
+        self._ended = True
+        if origin is Origin.TIMEOUT:
+            self._discard()
+        if self._wake is not None:
+            self._wake()
+
+    def _discard(self) -> None:
+        """Nobody is there to read what waits to be taken."""
+        self._outbox.clear()
+        self._taken = self._written
+
+    def _closed(self, origin: Origin) -> bool:
+        """The close that we said is over: answered, or not to be answered any more."""
+        if self._lingering:
+            self._lingering = False
+            if origin is Origin.TIMEOUT:
+                self._discard()
+            return False
+        close = self._closing or Close()
+        self._end(origin, close.reply_code, close.reply_text or "")
+        return True
+
+    def _flooded(self) -> bool:
+        """So much came behind our close that nobody waits for its answer any more; True when that made an event."""
+        if self._lingering:
+            self._lingering = False
+            return False
+        self._end(
+            Origin.VIOLATION, None, "more octets behind our close than are read",
+            Violation(
+                self.peer, "limits.close_octets", "octets behind our close", (words.CLOSE_OK,), 0, None, self._close_end or 0,
+                "no answer to our close among the octets that are read behind it",
+            ),
+        )  # fmt: skip
+        return True
+
+    def _answered(self, written: int) -> None:
+        """What was written since then answers what the other side said: if too much of that waits, nobody reads it."""
+        octets = self._written - written
+        if not octets or not self._open or self._closed_cause is not None:
+            return
+        if self._answers_then != self._taken:
+            self._answers_then, self._answers_waiting = self._taken, 0
+        self._answers_waiting += octets
+        most = self.limits.answer_octets
+        if self._answers_waiting > most:
+            said, text = "what wants to be answered", "too many octets of answers wait, and nobody reads them"
+            offset = 0 if self._reader is None else self._reader.offset
+            legal = (f"at most {most} octets of answers that wait to be taken",)
+            violation = Violation(self.peer, "limits.answer_octets", said, legal, 0, None, offset, text)
+            self._end(Origin.VIOLATION, None, text, violation)
+            self._discard()
+
+    def _say(self, control: Control, octets: bytes | None = None) -> None:
+        """Says a control of the connection, which is known to be legal, on channel 0."""
+        payload = self.codec.write_control(control) if octets is None else octets
+        frame = self._framing.own(payload, self._control_size)
+        refusal = self._dialogue.said(self.role, control.VERB)
+        if refusal is not None:
+            raise LocalProtocolError(control.VERB, self.state, refusal.legal_for(self.role))
+        self._write(frame)
+
+    def _fits(self, control: Control) -> None:
+        """Raises EncodeError unless the control fits into one frame: of the size that all accept (strict), or of any."""
+        framing = self._framing
+        most = framing.smallest if self.profile.strict else framing.largest
+        size = framing.overhead + len(self.codec.write_control(control))
+        if size > most:
+            raise EncodeError(control.VERB, f"a frame of at most {most} octets, not {size}: nothing larger is agreed on yet")
+
+    # --- time ----------------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> float | None:
+        """Says what time it is, and does what is due: a heartbeat, giving the other side up.
+
+        `now` is monotonic seconds.  Call it behind `receive_data` and before `next_event`: octets stored since the last tick
+        count as received at this one, and no peer times out while octets wait to be decoded, unless it takes nothing of our
+        output either: then they may wait for that.  Answers what `due` would at this point, before the
+        events: programs that tick behind their events need nothing else.
+        """
+        self._now = now = moment_of(now)
+        heard = self._stored or (self._undecoded and not self._untaken(now))
+        self._stored = False
+        if self._ended and not self._lingering:
+            return None
+        if self._closing is not None:
+            self._tick_close(now)
+            return self.due
+        beat = self._heartbeat
+        beat.start(now)
+        if heard:
+            beat.heard(now)
+        if not self._open:
+            if self._handshake_until is None:
+                self._handshake_until = now + self.limits.handshake_seconds
+            if now >= self._handshake_until and not self._undecoded:
+                self._end(Origin.TIMEOUT, None, f"the connection was not open within {self.limits.handshake_seconds} seconds")
+                return None
+        if beat.gone(now):
+            self._end(Origin.TIMEOUT, None, f"not an octet for {2 * beat.interval} seconds, twice the heartbeat interval")
+            return None
+        if self._open:
+            if self._outbox:
+                beat.wrote(now)
+            elif beat.due(now):
+                self._say(HeartbeatControl())
+                beat.wrote(now)
+        return self.due
+
+    def _untaken(self, now: float) -> bool:
+        """Whether for two intervals nothing was taken to be sent, though something waited."""
+        if self._taken != self._taken_then or not self._outbox:
+            self._taken_then, self._taken_at = self._taken, now
+        return now >= self._taken_at + 2 * self._heartbeat.interval and bool(self._outbox)
+
+    @property
+    def due(self) -> float | None:
+        """The next moment at which `tick` has something to do (monotonic seconds), None when no time matters.
+
+        To be asked last, behind `data_to_send`.  At most the moment of the last tick when something waits for the next one:
+        a time that begins with it, as that of the handshake, of heartbeats, and of our close.  What `tick` does not do while
+        octets wait undecoded is not due before they are decoded.
+        """
+        if self._ended and not self._lingering:
+            return None
+        now = self._now
+        if now is None:
+            return AT_ONCE
+        if self._closing is not None:
+            if self._close_until is None:
+                return now
+            return None if self._undecoded else self._close_until
+        beat = self._heartbeat
+        if not beat.interval:
+            moment = None
+        elif not beat.running:
+            return now
+        else:
+            moment = beat.deadline(self._open)
+        return moment if self._open or self._undecoded else earliest(self._handshake_until, moment)
+
+    @property
+    def untimed(self) -> bool:
+        """True when octets were stored since the last tick: nobody has said yet when they came."""
+        return self._stored or self._now is None
+
+    def _tick_close(self, now: float) -> None:
+        if self._close_until is None:
+            self._close_until = now + self.limits.close_seconds
+        elif now >= self._close_until and not self._undecoded:
+            self._closed(Origin.TIMEOUT)

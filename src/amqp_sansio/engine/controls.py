@@ -150,8 +150,8 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
     if session._contents is not None:
         session._contents.completed(session.peer, news)
     session._emit(CommandsCompleted(session.name, news))
-    if session._results.asked:
-        for event in session._results.executed(news):
+    if session._outbound.asked:
+        for event in session._outbound.executed(news):
             session._emit(event)
 
 
@@ -159,7 +159,7 @@ def completed_run(session: Session, low: int, high: int, timely: bool, offset: i
     """`completed` for the ids from `low` to `high`.  Where nothing but that event follows, it is not emitted but returned."""
     outbound, subscribers = session._outbound, session._subscribers
     if (
-        subscribers.windows or subscribers.replenished or session._subscriptions.withdrawals or session._results.asked
+        subscribers.windows or subscribers.replenished or session._subscriptions.withdrawals or session._outbound.asked
         or session._contents is not None or (news := outbound.completed_run(low, high, timely)) is None
     ):  # fmt: skip
         completed(session, RangeSet.span(low, high), timely, offset)

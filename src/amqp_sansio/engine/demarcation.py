@@ -1,10 +1,11 @@
-"""What client and server make of the book of a session's transactions: who may say what, and what is answered."""
+"""What client, server and a third person make of the book of a session's transactions: who may say what, what is answered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.objection import Objection
 from amqp_sansio.engine.xid import show
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
@@ -12,11 +13,11 @@ from amqp_sansio.ledger.demarcation import Demarcation, key_of
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.spec.message import Cancel, Subscribe
 from amqp_sansio.tables import demarcation as rows
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.standing import Standing
-
 
 # --- a client, before it says something -----------------------------------------------------------------------------------
 
@@ -45,7 +46,7 @@ def check(session: Standing, command: Command) -> Effect:
     def effect(id: int) -> None:
         if verb is not None:
             demarcation.said(verb, command, id)
-        session._results.said(id, command)
+        session._outbound.expect_answer(id, command)
         if isinstance(command, tx.Commit | tx.Rollback):
             session._transfers.decided(isinstance(command, tx.Commit))
 
@@ -124,3 +125,65 @@ def _handed_on(demarcation: Demarcation, cell: rows.Forbidden, command: Command)
 
 def _code(session: Standing, cell: rows.Forbidden) -> int | None:
     return cell.spec if session.profile.error_codes == "spec" else cell.qpid
+
+
+# --- a third person ---------------------------------------------------------------------------------------------------------
+
+
+class DemarcationWitness:
+    """Holds the client to the rows.  What deployed brokers let pass is a note, unless strict.
+
+    A client may have said something before it heard that its dtx.start had failed: it is held to neither.
+    """
+
+    __slots__ = ("_demarcation", "_findings", "_unaccepting")
+
+    def __init__(self, findings: Findings, late: bool) -> None:
+        self._findings: Final = findings
+        self._demarcation: Final = Demarcation()
+        self._unaccepting: set[str] = set()
+        """Destinations of subscriptions with accept-mode none."""
+        if late:
+            self._demarcation.lost()
+
+    def hear(self, id: int | None, command: Command) -> None:
+        """The client says a command of class tx or dtx, or one about its subscriptions, as its command `id`."""
+        demarcation = self._demarcation
+        if isinstance(command, Cancel):
+            self._unaccepting.discard(command.destination or "")
+            return
+        if isinstance(command, Subscribe):
+            if not command.accept_mode:
+                return
+            if len(self._unaccepting) < self._findings.limits.subscriptions:
+                self._unaccepting.add(command.destination or "")
+            verb: str | None = rows.SUBSCRIBE_NONE
+        else:
+            verb = demarcation.verb(command, isinstance(command, tx.Select) and bool(self._unaccepting))
+        if verb is None:
+            return
+        cell = demarcation.refusal(verb)
+        if cell is not None:
+            self._blame(verb, command, cell)
+            if cell.qpid is not None:
+                return
+        demarcation.said(verb, command, id, cell)
+        excess = demarcation.bound(self._findings.limits.suspended_branches)
+        self._findings.bounded(excess, "suspended_branches", "suspended branches")
+
+    def _blame(self, verb: str, command: Command, cell: rows.Forbidden) -> None:
+        words = self._demarcation.words(verb, command)
+        legal, text = self._demarcation.legal(verb), f"{words} in state {state_of(self._demarcation)}"
+        if cell.qpid is None:
+            self._findings.divergence(cell.rule, words, text, legal, cell.spec, about=words)
+        else:
+            self._findings.breach(cell.rule, words, text, legal, cell.spec if self._findings.strict else cell.qpid)
+
+    def answered(self, id: int | None, value: object) -> None:
+        """The server says the result of the client's command `id`."""
+        if isinstance(value, dtx.XaResult) and value.status is not None:
+            self._demarcation.answered(id, value.status, heard=False)
+
+    def lost(self) -> None:
+        """We missed something that the client sent, or it sends it again."""
+        self._demarcation.lost()

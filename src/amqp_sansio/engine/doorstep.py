@@ -8,8 +8,8 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.engine.carrier import octets_of
 from amqp_sansio.engine.server_handshake import ServerHandshake
+from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.protocol import SIZE
 
 PATIENCE: Final = 256

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 from amqp_sansio.engine.guess import Found, Guess
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
-from amqp_sansio.wire.framing import Carries, Framing, Reader
+from amqp_sansio.wire.framing import Assembly, Carries, Cut, Framing, Malformed, Reader
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Found
 """One thing of a stream.  Found: the framing of its frames, where they could have been in any of several."""

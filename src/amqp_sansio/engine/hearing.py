@@ -11,8 +11,8 @@ from amqp_sansio.engine.contents import CONTENT_VERBS, hear_content
 from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.objection import Objection
+from amqp_sansio.engine.outbound import status_of
 from amqp_sansio.engine.replaying import holds
-from amqp_sansio.engine.results import exception_of, status_of
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
@@ -245,7 +245,7 @@ def _hear_command(
         text = f"only the {session.role} says {command.VERB}"
         violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)
         return
-    if session._results.owe(id, codes[0], codes[1], command.RESULT) > session.limits.incomplete_commands:
+    if session._inbound.owe(id, codes[0], codes[1], command.RESULT) > session.limits.incomplete_commands:
         _too_many(session, id, command.VERB, codes, offset)
         return
     note = _NOTES.get(type(command))
@@ -275,12 +275,12 @@ def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offs
 
 def _hear_result(session: Session, command: execution.Result, offset: int) -> None:
     id = command.command_id
-    asked = None if id is None else session._results.received(id)
+    asked = None if id is None else session._outbound.asked_for(id)
     if id is None or asked is None:
         if session.profile.strict:
             text = "no command waits for this result"
             legal = tuple(
-                [f"execution.result for {waiting}" for waiting, each in session._results.asked.items() if each.RESULT][:8]
+                [f"execution.result for {waiting}" for waiting, each in session._outbound.asked.items() if each.RESULT][:8]
             )
             violate(session, command.VERB, f"execution.result for {id}", legal, ErrorCode.INVALID_ARGUMENT, offset, text)
         return
@@ -297,7 +297,7 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
     status = status_of(value)
     if status is not None:
         session._demarcation.answered(id, status, heard=True)
-    meant = session._results.answered(id, asked, value)
+    meant = session._outbound.answered(id, asked, value)
     if meant is not None:
         session._emit_command(meant)
 
@@ -312,9 +312,19 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
         )
     )  # fmt: skip
     if id is not None:
-        session._results.refuse(id, error_code)
+        session._outbound.refuse(id, error_code)
     session._flush_pending()
     session._refused(session.peer, f"the other side refused it with {error_code}: {description}")
+
+
+def exception_of(received: execution.Exception_) -> tuple[int | None, int | None, int | None, int | None]:
+    """The command id, class code, command code and field index of an exception that came.
+
+    Deployed brokers fill all of them with 0 when an exception has nothing to do with a command: that is None.
+    """
+    if not received.class_code and not received.command_code and not received.command_id and received.class_code is not None:
+        return None, None, None, None
+    return received.command_id, received.class_code, received.command_code, received.field_index
 
 
 # What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.

@@ -1,12 +1,15 @@
-"""The other side's half of a session: the commands that we receive and what we have said about them."""
+"""The other side's half of a session: the commands that we receive, and what we owe it for them."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
+from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_lt
 from amqp_sansio.ledger.credit import Credit
 from amqp_sansio.ledger.ids import OwnIds, trim
+from amqp_sansio.spec.base import Struct
 from amqp_sansio.tables.session import COMMAND, COMMAND_POINT, SERVER
 
 TIMELY_IDS: Final = 256
@@ -23,6 +26,14 @@ DUPLICATE: Final = -1
 """Not an id: the command was received before."""
 
 
+class Owed(NamedTuple):
+    """A command of the other side that is not complete: its codes, and the name of the result that it waits for or ""."""
+
+    class_code: int
+    code: int
+    result: str
+
+
 class Inbound(OwnIds):
     """The book of the other side's ids, and what a receiver adds: holes, and what it has to tell.
 
@@ -31,6 +42,7 @@ class Inbound(OwnIds):
     * `holes`: ids below it that were never seen.  `gapped`: ids ahead of the cursor that will never come.
     * `outstanding`: as far as it was received; an execution.sync waits in `syncs` instead, `sync_count` of them.
     * `skipped`: those of them that a gap has completed while the application still works on them.
+    * `owed`: those of them that are no transfers.
     """
 
     __slots__ = (
@@ -41,6 +53,7 @@ class Inbound(OwnIds):
         "due",
         "gapped",
         "holes",
+        "owed",
         "pointed",
         "skipped",
         "sync_count",
@@ -72,6 +85,7 @@ class Inbound(OwnIds):
         self.counting = False
         """Whether `untold` has all completions since the last report: when they fall into many ranges."""
         self.untold: MutableRangeSet = MutableRangeSet()
+        self.owed: dict[int, Owed] = {}
 
     def begin_attachment(self) -> None:
         """A new transport: nothing may come before a command-point."""
@@ -143,6 +157,8 @@ class Inbound(OwnIds):
         if self.confirmed.highs:
             self.confirmed.discard(ids)
         self._update_completed(ids)
+        for id in pick(ids, self.owed) if self.owed else ():
+            del self.owed[id]
         self.due = True
         self.settle_syncs()
         return ids
@@ -150,6 +166,7 @@ class Inbound(OwnIds):
     def complete_one(self, id: int) -> None:
         """`complete` of one command, which no gap has skipped."""
         self.outstanding.discard_id(id)
+        self.owed.pop(id, None)
         if self.confirmed.lows:
             self.confirmed.discard_id(id)
         self.known.add(id)
@@ -158,6 +175,33 @@ class Inbound(OwnIds):
         self.due = True
         if self.sync_count:
             self.settle_syncs()
+
+    def owe(self, id: int, class_code: int, code: int, result: str) -> int:
+        """The other side said a command, which is under way: how many are."""
+        self.owed[id] = Owed(class_code, code, result)
+        return len(self.owed)
+
+    def check_result(self, id: int, value: Struct | None) -> None:
+        """LocalProtocolError unless their command `id` waits for a result of this kind."""
+        owed = self.owed.get(id)
+        if owed is None or not owed.result:
+            waiting = tuple([f"execution.result for {id}: {o.result}" for id, o in self.owed.items() if o.result][:8])
+            raise LocalProtocolError(f"execution.result for {id}", "no result is owed", waiting, "execution")
+        if value is not None and owed.result != value.NAME:
+            raise LocalProtocolError(
+                f"execution.result {value.NAME} for {id}", "another result is owed", (f"execution.result {owed.result}",)
+            )
+
+    def given(self, id: int) -> None:
+        """The result of their command `id` was sent."""
+        self.owed[id] = self.owed[id]._replace(result="")
+
+    def check_results_given(self, ids: RangeSet) -> None:
+        """LocalProtocolError when a command among them still waits for its result: the result comes first."""
+        waiting = [id for id in pick(ids, self.owed) if self.owed[id].result]
+        if waiting:
+            legal = tuple([f"execution.result for {id}: {self.owed[id].result}" for id in waiting[:8]])
+            raise LocalProtocolError(f"session.completed {RangeSet.of(*waiting)}", "a result is owed", legal)
 
     def add_sync(self, id: int) -> None:
         """This command is an execution.sync."""

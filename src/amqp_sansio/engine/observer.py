@@ -7,20 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from amqp_sansio.dialects import DIALECTS, Dialect
-from amqp_sansio.engine import wording
-from amqp_sansio.engine.carrier import octets_of, violation_of
+from amqp_sansio.engine.carrier import violation_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import GUESSING, Ear, Heard
-from amqp_sansio.engine.observed import Observed, Speaker
+from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
 from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in
-from amqp_sansio.engine.quick import Answered, Transfers
-from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
-from amqp_sansio.wire.assembly import COMMAND, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.framing import COMMAND, Assembly, Malformed
 from amqp_sansio.wire.headers import Headers, Sift
 from amqp_sansio.wire.reading import Reading
 
@@ -314,7 +313,7 @@ class Observer:
         client, dialect = self._client_header, self._dialect
         if dialect is None:
             dialect = next((each for each in self._dialects if header.octets in each.spellings), self._plugged)
-        if (unread := wording.why_unread(header, None if speaker == "C" else client, dialect)) is not None:
+        if (unread := _why_unread(header, None if speaker == "C" else client, dialect)) is not None:
             ear.be_opaque(unread, 0)
             return
         known = header.octets in dialect.spellings
@@ -398,3 +397,14 @@ class Observer:
 def _kin(dialect: Dialect[Codec], dialects: Sequence[Dialect[Codec]]) -> list[Dialect[Codec]]:
     """Others in which the same frames may be."""
     return [each for each in dialects if each is not dialect and type(each.framing) is type(dialect.framing)]
+
+
+def _why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: Dialect[Codec]) -> str | None:
+    """Why what a side begins with is not judged; None where it is.  `client`: the header that a server answers, if it came."""
+    if header.tls:
+        return "TLS is not read here"
+    if not header.amqp and client is not None and client.version is not None and client.octets not in dialect.spellings:
+        return f"{client.name} is not read here"  # before 0-10 the server begins with connection.start
+    if header.strange and (client is None or not client.amqp):
+        return "not AMQP"  # nobody breaks a protocol that neither side speaks
+    return None

@@ -1,23 +1,29 @@
-"""Our own half of a session: the commands that we send and what the other side has said about them."""
+"""Our own half of a session: the commands that we send, and what becomes of them."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from amqp_sansio.errors import LimitError
+from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout, Event, TransactionEnded, TransactionOutcome
 from amqp_sansio.kernel.picking import ById
-from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_lt
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le, serial_lt
 from amqp_sansio.ledger.credit import Credit
 from amqp_sansio.ledger.ids import WIDEST, OwnIds, trim
 from amqp_sansio.limits import Limits
+from amqp_sansio.spec import dtx, tx
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import ErrorCode, XaStatus
 from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER
+
+_STATUSES: Final = {int(status): status for status in XaStatus}
 
 Said = tuple[bytes, bytes | None, bytes | None]
 """What a command is made of, as octets: command segment, header segment, body segment.  Frames are cut anew on replay."""
 
 
 class Outbound(OwnIds):
-    """Our ids, and the octets that are kept for replay.
+    """Our ids, the octets that are kept for replay, and the commands that wait for an answer.
 
     * `position`: the id that the other side will give to the next command on this
       attachment; None before any command-point on it.
@@ -25,22 +31,32 @@ class Outbound(OwnIds):
     * `expected_asked`: answers to come that say what the other side expects: one for each flush that asked for it.
     * `kept`: octets that may have to be sent again; nothing is kept unless `retain`.  `bare`: what is in doubt and is not kept;
       what was sent from `bare_from` on, while nothing was kept, is looked up when it is wanted.
+    * `asked`: commands that wait for a result or, of class tx and dtx, for their outcome, in the order in which they were
+      sent.  `stray` counts results that nobody asked for.
+    * `boundary`: the id behind our last tx.select, tx.commit or tx.rollback: where the open transaction begins.
+    * `refused`: id and error code of the command at which the other side ended the session; what came behind it is undone.
     """
 
     __slots__ = (
+        "_session",
+        "asked",
         "bare",
         "bare_from",
+        "boundary",
         "expected_asked",
         "kept",
         "kept_octets",
         "known_due",
         "position",
         "producer",
+        "refused",
         "retain",
+        "stray",
     )
 
-    def __init__(self, retain: bool, sender: str = CLIENT) -> None:
+    def __init__(self, retain: bool, sender: str = CLIENT, session: bytes = b"") -> None:
         super().__init__(sender)
+        self._session: Final = session
         self.position: int | None = None
         self.known_due = False
         self.expected_asked = 0
@@ -51,6 +67,10 @@ class Outbound(OwnIds):
         self.kept_octets = 0
         self.bare: MutableRangeSet = MutableRangeSet()
         self.bare_from = 0
+        self.asked: Final[ById[Command]] = ById()
+        self.stray = 0
+        self.boundary = 0
+        self.refused: tuple[int, int] | None = None
 
     @property
     def throttled(self) -> bool:
@@ -207,3 +227,92 @@ class Outbound(OwnIds):
             self.bare.discard(ids)
         for payload, header, body in self.kept.take(ids):
             self.kept_octets -= len(payload) + len(header or b"") + len(body or b"")
+
+    # --- what becomes of commands with a result, and of class tx and dtx: one event each, when it is known or can never be ---
+
+    def expect_answer(self, id: int, command: Command) -> None:
+        """We said a command that has a result, or is of class tx or dtx."""
+        if isinstance(command, tx.Select | tx.Commit | tx.Rollback):
+            self.boundary = (id + 1) & 0xFFFFFFFF
+        if not isinstance(command, tx.Select | dtx.Select):
+            self.asked[id] = command
+
+    def asked_for(self, id: int) -> Command | None:
+        """execution.result came for our command `id`: the command, which waits still; None when it waits for no result."""
+        command = self.asked.get(id)
+        if command is None or not command.RESULT:
+            self.stray += 1
+            return None
+        return command
+
+    def refuse(self, id: int, error_code: int) -> None:
+        """The other side refused our command `id`, and ends the session."""
+        self.refused = id, error_code
+
+    def answered(self, id: int, command: Command, value: Struct | None) -> Event | None:
+        """The result of our command `id` came: what it means for a branch; None when it is about something else."""
+        del self.asked[id]
+        return self._answer(id, command, value, status_of(value))
+
+    def executed(self, ids: RangeSet) -> list[Event]:
+        """The other side has completed these of our commands: what that means for those that have no result."""
+        events: list[Event | None] = []
+        for id in self.asked.among(ids):
+            command = self.asked[id]
+            if not command.RESULT:
+                del self.asked[id]
+                events.append(self._end(id, command, TransactionOutcome.COMMITTED, XaStatus.XA_OK, None))
+        return [event for event in events if event is not None]
+
+    def ended(self) -> list[Event]:
+        """The session is over: reports everything without an answer, in the order in which it was sent."""
+        refused = self.refused
+        commands = list(self.asked.items())
+        self.asked.clear()
+        events: list[Event | None] = []
+        for id, command in commands:
+            outcome = TransactionOutcome.ROLLED_BACK if _undone(refused, id) else TransactionOutcome.UNKNOWN
+            code = refused[1] if refused is not None and refused[0] == id else None
+            events.append(self._end(id, command, outcome, None, code))
+        return [event for event in events if event is not None]
+
+    def _end(
+        self, id: int, command: Command, commit: TransactionOutcome, status: XaStatus | None, refused: int | None
+    ) -> Event | None:
+        """What became of a command: `commit` if it is one; a rollback is as good as done when the session is over."""
+        if isinstance(command, tx.Commit | tx.Rollback):
+            outcome = commit if isinstance(command, tx.Commit) else TransactionOutcome.ROLLED_BACK
+            return TransactionEnded(self._session, id, outcome)
+        return self._answer(id, command, None, status, refused)
+
+    def _answer(
+        self, id: int, command: Command, value: Struct | None, status: XaStatus | None, refused: int | None = None
+    ) -> Event | None:
+        """The event of an answer; without `value` and `status` that of none."""
+        name = self._session
+        if isinstance(command, dtx.Recover):
+            if not isinstance(value, dtx.RecoverResult):
+                return BranchesRecovered(name, id, None)
+            return BranchesRecovered(name, id, tuple([each for each in value.in_doubt or () if isinstance(each, dtx.Xid)]))
+        xid: object = getattr(command, "xid", None)
+        if not isinstance(xid, dtx.Xid):
+            return None
+        if isinstance(command, dtx.GetTimeout):
+            return BranchTimeout(name, id, xid, value.timeout if isinstance(value, dtx.GetTimeoutResult) else None)
+        return BranchAnswered(name, id, command.VERB, xid, status, refused)
+
+
+def status_of(value: Struct | None) -> XaStatus | None:
+    """What a result says of a branch; None when it says nothing."""
+    return _STATUSES.get(value.status) if isinstance(value, dtx.XaResult) and value.status is not None else None
+
+
+def _undone(refused: tuple[int, int] | None, id: int) -> bool:
+    """Whether a commit was certainly not executed: it was refused, or came behind what was.
+
+    A commit that broke down inside the server (internal-error) may have had its effect.
+    """
+    if refused is None:
+        return False
+    at, code = refused
+    return serial_le(at, id) and (serial_lt(at, id) or code != ErrorCode.INTERNAL_ERROR)

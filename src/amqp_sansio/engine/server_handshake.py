@@ -7,9 +7,8 @@ from typing import Final, NoReturn
 
 from amqp_sansio.config import Accepted, Challenge, Deferred, Rejected, SaslError, ServerConfig, ServerExchange
 from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
+from amqp_sansio.engine.carrier import Endpoints, clip
 from amqp_sansio.engine.connection import Connection
-from amqp_sansio.engine.endpoints import Endpoints
-from amqp_sansio.engine.lifecycle import clip
 from amqp_sansio.engine.sasl import server_mechanisms
 from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.events import Authenticated, ConnectionOpened, OpenRequested, Origin
@@ -19,7 +18,7 @@ from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, S
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
 from amqp_sansio.tables.handshake import SAYS_REFUSED
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 
 
 class ServerHandshake(Connection):

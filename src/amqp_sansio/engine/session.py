@@ -7,18 +7,18 @@ from typing import TypeAlias
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine.carrier import CommandId, octets_of
-from amqp_sansio.engine.dtx import Dtx
+from amqp_sansio.engine.carrier import CommandId
 from amqp_sansio.engine.standing import Standing, check_seconds
 from amqp_sansio.engine.subscription import Subscription
+from amqp_sansio.engine.transactions import Dtx, Tx
 from amqp_sansio.engine.transmit import ALONE, prepare, say, say_exception, transfer
-from amqp_sansio.engine.tx import Tx
 from amqp_sansio.errors import (
     EncodeError,
     LocalProtocolError,
     SessionDetachedError,
 )
 from amqp_sansio.kernel.deadlines import AT_ONCE, moment_of
+from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
@@ -318,7 +318,7 @@ class Session(Standing):
         done = as_ids(ids)
         self._check_lives("session.completed")
         self._check_incomplete("session.completed", done)
-        self._results.check_complete(done)
+        self._inbound.check_results_given(done)
         self._complete_now(done)
 
     def confirm(self, ids: Ids) -> None:

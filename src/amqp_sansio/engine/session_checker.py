@@ -11,43 +11,44 @@ from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents
 from amqp_sansio.engine.deliveries import Deliveries
-from amqp_sansio.engine.ear import Ear
-from amqp_sansio.engine.observed import Observed, Speaker
-from amqp_sansio.engine.quick import QUIET, Answered, QuickTransfers, Transfers
+from amqp_sansio.engine.demarcation import DemarcationWitness
+from amqp_sansio.engine.ear import FRAMES, Ear
+from amqp_sansio.engine.feedback import replies_of
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers, TransferSeen
 from amqp_sansio.engine.staging import Staging
-from amqp_sansio.engine.witness import Witness
-from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.witness import ChannelWitness, Witness
+from amqp_sansio.engine.witness_connection import WHO
 from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
-from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
-from amqp_sansio.engine.wording import frame_of, judge_encoding, judge_headers, verb_of
-from amqp_sansio.errors import DecodeError
+from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import CommandSeen, ControlSeen
-from amqp_sansio.events.observed import FrameSeen
+from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen
 from amqp_sansio.kernel.machine import Table
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
 from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.ledger.settling import Settling
 from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, StartOk, TuneOk
-from amqp_sansio.spec.message import Accept, Transfer
-from amqp_sansio.spec.session import CommandPoint, Completed, Detach, Detached
+from amqp_sansio.spec.message import Accept, DeliveryProperties, Transfer
+from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Detach, Detached, Expected, Flush, KnownCompleted
 from amqp_sansio.tables import file, stream
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
 from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
-from amqp_sansio.wire.assembler import Assembler
-from amqp_sansio.wire.assembly import CONTROL, Assembly, Cut, Partial
-from amqp_sansio.wire.framing import FrameCut
+from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, Assembler
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, FrameCut, KnownCommand, Partial
 from amqp_sansio.wire.headers import Headers
 from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.primitives import frame_header, u32
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.segments import SegmentReader
+from amqp_sansio.wire.segments import COMMAND_SIZE, OneRange, SegmentReader, alone_next
 
 T = TypeVar("T")
 
@@ -61,6 +62,7 @@ _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 
 _CONNECTION_CLASS: Final = 1
 _SYNC: Final = 0x01
+_BEGINS: Final = FIRST_SEGMENT | FIRST_FRAME
 
 _PARTS: Final = (
     Assembler, AttachmentDialogue, ChannelWitness, ConnectionDialogue, Consumers, ContentClass, ContentWitness, Contents,
@@ -78,6 +80,179 @@ _TABLES: Final[tuple[Table, ...]] = (
     *[table for rows in (file, stream) for table in (rows.QOS, rows.CONSUMER, rows.PUBLISHING)],
     *file.STAGING.values(),
 )
+
+QUIET: Final = frozenset((Completed, Confirmed, Expected, Flush, KnownCompleted))
+"""Controls that change no state in which a transfer is legal."""
+REPEATING: Final = 256
+"""Octets of delivery properties that may come again."""
+
+
+class QuickTransfers:
+    """Remembers the channels on which transfers and their answers change no state, and delivery properties by their octets.
+
+    `forget` when something arrives that may change a state.
+    """
+
+    __slots__ = ("_deliveries", "_limits", "_quiet", "_reading")
+
+    def __init__(self, limits: Limits, reading: Reading) -> None:
+        self._limits: Final = limits
+        self._reading: Final = reading
+        self._quiet: Final[dict[str, dict[int, ChannelWitness]]] = {"C": {}, "S": {}}
+        self._deliveries: Final[dict[bytes, Struct]] = {}
+
+    def forget(self) -> None:
+        """A state has changed, or may change."""
+        self._quiet["C"].clear()
+        self._quiet["S"].clear()
+
+    def learn(self, speaker: str, channel: int, witness: Witness) -> bool:
+        """A transfer has arrived: whether the next ones like it may be read at once."""
+        settled = None if witness.shaky else witness.settled(speaker, channel)
+        if settled is None:
+            return False
+        self._quiet[speaker][channel] = settled
+        return True
+
+    def of(self, speaker: str, channel: int, witness: Witness) -> ChannelWitness | None:
+        """The witness that takes a transfer on the channel; None when it needs every check."""
+        found = self._quiet[speaker].get(channel)
+        if found is not None and not witness.follows(found):
+            self._quiet[speaker].pop(channel)
+            return None
+        return found
+
+    def read(self, seen: CommandSeen, header: bytes, layout: Layout) -> bool:
+        """Reads a header whose sizes are known to be right, and lets `seen` remember it.  Whether it can be read."""
+        first = 4 + u32(header, 0)[0]
+        octets = header[:first]
+        found = self._deliveries.get(octets)
+        try:
+            if found is None:
+                (found,) = layout.decode_headers(header, 0, first, self._reading)
+                if first <= REPEATING and isinstance(found, DeliveryProperties):
+                    if len(self._deliveries) >= self._limits.cached_commands:
+                        self._deliveries.clear()
+                    self._deliveries[octets] = found
+            if first == len(header):
+                seen.remember((found,))
+            else:
+                seen.remember((found, *layout.decode_headers(header, first, len(header), self._reading)))
+        except DecodeError:
+            return False
+        return True
+
+    def one(
+        self, speaker: str, findings: Findings, witness: ChannelWitness, layout: Layout,
+        known: KnownCommand[Transfer], header: bytes, body: bytes | None, start: int,
+    ) -> CommandSeen:  # fmt: skip
+        """Hears one transfer that begins at `start`: its event.  `body` None: it has no body segment."""
+        findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
+        size = len(body or b"")
+        octets = size + len(header)
+        id = witness.transfer(WHO[speaker], known.command, octets, octets if findings.strict else size)
+        what = witness.name, id, "message.transfer", known.command, known.sync, known.payload, header
+        seen = CommandSeen(known.channel, *what, body)
+        if not self.read(seen, header, layout):
+            judge_headers(findings, layout, seen, header, self._limits, self._reading)
+        return seen
+
+    def next(
+        self, speaker: Literal["C", "S"], ear: Ear, witness: Witness, layout: Layout, headers: Headers[T], head: int
+    ) -> Transfers[T] | Answered | None:
+        """Hears what comes next, if it changes no state: transfers, or what answers them.  None: it is for `Ear.next`.
+
+        On a channel that is quiet the rows let these words pass and stay where they are, so that stepping them is left out.
+        """
+        reader = ear.reader
+        if not isinstance(reader, SegmentReader) or ear.state != FRAMES or not reader.ready():
+            return None
+        if alone_next(reader):
+            return self.answer(speaker, reader, witness, replies_of(layout))
+        return self.run(speaker, reader, witness, headers, head) if reader.known else None
+
+    def answer(self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, replies: OneRange) -> Answered | None:
+        """Hears what answers messages, if that comes next and is as plain as can be; None where every check is needed."""
+        cut = replies.cut(reader) if self._limits.assembly_octets >= COMMAND_SIZE else None
+        if cut is None:
+            return None
+        accepts, sync, channel, low, high, start, end = cut
+        quiet = self.of(speaker, channel, witness)
+        if quiet is None:
+            replies.put_back(reader, end - start)
+            return None
+        findings = witness.findings
+        findings.speaker, findings.channel, findings.offset = speaker, channel, start
+        ids = RangeSet.span(low, high)
+        id: int | None = None
+        if accepts:
+            id = quiet.accepts(WHO[speaker], ids)
+        else:
+            quiet.completes(WHO[speaker], ids)
+        return Answered(speaker, channel, quiet.name, accepts, sync, id, ids, start, end)
+
+    def run(
+        self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, headers: Headers[T], head: int
+    ) -> Transfers[T] | None:
+        """Hears the next transfers of a channel at once; None where one needs every check.
+
+        What is found stands behind the last one of them.
+        """
+        if len(reader.buffer) - reader.position < FRAME_HEADER_SIZE:
+            return None
+        channel = frame_header(reader.buffer, reader.position)[5]
+        quiet = self.of(speaker, channel, witness)
+        if quiet is None:
+            return None
+        run = reader.cut_run(head)
+        if not run:
+            return None
+        if run[0][0].channel != channel:
+            reader.put_back(run)
+            return None
+        items: list[TransferSeen[T]] = []
+        sizes: list[int] = []
+        bodies: list[int] = []
+        read_header = headers.read
+        command, alike = run[0][0], True
+        for known, header, body, first, start, end in run:
+            read = read_header(header)
+            if read is None:
+                break
+            if known is not command:
+                alike = False
+            octets = len(header)
+            size = body or 0
+            sizes.append(octets + size)
+            bodies.append(size)
+            items.append((known, octets, body, first, start, end, read[0], read[1]))
+        if not items:
+            reader.put_back(run)
+            return None
+        findings = witness.findings
+        findings.speaker, findings.channel = speaker, channel
+        who = WHO[speaker]
+        charges = sizes if findings.strict else bodies
+        id = quiet.transfers(who, command.command, sizes, charges) if alike else None
+        if id is None:
+            id = self._one_by_one(who, findings, quiet, items, sizes, charges)
+        if len(items) < len(run):
+            reader.put_back(run[len(items) :])
+        return Transfers(speaker, channel, quiet.name, id, alike, items)
+
+    @staticmethod
+    def _one_by_one(
+        who: str, findings: Findings, quiet: ChannelWitness, items: list[TransferSeen[T]], sizes: list[int], charges: list[int]
+    ) -> int | None:
+        """Hears transfers up to the first one with a finding: the others are no items any more.  The id of the first."""
+        ids: list[int | None] = []
+        for item, octets, charge in zip(items, sizes, charges, strict=True):
+            findings.offset = item[4]
+            ids.append(quiet.transfer(who, item[0].command, octets, charge))
+            if findings.found:
+                break
+        del items[len(ids) :]
+        return ids[0]
 
 
 class SessionChecker(Checker):
@@ -252,6 +427,52 @@ class SessionChecker(Checker):
         if self.findings.found:
             self.flush(speaker, start, end)
         return observed
+
+
+# How what is found is called, and what is wrong with how it is written.
+
+
+def verb_of(layout: Layout, kind: str, payload: bytes) -> str:
+    """A method by its name or its numbers; "?" for a number that did not come."""
+    if len(payload) >= 2:
+        return layout.verb_of(kind, payload[0], payload[1])
+    return f"{payload[0]}.?" if payload else "?.?"
+
+
+def frame_of(layout: Layout, cut: FrameCut) -> FrameSeen:
+    """A frame as it stands in `Reader.trace`."""
+    _, _, flags, kind, track, channel, payload = cut
+    verb = None
+    if kind <= COMMAND and flags & _BEGINS == _BEGINS:
+        verb = verb_of(layout, ("control", "command")[kind], payload)
+    return FrameSeen(flags, kind, track, channel, verb)
+
+
+def judge_encoding(findings: Findings, layout: Layout, verb: str, payload: bytes, thing: Control | Command, sync: bool) -> None:
+    """Tells octets that say nothing: behind the last field, in session.header, in a form that nobody writes."""
+    try:
+        again = layout.encode_control(thing) if isinstance(thing, Control) else layout.encode_command(thing, sync)
+    except EncodeError as error:
+        text = f"it is not to be written again: {error}"
+    else:
+        if again == payload:
+            return
+        text = f"{len(payload)} octets where {len(again)} say the same"
+        if verb not in SECRET_VERBS:
+            text += f": {again[:40].hex(' ')}"
+    said = verb if verb in SECRET_VERBS else f"{verb} as {payload[:40].hex(' ')}"
+    findings.divergence("encoding", said, text, about=verb)
+
+
+def judge_headers(
+    findings: Findings, layout: Layout, seen: CommandSeen, header: bytes, limits: Limits, reading: Reading
+) -> None:
+    """Reads a header; tells what cannot be read in it, and lets `seen` remember what can."""
+    try:
+        layout.walk_headers(header, 0, len(header), limits)
+        seen.remember(layout.decode_headers(header, 0, len(header), reading))
+    except DecodeError as error:
+        findings.breach(rule_of("header", error), seen.verb, str(error), legal_of(error), error.code)
 
 
 # What the opening of a connection tells about the octets that follow: their frames' size, or a security layer.

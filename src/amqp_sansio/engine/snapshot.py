@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.demarcation import COMMANDS
-from amqp_sansio.engine.results import Owed
+from amqp_sansio.engine.inbound import Owed
 from amqp_sansio.engine.standing import check_seconds
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError
@@ -79,14 +79,14 @@ def take(session: Session) -> dict[str, object]:
                 id for low, high in zip(inbound.syncs.lows, inbound.syncs.highs, strict=True) for id in range(low, high + 1)
             ]),
         },
-        "asked": tuple([each for each in session._results.asked.items() if each[1].RESULT]),
-        "owed": tuple([(id, tuple(owed)) for id, owed in session._results.owed.items()]),
-        "stray": session._results.stray,
+        "asked": tuple([each for each in session._outbound.asked.items() if each[1].RESULT]),
+        "owed": tuple([(id, tuple(owed)) for id, owed in session._inbound.owed.items()]),
+        "stray": session._outbound.stray,
         "demarcation": session._demarcation.snapshot(),
         "unanswered": {
-            "commands": tuple([each for each in session._results.asked.items() if isinstance(each[1], COMMANDS)]),
-            "boundary": session._results.boundary,
-            "refused": session._results.refused,
+            "commands": tuple([each for each in session._outbound.asked.items() if isinstance(each[1], COMMANDS)]),
+            "boundary": session._outbound.boundary,
+            "refused": session._outbound.refused,
         },
         "current": {name: ours(subscription) for name, subscription in session._subscriptions.current.items()},
         **{
@@ -212,10 +212,10 @@ def _restore(made: type[_Session], snapshot: Mapping[str, Any], profile: Profile
     ]
 
     half = snapshot["unanswered"]
-    session._results.asked.add_all(dict(half["commands"]) | dict(snapshot["asked"]))
-    session._results.boundary, session._results.refused = half["boundary"], half["refused"]
-    session._results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
-    session._results.stray = snapshot["stray"]
+    session._outbound.asked.add_all(dict(half["commands"]) | dict(snapshot["asked"]))
+    session._outbound.boundary, session._outbound.refused = half["boundary"], half["refused"]
+    session._inbound.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
+    session._outbound.stray = snapshot["stray"]
     session._demarcation = Demarcation.restore(snapshot["demarcation"])
     session._subscriptions.current.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
     for name, kept in _deliveries(session).items():

@@ -12,7 +12,6 @@ from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
-from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscribers, Subscription, Subscriptions
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, SessionDetachedError
 from amqp_sansio.events import Event, Origin, SessionAttached, SessionDetached, TransactionEnded, TransactionOutcome, Violation
@@ -97,9 +96,8 @@ class Standing:
         """How often attach was sent or accepted."""
         self._established = False
         """Whether it was ever attached: then the other side may have state of it."""
-        self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role)
+        self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role, name)
         self._inbound: Final = Inbound(self.peer)
-        self._results: Final = Results(name)
         self._transfers: Final[Transfers[Subscription]] = Transfers()
         self._demarcation = Demarcation()
         """What the client says of transactions, whichever side we are."""
@@ -213,7 +211,6 @@ class Standing:
     def _complete_now(self, ids: RangeSet) -> None:
         """Completes incomplete commands of the other side, and what hangs on them."""
         self._inbound.complete(ids)
-        self._results.completed(ids)
         self._subscriptions.give_back(self._transfers.complete(ids))
         if self._subscribers.flushes:
             self._subscribers.end_flushes(ids)
@@ -225,7 +222,6 @@ class Standing:
         if id in self._transfers.deliveries or id in self._subscribers.flushes or inbound.skipped:
             self._complete_now(RangeSet.of(id))
             return
-        self._results.owed.pop(id, None)
         inbound.complete_one(id)
         self._touch()
 
@@ -233,7 +229,7 @@ class Standing:
         """Class code and code of a command of the other side that is under way."""
         if id is None:
             return None, None
-        owed = self._results.owed.get(id)
+        owed = self._inbound.owed.get(id)
         if owed is not None:
             return owed.class_code, owed.code
         if id in self._inbound.outstanding:
@@ -356,9 +352,9 @@ class Standing:
         if violation is not None:
             self._cause = f"{violation.rule}: {violation.text or violation.said}"
         if ended and self.role == "client":
-            for event in self._results.ended():
+            for event in self._outbound.ended():
                 self._emit(event)
-            if self._demarcation.state == TX and self._outbound.next_id != self._results.boundary:
+            if self._demarcation.state == TX and self._outbound.next_id != self._outbound.boundary:
                 self._emit(TransactionEnded(self.name, None, TransactionOutcome.ROLLED_BACK))
         self._emit(
             SessionDetached(self.name, channel.number, origin, code, text, violation, self.in_doubt, ended)

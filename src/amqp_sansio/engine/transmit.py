@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from amqp_sansio.engine import demarcation
-from amqp_sansio.engine.carrier import octets_of
 from amqp_sansio.engine.contents import CONTENT_VERBS, say_content
 from amqp_sansio.engine.demarcation import Effect
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError, EncodeError, LimitError, LocalProtocolError, NoCredit
+from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
 from amqp_sansio.ledger.transfers import Transfers
@@ -20,9 +20,9 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE, TX
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
-from amqp_sansio.wire.assembly import BODY, HEADER
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_command
+from amqp_sansio.wire.framing import BODY, HEADER
 from amqp_sansio.wire.headers import HEADER_WRITERS
 from amqp_sansio.wire.primitives import put_frame_begin
 
@@ -49,7 +49,7 @@ def check_command(session: Session, command: Command, header: bool = False, octe
         return effect
 
     def asked(id: int) -> None:
-        session._results.said(id, command)
+        session._outbound.expect_answer(id, command)
         if effect is not None:
             effect(id)
 
@@ -178,10 +178,10 @@ def _result(session: Session, command: execution.Result) -> Effect | None:
     id = command.command_id
     if id is None:
         raise EncodeError("execution.result.command-id", "names the command that it answers")
-    session._results.check_result(id, command.value)
+    session._inbound.check_result(id, command.value)
 
     def effect(_: int) -> None:
-        session._results.given(id)
+        session._inbound.given(id)
         if isinstance(command.value, dtx.XaResult):
             session._demarcation.answered(id, command.value.status or 0, heard=False)
         if session.completes_on_hand_out:

@@ -10,8 +10,8 @@ from amqp_sansio.errors.core import AmqpError
 class ChannelClosed(AmqpError):
     """The channel is closed.  The connection goes on, unless `cause` says that it was lost.
 
-    Cause: the server refused a method: `code`, `text` and `method` are those of channel.close.  Without a `code` the connection
-    is gone, or the channel was closed here.
+    Cause: the server refused a method, or broke a rule with one: `code`, `text` and `method` are those of channel.close.
+    Without a `code` the connection is gone, or the channel was closed here.
     What to do: open another channel.
     In doubt: every method without an answer may have been executed, or not.
     """

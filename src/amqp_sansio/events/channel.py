@@ -236,7 +236,8 @@ class MessageReturned(Content["basic.Return"]):
     """A message of ours comes back (client role; basic.return): nothing could be done with it.
 
     `number` is that of its publish where it is certain: one mandatory or immediate message with its exchange and routing key
-    is in doubt.  Where there are more, or more than 8191 pairs of exchange and key, it is None.
+    is in doubt.  Where there are more, or more than 8191 pairs of exchange and key or 65536 ranges of their numbers, it is
+    None.
     """
 
     __slots__ = ("number",)

@@ -191,16 +191,29 @@ class Deliveries:
         if transacted:
             self._settled.update(found)
 
+    def ranges_with(self, found: RangeSet) -> int:
+        """How many ranges the open transaction has settled at most when it settles these, too."""
+        return self._settled.range_count + len(found.ranges)
+
     def _among_returned(self, tag: int, multiple: bool) -> bool:
         if not multiple:
             return tag & TOP in self._returned
         oldest = self._returned.next_from(serial_add(self.tags.ids.next_id, -HALF))
         return oldest is not None and serial_le(oldest, tag & TOP)
 
-    def recover(self) -> RangeSet:
-        """All that is outstanding will be delivered again, under other tags: what that is."""
+    def recover(self, ranges: int | None = None) -> RangeSet:
+        """All that is outstanding will be delivered again, under other tags: what that is.
+
+        `ranges`: so many are remembered of what was; with more, whatever was delivered so far counts as if it was among it.
+        """
         found = self.tags.settle_all()
         self._returned.update(found)
+        if ranges is not None and self._returned.range_count > ranges:
+            next_id = self.tags.ids.next_id
+            oldest = self._returned.next_from(serial_add(next_id, -HALF))
+            assert oldest is not None  # there are more of them than none
+            self._returned.clear()
+            self._returned.add_range(oldest, serial_add(next_id, -1))
         return found
 
     def commit(self) -> None:

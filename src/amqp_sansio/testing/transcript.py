@@ -10,9 +10,8 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Malformed, Reader
 
 
 class Ear:

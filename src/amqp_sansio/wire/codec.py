@@ -8,7 +8,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 

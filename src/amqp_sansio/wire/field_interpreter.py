@@ -14,9 +14,9 @@ from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32,
 from amqp_sansio.wire.interpreter import FieldTable, Shapes, read_fields
 from amqp_sansio.wire.primitives import struct_head
 from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.scalars import WRITERS
 from amqp_sansio.wire.sets import encode_byte_ranges, encode_set
 from amqp_sansio.wire.types import BAD, decode_error
-from amqp_sansio.wire.writers import WRITERS
 
 UNWRITABLE: Final = (*BAD, UnicodeEncodeError, AttributeError, TypeError, ValueError, KeyError, ArithmeticError, RecursionError)
 """What quick writing may raise when a value is not what its type can hold."""

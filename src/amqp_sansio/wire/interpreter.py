@@ -17,7 +17,6 @@ from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32,
 from amqp_sansio.wire.primitives import (
     OCTET,
     OCTET_OF,
-    i64,
     put_sized16_head,
     put_struct_head,
     put_u16,
@@ -28,10 +27,9 @@ from amqp_sansio.wire.primitives import (
     u64,
 )
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.scalars import READERS, span
+from amqp_sansio.wire.scalars import READERS, put_datetime, span
 from amqp_sansio.wire.sets import encode_byte_ranges, encode_set, read_byte_ranges, read_set
 from amqp_sansio.wire.types import BAD, decode_error, read_array, read_fragments, read_map, read_struct32, read_texts
-from amqp_sansio.wire.writers import put_datetime
 
 FieldTable: TypeAlias = tuple[tuple[str, str], ...]
 """Name and wire type of each field, in flag order."""
@@ -72,27 +70,13 @@ def _u64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[obje
     return u64(b, p)[0], p + 8
 
 
-def _i64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
-    return i64(b, p)[0], p + 8
-
-
 def _str8(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
     start, stop = span(0x85, b, p, end)
     return b[start:stop].decode("utf-8", reading.text), stop
 
 
-def _str16(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
-    start, stop = span(0x95, b, p, end)
-    return b[start:stop].decode("utf-8", reading.text), stop
-
-
 def _vbin8(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
     start, stop = span(0x80, b, p, end)
-    return b[start:stop], stop
-
-
-def _vbin16(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
-    start, stop = span(0x90, b, p, end)
     return b[start:stop], stop
 
 
@@ -135,11 +119,11 @@ _READ: Final[dict[str, FieldReader]] = {
     "uint32": _u32,
     "uint64": _u64,
     "sequence-no": _u32,
-    "datetime": _i64,
+    "datetime": READERS[0x31],
     "str8": _str8,
-    "str16": _str16,
+    "str16": READERS[0x95],
     "vbin8": _vbin8,
-    "vbin16": _vbin16,
+    "vbin16": READERS[0x90],
     "vbin32": _vbin32,
     "uuid": READERS[0x48],
     "map": read_map,

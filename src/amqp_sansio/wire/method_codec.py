@@ -10,10 +10,10 @@ from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.methods import basic
-from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.content_headers import read_properties, write_properties
 from amqp_sansio.wire.field_interpreter import UNWRITABLE, unwritable
+from amqp_sansio.wire.framing import Assembly
 from amqp_sansio.wire.interpreter import FieldTable
 from amqp_sansio.wire.layouts.basic_properties import read_basic_properties, write_basic_properties
 from amqp_sansio.wire.layouts.methods import Methods

@@ -6,8 +6,7 @@ from typing import Final
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.assembly import CONTROL, Assembly
-from amqp_sansio.wire.framing import Carries, Framing, Reader
+from amqp_sansio.wire.framing import CONTROL, Assembly, Carries, Framing, Reader
 from amqp_sansio.wire.method_frames import (
     FRAME_MAX_SIZE,
     FRAME_MIN_SIZE,

@@ -11,18 +11,19 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, TypeAlias, cast
 
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.assembly import (
+from amqp_sansio.wire.framing import (
     BODY,
     COMMAND,
     CONNECTION_SCOPE,
     CONTROL,
     HEADER,
     Assembly,
+    Carries,
     Cut,
     Malformed,
     Partial,
+    Reader,
 )
-from amqp_sansio.wire.framing import Carries, Reader
 from amqp_sansio.wire.method_frames import (
     CONTENT_BODY,
     CONTENT_HEADER,

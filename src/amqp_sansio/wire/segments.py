@@ -12,8 +12,6 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Command
-from amqp_sansio.wire.assembler import Assembler, OpeningAssembler, check_header, uncuttable
-from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, SKIPPING, Assembly, Cut, KnownCommand, Malformed
 from amqp_sansio.wire.frames import (
     FIRST_FRAME,
     FIRST_SEGMENT,
@@ -21,10 +19,27 @@ from amqp_sansio.wire.frames import (
     LAST_FRAME,
     LAST_SEGMENT,
     WHOLE,
+    Assembler,
+    OpeningAssembler,
+    check_header,
     frame_begun,
     frame_control,
+    uncuttable,
 )
-from amqp_sansio.wire.framing import Carries, Framing, Reader
+from amqp_sansio.wire.framing import (
+    BODY,
+    COMMAND,
+    CONTROL,
+    HEADER,
+    SKIPPING,
+    Assembly,
+    Carries,
+    Cut,
+    Framing,
+    KnownCommand,
+    Malformed,
+    Reader,
+)
 from amqp_sansio.wire.primitives import command_of_set, frame_begin, frame_begin32, frame_header, frame_of_set, u16, u32, u64
 from amqp_sansio.wire.resync import find_frame, find_three, plausible_header
 

@@ -7,7 +7,7 @@ from functools import cache
 from struct import Struct
 from typing import Any, Final, TypeAlias
 
-from amqp_sansio.wire.assembly import Cut, KnownCommand
+from amqp_sansio.wire.framing import Cut, KnownCommand
 from amqp_sansio.wire.method_frames import (
     CONTENT_BODY,
     CONTENT_HEADER,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.adapters.asyncio.test_connection import AsyncioLoop
+from tests.adapters.channel_floods import *  # noqa: F403
 from tests.adapters.channel_scenarios import *  # noqa: F403
 
 from amqp_sansio.adapters.asyncio import channels

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
-from tests.adapters.channel_scenarios import NAMES
+from tests.adapters.blocking import BlockingLoop
+from tests.adapters.channel_floods import *  # noqa: F403
+from tests.adapters.channel_scenarios import NAMES, test_by_tls_with_a_password_alone  # noqa: F401  # pytest finds it here
 from tests.adapters.conditions import eventually
 from tests.adapters.scenarios import QUICK
 from tests.adapters.served import Served
@@ -19,6 +22,15 @@ from amqp_sansio.conversation.happenings import Connected, ConnectionEnded, Gave
 from amqp_sansio.dialects import ChannelDialect
 from amqp_sansio.errors import AddressError, ChannelClosed, ConnectFailed, InDoubt, StaleDelivery
 from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked
+
+
+class ChannelBlockingLoop(BlockingLoop):
+    dial: Any = staticmethod(connect)
+
+
+@pytest.fixture
+def loop() -> BlockingLoop:
+    return ChannelBlockingLoop()
 
 
 def there_and_back(url: str, count: int = 50) -> list[bytes]:

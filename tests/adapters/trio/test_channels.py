@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.adapters.channel_floods import *  # noqa: F403
 from tests.adapters.channel_scenarios import *  # noqa: F403
 from tests.adapters.trio.test_connection import TrioLoop
 

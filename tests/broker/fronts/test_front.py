@@ -6,7 +6,7 @@ import pytest
 
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.durable_state import Needed
-from amqp_sansio.broker.fronts.front import Front
+from amqp_sansio.broker.fronts.front import Front, Holder
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.engine.server import ServerConnection
 
@@ -42,3 +42,32 @@ def test_what_a_front_must_say_itself() -> None:
     ):
         with pytest.raises(NotImplementedError):
             asked()
+
+
+def test_a_broker_comes_back_to_a_holder_when_its_time_has_come() -> None:
+    heard: list[float] = []
+
+    class Timed(Holder):
+        def tick(self, now: float) -> None:
+            heard.append(now)
+
+    broker, holder = Broker(), Timed()
+    broker._keep(holder)
+    broker.tick(1.0)
+    broker._agenda.note(holder, 3.0)
+    broker.tick(2.0)
+    assert broker.due == 3.0
+    broker.tick(3.0)
+    assert heard == [1.0, 3.0]
+
+
+def test_a_holder_that_does_nothing_holds_nobody_up() -> None:
+    broker, holder = Broker(), Holder()
+    site = broker._open("")
+    assert site is not None
+    site.wakeable[holder] = None
+    broker._settling[holder] = None
+    broker._deletions.append((holder, "q"))
+    broker._keep(holder)
+    broker.tick(1.0)
+    assert broker.due is None

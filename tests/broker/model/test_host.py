@@ -11,17 +11,17 @@ from tests.broker.model.things import Sink, bodies, durable_host, journalled, pu
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.fronts.sessions.queries import bound, query_exchange, query_queue
-from amqp_sansio.broker.model.entry import GONE
-from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.owner import SESSION, Owner
-from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.operations import (
+from amqp_sansio.broker.journal import (
     Dequeued,
     Enqueued,
     MessageStored,
     QueueDeclared,
     QueueDeleted,
 )
+from amqp_sansio.broker.model.entry import GONE
+from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.owner import SESSION, Owner
+from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec import exchange, queue
 from amqp_sansio.spec.exchange import ExchangeBoundResult
@@ -252,7 +252,7 @@ def test_a_deleted_queue_leaves_nothing_behind() -> None:
     host.delete_queue("q", owner=ME)
     assert (host.messages, host.octets, host.bindings, host.argument_octets) == (0, 0, 0, 0)
     assert host._owned == {}
-    assert not host.stirred
+    assert not host.dispatchable
 
 
 # --- limits ---------------------------------------------------------------------------------------------------------------

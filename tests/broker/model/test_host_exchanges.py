@@ -10,14 +10,14 @@ from tests.broker.model.things import durable_host, journalled, publish, refusal
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.fronts.sessions.queries import query_exchange
-from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.owner import SESSION, Owner
-from amqp_sansio.broker.operations import (
+from amqp_sansio.broker.journal import (
     Bound,
     ExchangeDeclared,
     ExchangeDeleted,
     Unbound,
 )
+from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.spec.exchange import ExchangeQueryResult
 from amqp_sansio.spec.values import Map
 

@@ -12,8 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.broker.model.things import Sink, durable_host, message
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, HELD, Entry
-from amqp_sansio.broker.operations import (
+from amqp_sansio.broker.journal import (
     Bound,
     Dequeued,
     Enqueued,
@@ -25,6 +24,7 @@ from amqp_sansio.broker.operations import (
     QueueDeleted,
     Unbound,
 )
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, HELD, Entry
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 
 QUEUES = st.sampled_from(["a", "b", "c"])

@@ -10,12 +10,12 @@ from tests.broker.test_durable_state import rebuilt
 
 from amqp_sansio.broker.durable_state import survey
 from amqp_sansio.broker.fronts.sessions.form import FORM
+from amqp_sansio.broker.journal import Dequeued, Enqueued, MessageStored
 from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.spec.message import MessageProperties
 from amqp_sansio.spec.values import Value

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 from tests.broker.model.things import message
 
-from amqp_sansio.broker.model import block_list
+from amqp_sansio.broker.model import entry as entries
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
 from amqp_sansio.broker.model.queue import Queue, level_of
 
@@ -39,11 +39,11 @@ class QueueMachine(RuleBasedStateMachine):
         self.again = self.queue.cursor(released=True)
         self.seen: dict[int, int] = {}
         self.levels = 10
-        self.block = block_list.BLOCK
-        block_list.BLOCK = 2  # type: ignore[misc]  # so that few messages fill many blocks
+        self.block = entries.BLOCK
+        entries.BLOCK = 2  # type: ignore[misc]  # so that few messages fill many blocks
 
     def teardown(self) -> None:
-        block_list.BLOCK = self.block  # type: ignore[misc]
+        entries.BLOCK = self.block  # type: ignore[misc]
 
     @initialize(levels=st.integers(1, 10))
     def begin(self, levels: int) -> None:

@@ -14,7 +14,7 @@ from tests.steps import assert_linear
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, Entry
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.model.subscribers import ASKED, VAIN, Consumer, Passed
+from amqp_sansio.broker.model.subscribers import ASKED, VAIN, Consumer, Passed, Rank, SmallCredit
 
 
 def queue_of(*consumers: Consumer, messages: int = 0) -> Queue:
@@ -136,21 +136,21 @@ def test_which_consumers_are_able() -> None:
     assert queue_of(Sink(acquires=False)).able(sent)
 
 
-def test_a_queue_is_stirred_only_when_somebody_may_take_something() -> None:
-    stirred: dict[Queue, None] = {}
-    queue = Queue("q", stirred=stirred)
+def test_a_queue_is_dispatchable_only_when_somebody_may_take_something() -> None:
+    dispatchable: dict[Queue, None] = {}
+    queue = Queue("q", dispatchable=dispatchable)
     queue.put(message())
-    assert not stirred
+    assert not dispatchable
     sink = Sink(credit=0)
     queue.subscribe(sink)
-    assert list(stirred) == [queue]
-    stirred.clear()
+    assert list(dispatchable) == [queue]
+    dispatchable.clear()
     queue.dispatch(1)
-    assert not stirred
+    assert not dispatchable
     queue.put(message())
-    assert not stirred
+    assert not dispatchable
     queue.wake(sink)
-    assert list(stirred) == [queue]
+    assert list(dispatchable) == [queue]
 
 
 def test_a_selective_consumer_takes_what_it_selects_and_leaves_the_rest_to_others() -> None:
@@ -242,17 +242,17 @@ def test_one_whose_octets_are_too_few_for_the_head_gets_the_next_message_that_fi
 @pytest.mark.parametrize("kind", ["taker", "browser", "selective"])
 def test_a_message_that_was_too_large_and_leaves_gives_way_to_a_smaller_one(leaves: str, kind: str) -> None:
     sink = short(100, acquires=kind != "browser", wanted=b"" if kind == "selective" else None)
-    stirred: dict[Queue, None] = {}
-    queue = Queue("q", stirred=stirred)
+    dispatchable: dict[Queue, None] = {}
+    queue = Queue("q", dispatchable=dispatchable)
     queue.subscribe(sink)
     head = queue.put(message(body=bytes(1000)))
     queue.put(message(body=bytes(50)))
-    while stirred:
-        stirred.clear()
+    while dispatchable:
+        dispatchable.clear()
         queue.dispatch(100)
     assert sink.bodies == []
     assert queue.acquire(head) if leaves == "acquired" else queue.remove(head)
-    assert queue in stirred, "a server must know that there is something to do"
+    assert queue in dispatchable, "a server must know that there is something to do"
     queue.dispatch(100)
     assert [len(each) for each in sink.bodies] == [50]
 
@@ -262,21 +262,21 @@ def test_a_message_that_was_too_large_and_leaves_gives_way_to_a_smaller_one(leav
     st.lists(st.tuples(st.integers(0, 20), st.sampled_from(["taker", "browser", "selective"])), min_size=1, max_size=4),
 )
 def test_dispatch_ends_only_when_nobody_can_take_what_is_next_for_it(sizes: list[int], credits: list[tuple[int, str]]) -> None:
-    """When no queue is stirred, whoever acquires has too few octets for the head."""
-    stirred: dict[Queue, None] = {}
-    queue = Queue("q", stirred=stirred)
+    """When no queue is dispatchable, whoever acquires has too few octets for the head."""
+    dispatchable: dict[Queue, None] = {}
+    queue = Queue("q", dispatchable=dispatchable)
     sinks = [short(octets, kind != "browser", b"" if kind == "selective" else None) for octets, kind in credits]
     for sink in sinks:
         queue.subscribe(sink)
     for size in sizes:
         queue.put(message(body=bytes(size)))
     rounds = 0
-    while stirred:
+    while dispatchable:
         rounds += 1
         assert rounds < 1000, "it never comes to rest"
-        del stirred[queue]
+        del dispatchable[queue]
         if queue.dispatch(3):
-            stirred[queue] = None
+            dispatchable[queue] = None
     head = queue.head
     for sink in sinks:
         if head is not None and sink.acquires:
@@ -370,8 +370,8 @@ def test_too_few_octets_for_one_message_leave_it_to_a_lower_priority_and_the_nex
         pass
     assert [len(each) for each in high.bodies] == [60]
     assert [len(each) for each in low.bodies] == [1000, 50]
-    assert queue.ring is not None
-    assert queue.ring.particular, "40 octets are left"
+    assert queue.dispatcher is not None
+    assert queue.dispatcher.waits_for_smaller, "40 octets are left"
     high.octets = 40
     queue.wake(high)
     queue.put(message(body=bytes(1000)))
@@ -382,7 +382,7 @@ def test_too_few_octets_for_one_message_leave_it_to_a_lower_priority_and_the_nex
     assert queue.take() is not None
     while queue.dispatch(100):
         pass
-    assert ([len(each) for each in high.bodies], queue.ring.particular) == ([60, 40], False)
+    assert ([len(each) for each in high.bodies], queue.dispatcher.waits_for_smaller) == ([60, 40], False)
 
 
 def test_a_browser_has_its_turns_whatever_its_priority() -> None:
@@ -426,8 +426,8 @@ def test_no_message_goes_to_one_while_another_of_higher_priority_could_have_it(
     asked: list[tuple[int, int, bytes | None, bool]], doings: list[tuple[str, int]], most: int
 ) -> None:
     """Who acquires a message has the highest priority of all who have credit and want it; what is left nobody could have."""
-    stirred: dict[Queue, None] = {}
-    queue = Queue("q", levels=2, stirred=stirred)
+    dispatchable: dict[Queue, None] = {}
+    queue = Queue("q", levels=2, dispatchable=dispatchable)
     judges = [Judge(credit, browses < 1, priority=p, wanted=wanted) for p, credit, wanted, browses in asked]
     for judge in judges:
         judge.others = judges
@@ -446,10 +446,10 @@ def test_no_message_goes_to_one_while_another_of_higher_priority_could_have_it(
             else:
                 queue.unsubscribe(judge)
                 judges.remove(judge)
-        while stirred:
-            del stirred[queue]
+        while dispatchable:
+            del dispatchable[queue]
             if queue.dispatch(most):
-                stirred[queue] = None
+                dispatchable[queue] = None
     for entry in queue.waiting():
         for judge in judges:
             wants = judge.wanted is None or entry.message.body.startswith(judge.wanted)
@@ -548,3 +548,30 @@ def test_browsers_that_look_again_are_notified_once() -> None:
     assert passed.all() == [sink]
     assert passed.all() == []
     assert passed.before(0, 9) == []
+
+
+def test_nobody_is_in_a_new_rank() -> None:
+    rank = Rank(-3)
+    assert (rank.priority, rank.consumers) == (-3, 0)
+    assert [len(each) for each in (rank.taking, rank.selecting, rank.resting, rank.small.consumers)] == [0] * 4
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 50)), max_size=60), st.lists(st.integers(0, 50), max_size=8))
+def test_the_largest_credit_is_found_if_it_is_enough(said: list[tuple[int, int]], sizes: list[int]) -> None:
+    """Each message goes to the one with the most octets, if they are enough, and what was said before the last time is void."""
+    sinks = [Sink() for _ in range(5)]
+    small, credit = SmallCredit(), dict[Sink, int]()
+    for number, octets in said:
+        small.forget(sinks[number])
+        credit.pop(sinks[number], None)
+        if octets:
+            small.add(sinks[number], octets)
+            credit[sinks[number]] = octets
+    queue = Queue("q")
+    for size in sizes:
+        found = small.largest(queue.put(message(body=bytes(size))))
+        assert (found is not None) is any(octets >= size for octets in credit.values())
+        if found is not None:
+            assert isinstance(found, Sink)
+            assert credit.pop(found) >= max([size, *credit.values()])
+    assert small.consumers.keys() == credit.keys()

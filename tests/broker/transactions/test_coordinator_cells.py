@@ -11,7 +11,7 @@ from tests.tables.branch_cells import EXPECTED, Expected
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, code_of
 from amqp_sansio.broker.model.owner import SESSION, Owner
-from amqp_sansio.broker.transactions.branch import standing
+from amqp_sansio.broker.transactions.coordinator import standing
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec.codes import XaStatus

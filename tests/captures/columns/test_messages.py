@@ -9,8 +9,7 @@ from tests.captures.replay.made import message
 
 from amqp_sansio.captures.columns.messages import Shared, message_batch, transfer_batch, uuids
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.replay.message import COMPLETE
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import COMPLETE, Rows
 from amqp_sansio.captures.tables import COMMANDS, MESSAGES
 
 COMMON = "file", "broker", 7

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.messages import message_batch, transfer_batch
-from amqp_sansio.captures.replay.message import NOTHING, Kind, Message
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import NOTHING, Kind, Message, Rows
 from amqp_sansio.captures.tables import COMMON, TABLES
 from amqp_sansio.kernel.serials import RangeSet
 

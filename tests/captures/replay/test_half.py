@@ -8,8 +8,7 @@ from tests.captures.replay.made import ids, message, named
 
 from amqp_sansio.captures.replay import half as module
 from amqp_sansio.captures.replay.half import C_LAST, RESULT, Half
-from amqp_sansio.captures.replay.message import NOTHING, Kind, Message
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import NOTHING, Kind, Message, Rows
 from amqp_sansio.captures.tables import COMMANDS, COMMON
 from amqp_sansio.kernel.serials import TOP
 

@@ -5,8 +5,7 @@ from tests.captures.replay.books import ByHand
 from tests.captures.replay.made import ids, named
 
 from amqp_sansio.captures.replay.branches import Branches
-from amqp_sansio.captures.replay.message import NOTHING
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import NOTHING, Rows
 from amqp_sansio.captures.replay.session import Session, When
 from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.dialects import AMQP_0_10
@@ -16,7 +15,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
 from amqp_sansio.spec.queue import Query, QueueQueryResult
-from amqp_sansio.wire.assembly import KnownCommand
+from amqp_sansio.wire.framing import KnownCommand
 
 PAYLOAD = AMQP_0_10.codec.encode_command(Transfer("in", 0, 0), False)
 

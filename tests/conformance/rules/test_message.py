@@ -173,7 +173,7 @@ def test_every_acquire_has_one_result(acquired: RangeSet) -> None:
     speaking.hear()
     assert speaking.say(Result(asked, Acquired(acquired))) == [ResultReceived(b"s", asked, Acquired(acquired))]
     assert speaking.say(Result(asked, Acquired(acquired))) == []
-    assert session._results.stray == 1
+    assert session._outbound.stray == 1
 
 
 @pytest.mark.rule("message.acquire.one-to-one")

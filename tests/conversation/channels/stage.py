@@ -18,6 +18,7 @@ from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.dialects import AMQP_0_9_1, ChannelDialect
 from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.events import Event
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.methods import basic
 
 Value = TypeVar("Value")
@@ -30,12 +31,12 @@ class Stage:
 
     def __init__(
         self, dialect: ChannelDialect = AMQP_0_9_1, *, retry: RetryPolicy = AT_ONCE, topology: Chosen = everything,
-        tracing: Tracing | None = None,
+        tracing: Tracing | None = None, limits: Limits = DEFAULT_LIMITS,
     ) -> None:  # fmt: skip
         self.broker: Final = ChannelBroker(dialect)
         self.told: Final[list[Event]] = []
         self.client: Final = ChannelClient(
-            ClientConfig(dialect=dialect, username="guest", password="guest"),
+            ClientConfig(dialect=dialect, username="guest", password="guest", limits=limits),
             prefix="test", retry=retry, topology=topology, tell=self._tell, tracing=tracing,
         )  # fmt: skip
         self.server: ChannelServerConnection | None = None
@@ -105,8 +106,11 @@ class Stage:
         return message
 
 
-def staged(dialect: ChannelDialect = AMQP_0_9_1, *, retry: RetryPolicy = AT_ONCE, topology: Chosen = everything) -> Stage:
+def staged(
+    dialect: ChannelDialect = AMQP_0_9_1, *, retry: RetryPolicy = AT_ONCE, topology: Chosen = everything,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Stage:  # fmt: skip
     """A stage whose client is connected."""
-    stage = Stage(dialect, retry=retry, topology=topology)
+    stage = Stage(dialect, retry=retry, topology=topology, limits=limits)
     stage.connect()
     return stage

@@ -245,21 +245,6 @@ def test_a_consumer_gets_no_more_than_its_prefetch(dialect: ChannelDialect) -> N
     assert stage.bodies("q") == []
 
 
-@pytest.mark.parametrize("prefetch", [0, 65536])
-def test_a_prefetch_has_bounds(prefetch: int) -> None:
-    with pytest.raises(LocalProtocolError, match="1 to 65535"):
-        staged().open().subscribe("q", prefetch=prefetch)
-
-
-@pytest.mark.parametrize("prefetch", [1, 65535])
-def test_a_prefetch_at_its_bounds(prefetch: int) -> None:
-    stage = staged()
-    stage.queue("q", b"1")
-    inbox = stage.open().subscribe("q", prefetch=prefetch)
-    stage.run()
-    assert inbox.take() is not None
-
-
 def test_accepted_messages_are_acknowledged_together() -> None:
     stage = staged()
     stage.queue("q", *[b"%d" % each for each in range(10)])
@@ -308,30 +293,47 @@ def test_a_message_of_an_earlier_channel_cannot_be_settled() -> None:
     assert stage.bodies("q") == [b"1"]
 
 
-def test_the_server_cancels_a_consumer() -> None:
+def test_a_channel_ends_where_the_next_broker_confirms_nothing() -> None:
+    stage = staged()
+    stage.queue("q")
+    confirming, plain = stage.open(), stage.open()
+    stage.get(confirming.publish("", "q", b"1", {}))
+    stage.broker.capabilities = {"basic.nack": True}
+    stage.cut()
+    stage.connect()
+    with pytest.raises(CapabilityMissing, match="publisher_confirms"):
+        confirming.publish("", "q", b"2", {})
+    assert plain.is_open
+    assert [channel.number for channel in stage.client.machine.channels] == [plain.number]
+    stage.get(plain.publish("", "q", b"3", {}, alone=True))
+    assert stage.bodies("q")[-1] == b"3"
+
+
+def test_what_the_server_has_taken_back_is_not_acknowledged() -> None:
+    """A message that came behind basic.recover, and was accepted before the answer to that was heard."""
     stage = staged()
     stage.queue("q", b"1")
     core = stage.open()
-    stays = core.subscribe("q", resubscribe=True)
-    goes = stage.open().subscribe("q")
+    inbox = core.subscribe("q")
     stage.run()
-    server = stage.server
-    assert server is not None
-    for consumer in list(stage.broker.consumers["q"]):
-        stage.broker.consumers["q"].remove(consumer)
-        consumer.channel.cancel_consumer(consumer.tag)
+    stage.broker.mute = True
+    core.execute(basic.Recover(True))
     stage.run()
-    with pytest.raises(SubscriptionCancelled, match="'q'"):
-        goes.take()
-    assert [each.tag for each in stage.broker.consumers["q"]] == [stays.tag]
+    accepted: list[bytes] = []
 
+    def accept() -> None:
+        message = inbox.take()
+        assert message is not None
+        message.accept()
+        accepted.append(message.body)
 
-def test_a_consumer_of_no_queue_fails_with_its_channel() -> None:
-    stage = staged()
-    inbox = stage.open().subscribe("none")
+    inbox.more.on_done(accept)
+    (side,) = stage.broker.sides.values()
+    side.channel.deliver(inbox.tag, b"2")
+    side.channel.reply(side.channel._heard.kept[0].id, basic.RecoverOk())
     stage.run()
-    with pytest.raises(ChannelClosed, match="404"):
-        inbox.take()
+    assert accepted == [b"2"]
+    assert core.is_open
 
 
 # --- requests ----------------------------------------------------------------------------------------------------------------
@@ -372,6 +374,25 @@ def test_an_answer_whose_id_cannot_be_read_is_nobodys() -> None:
     stage.run()
     assert core.is_open
     assert not answer.done
+
+
+def test_requests_end_with_the_consumer_of_their_answers_and_the_next_one_is_answered() -> None:
+    stage = staged()
+    core, serving = stage.open(), stage.open()
+    stage.queue("rpc")
+    answer = core.requests.publish("", "rpc", b"abc", {})
+    stage.run()
+    (consumer,) = stage.broker.consumers.pop(REPLY_TO)
+    consumer.channel.cancel_consumer(REPLY_TO)
+    stage.run()
+    with pytest.raises(SubscriptionCancelled, match="reply-to"):
+        answer.result()
+    again = core.requests.publish("", "rpc", b"abc", {})
+    stage.run()
+    stage.fetch(serving, "rpc")
+    request = stage.fetch(serving, "rpc")
+    serving.publish("", f"{REPLY_TO}.{core.number}", b"ABC", {"correlation_id": request.correlation_id or ""})
+    assert stage.get(again).body == b"ABC"
 
 
 def test_a_request_that_reaches_no_queue_fails() -> None:

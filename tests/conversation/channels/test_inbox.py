@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.conversation.channels.stage import staged
+from tests.conversation.channels.stage import Stage, staged
 
+from amqp_sansio.conversation.channels import inbox as inboxes
+from amqp_sansio.conversation.channels.inbox import Inbox
+from amqp_sansio.dialects import AMQP_0_9_1
 from amqp_sansio.errors import ChannelClosed, SubscriptionClosed
+from amqp_sansio.spec.methods import basic
 
 
 def test_what_came_and_was_not_taken_goes_back() -> None:
@@ -83,6 +87,51 @@ def test_a_stop_before_the_channel_is_open_just_ends_it() -> None:
     assert "q" not in stage.broker.consumers
 
 
+def test_a_cancel_that_is_answered_behind_our_close_gives_nothing_back() -> None:
+    """What is here goes back with the channel."""
+    stage = staged()
+    stage.queue("q", b"1", b"2")
+    core = stage.open()
+    inbox = core.subscribe("q")
+    stage.run()
+    cancelled, closed = inbox.cancel(), core.close()
+    assert not core.is_open
+    stage.run()
+    assert cancelled.done
+    assert closed.done
+    assert (cancelled.error, closed.error) == (None, None)
+    assert stage.bodies("q") == [b"1", b"2"]
+
+
+def test_what_the_server_takes_back_is_here_no_more() -> None:
+    """basic.recover: it comes again, under other tags, and what came first could not be settled any more."""
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    inbox = core.subscribe("q")
+    stage.run()
+    (consumer,) = stage.broker.consumers["q"]
+    consumer.channel.deliver(inbox.tag, b"1")
+    stage.run()
+    stage.broker.mute = True
+    said = core.execute(basic.Recover(True))
+    assert not inbox.messages
+    consumer.channel.deliver(inbox.tag, b"on its way")
+    server = stage.server
+    assert server is not None
+    stage.client.receive_data(server.data_to_send())
+    stage.run()
+    assert len(inbox.messages) == 1
+    consumer.channel.reply(consumer.channel._heard.kept[0].id, basic.RecoverOk())
+    consumer.channel.deliver(inbox.tag, b"again")
+    stage.run()
+    assert isinstance(said.result(), basic.RecoverOk)
+    message = inbox.take()
+    assert message is not None
+    assert (message.body, inbox.take()) == (b"again", None)
+    message.accept()
+
+
 def test_a_cancel_fails_when_the_channel_is_lost_first() -> None:
     stage = staged()
     stage.queue("q")
@@ -95,6 +144,100 @@ def test_a_cancel_fails_when_the_channel_is_lost_first() -> None:
     stage.cut()
     with pytest.raises(ChannelClosed):
         cancelled.result()
+
+
+def flooded(messages: int, *, prefetch: int = 2, resubscribe: bool = False) -> tuple[Stage, Inbox]:
+    """A consumer of a server that heeds no basic.qos: so many messages of 2 octets are here."""
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    inbox = core.subscribe("q", prefetch=prefetch, resubscribe=resubscribe)
+    stage.run()
+    deliver(stage, inbox, messages)
+    return stage, inbox
+
+
+def deliver(stage: Stage, inbox: Inbox, messages: int) -> None:
+    (consumer,) = stage.broker.consumers["q"]
+    for _ in range(messages):
+        consumer.channel.deliver(inbox.tag, b"42")
+    stage.run()
+
+
+@pytest.mark.parametrize(("more", "fine"), [(-1, True), (0, True), (1, False)])
+def test_so_much_may_come_beyond_the_prefetch(more: int, fine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BEYOND_OCTETS: RabbitMQ delivers whole chunks of a stream; what goes beyond that ends the channel, and is dropped."""
+    header = len(basic_header())
+    monkeypatch.setattr(inboxes, "BEYOND_OCTETS", 3 * (header + 2 + inboxes.MESSAGE_OCTETS) - more)
+    _, inbox = flooded(5)
+    assert inbox.closed is not fine
+    if fine:
+        assert len(inbox.messages) == 5
+        return
+    assert not inbox.messages
+    with pytest.raises(ChannelClosed, match=r"basic.qos.prefetch-count.*: 5 messages wait") as caught:
+        inbox.take()
+    assert (caught.value.code, caught.value.method) == (406, "basic.deliver")
+    assert inbox.core.client.is_open
+
+
+def basic_header() -> bytes:
+    """The header of a content without properties."""
+    return AMQP_0_9_1.codec.write_header(60, 2, basic.Properties())
+
+
+def test_what_is_taken_makes_room_beyond_the_prefetch_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inboxes, "BEYOND_OCTETS", 3 * (inboxes.MESSAGE_OCTETS + 40))
+    stage, inbox = flooded(5)
+    for _ in range(4):
+        for _ in range(4):
+            assert inbox.take() is not None
+        deliver(stage, inbox, 4)
+    assert not inbox.closed
+
+
+@pytest.mark.parametrize("asked", [7, 0])
+def test_a_prefetch_for_all_of_the_channel_counts_for_each_consumer(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The documents count so; 0 asks for any number."""
+    monkeypatch.setattr(inboxes, "BEYOND_OCTETS", 1)
+    stage, inbox = flooded(2)
+    stage.get(inbox.core.execute(basic.Qos(0, asked, False)))
+    deliver(stage, inbox, 5)
+    assert not inbox.closed
+    deliver(stage, inbox, 1)
+    assert inbox.closed is bool(asked)
+
+
+def test_a_server_that_cancels_again_and_again_brings_no_more_than_twice_the_prefetch() -> None:
+    """A consumer that starts again does so once no more than its prefetch is here."""
+    stage, inbox = flooded(2, resubscribe=True)
+
+    def cancel() -> None:
+        (consumer,) = stage.broker.consumers.pop("q")
+        consumer.channel.cancel_consumer(inbox.tag)
+        stage.run()
+
+    cancel()
+    deliver(stage, inbox, 2)
+    cancel()
+    assert "q" not in stage.broker.consumers
+    assert len(inbox.messages) == 4
+    for left in (3, 2):
+        assert inbox.take() is not None
+        stage.run()
+        assert ("q" in stage.broker.consumers) is (left == 2)
+    assert not inbox.closed
+
+
+def test_a_consumer_that_is_stopped_does_not_start_again() -> None:
+    stage, inbox = flooded(3, resubscribe=True)
+    (consumer,) = stage.broker.consumers.pop("q")
+    consumer.channel.cancel_consumer(inbox.tag)
+    stage.run()
+    inbox.cancel(keep=True)
+    while inbox.take() is not None:
+        stage.run()
+    assert not stage.broker.consumers.get("q")
 
 
 def test_it_shows_where_it_stands() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 from tests.conversation.channels.stage import Stage, staged
+from tests.families.channels import content, frame
 
 from amqp_sansio.conversation.channels import restoring
 from amqp_sansio.conversation.channels.topology import nothing
+from amqp_sansio.dialects import AMQP_0_9_1
+from amqp_sansio.errors import LimitError
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import exchange, queue
 
 
@@ -76,6 +80,50 @@ def test_a_second_loss_in_the_middle_begins_anew() -> None:
     stage.connect()
     assert sorted(stage.broker.queues) == ["a", "b"]
     assert all(core.is_open for core in stage.client.cores)
+
+
+def test_what_the_next_broker_cannot_do_is_left_out() -> None:
+    """A binding of exchanges wants a capability: a broker without it refuses nothing, for nothing is said."""
+    stage = staged()
+    declare(stage, ["a"])
+    topology = stage.client.topology
+    topology.hear(exchange.Bind("e", "amq.fanout", "", False, {}, 0), None)
+    topology.hear(queue.Bind("a", "e", "l", False, {}, 0), None)
+    stage.cut()
+    forget(stage)
+    stage.broker.capabilities = {"publisher_confirms": True}
+    stage.connect()
+    assert stage.broker.bindings == {("e", "k", "a"), ("e", "l", "a")}
+    assert len(topology.bindings) == 2
+    assert all(core.is_open for core in stage.client.cores)
+
+
+def test_no_more_waits_for_an_answer_than_the_limit_of_calls() -> None:
+    stage = staged(limits=Limits(calls=2))
+    names = [f"q{each}" for each in range(5)]
+    declare(stage, names)
+    stage.cut()
+    forget(stage)
+    stage.connect()
+    assert sorted(stage.broker.queues) == names
+
+
+def test_a_server_that_leaves_no_channel_for_the_rest_leaves_nobody_waiting() -> None:
+    """It returns more than we take, on the only channel that it agrees to: that is closed, and no other one can be had yet."""
+    stage = staged()
+    declare(stage, ["a", "b"])
+    cores = tuple(stage.client.cores)
+    stage.cut()
+    forget(stage)
+    stage.broker.channel_max = 1
+    stage.broker.mute = True
+    stage.connect()
+    server = stage.server
+    assert server is not None
+    server._write(frame(AMQP_0_9_1, "basic.return", reply_code=312) + content(size=1 << 40))
+    stage.run()
+    assert stage.client.is_open
+    assert [type(core.error) for core in cores] == [LimitError]
 
 
 def test_a_server_that_refuses_the_channel_of_the_declarations_leaves_nobody_waiting() -> None:

@@ -74,6 +74,14 @@ def test_what_is_removed_is_forgotten_with_its_bindings() -> None:
     assert (topology.exchanges, topology.bindings) == ((), ())
 
 
+def test_a_queue_that_goes_with_its_last_consumer_is_forgotten() -> None:
+    going = queue.Declare("a", False, False, False, True, False, {}, 0)
+    topology = filled(going, bound("a"), declared_queue("b"))
+    assert [topology.goes_unconsumed(name) for name in ("a", "b", "c")] == [True, False, False]
+    topology.forget_queue("a")
+    assert (list(topology.queues), topology.bindings) == (["b"], ())
+
+
 def test_what_the_server_refuses_is_dropped() -> None:
     methods = declared_exchange("e"), declared_queue("a"), bound("a")
     topology = filled(*methods)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from tests.conversation.channels.stage import staged
+from tests.families.channels import content, frame
 
-from amqp_sansio.errors import LocalProtocolError, TransactionFailed
+from amqp_sansio.dialects import AMQP_0_9_1
+from amqp_sansio.errors import LimitError, LocalProtocolError, TransactionFailed
+from amqp_sansio.limits import Limits
 
 
 def test_what_is_published_and_accepted_counts_together_with_the_commit() -> None:
@@ -73,6 +76,49 @@ def test_a_commit_whose_answer_is_lost_is_unknown() -> None:
     stage.cut()
     with pytest.raises(TransactionFailed, match="unknown"):
         done.result()
+
+
+def test_a_commit_on_a_channel_that_we_close_for_a_breach_is_unknown() -> None:
+    """The server may have executed it before it returned more than we take."""
+    stage = staged()
+    core = stage.open()
+    core.transaction.begin()
+    stage.run()
+    stage.broker.mute = True
+    done = core.transaction.commit()
+    stage.run()
+    server = stage.server
+    assert server is not None
+    server._write(frame(AMQP_0_9_1, "basic.return", reply_code=312) + content(size=1 << 40))
+    stage.run()
+    with pytest.raises(TransactionFailed, match="unknown"):
+        done.result()
+    assert stage.client.is_open
+
+
+@pytest.mark.parametrize(("accepted", "fine"), [(3, True), (4, True), (5, False)])
+def test_so_many_messages_apart_from_one_another_are_accepted_in_one(accepted: int, fine: bool) -> None:
+    """Limits.ranges: the error comes from `accept`, not when that is written."""
+    stage = staged(limits=Limits(ranges=4))
+    stage.queue("q", *[b"%d" % number for number in range(12)])
+    core = stage.open()
+    core.transaction.begin()
+    inbox = core.subscribe("q")
+    stage.run()
+    *messages, last = [inbox.messages.popleft() for _ in range(2 * accepted - 1)]
+    for message in messages[::2]:
+        message.accept()
+        stage.run()
+    if fine:
+        last.accept()
+    else:
+        with pytest.raises(LimitError, match="ranges is 4; 5"):
+            last.accept()
+        stage.get(inbox.cancel())  # what cannot be given back now goes back with the channel
+    stage.run()
+    stage.get(core.transaction.commit())
+    stage.get(core.close())
+    assert len(stage.bodies("q")) == 12 - min(accepted, 4)
 
 
 def test_behind_one_nothing_is_published_or_accepted() -> None:

@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 import pytest
 from tests.engine.channels.stage import Stage, answer
+from tests.families.channels import frame
 
+from amqp_sansio.dialects import AMQP_0_9_1
+from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.errors import LimitError
 from amqp_sansio.events import ConnectionClosed, ConsumerCancelled, Event
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec.methods import basic, channel, confirm
+from amqp_sansio.spec.methods import basic, channel, confirm, tx
 
 _GENEROUS = Limits()
 
@@ -58,6 +61,57 @@ def channel_flows_in_a_content_of_ours(limits: Limits, amount: int) -> bool:
         served.send(channel.Flow(True))
     stage.run()
     return _judged("calls", stage.take()[0])
+
+
+def channel_cancels_in_a_content_of_ours(limits: Limits, amount: int) -> bool:
+    """The server ends consumers that it was to name itself, any number of them, while a content of ours is under way."""
+    stage = Stage(limits=_GENEROUS, client_limits=limits)
+    client, _ = stage.open()
+    client.consume("q", no_wait=True)
+    client.publish("", "q", size=1)
+    stage.run()
+    stage.client.receive_data(b"".join([frame(AMQP_0_9_1, "basic.cancel", consumer_tag=str(at)) for at in range(amount)]))
+    events = list(stage.client.events())
+    assert sum([isinstance(each, ConsumerCancelled) for each in events]) == len(client._owed)
+    return _judged("calls", events)
+
+
+def channel_ranges_of_a_transaction(limits: Limits, amount: int) -> bool:
+    """Every other delivery is settled in a transaction, and the others by their sender."""
+    client, _ = _transacted(limits, _GENEROUS, amount)
+    fine = _passes("ranges", amount, lambda at: client.ack(2 * min(at, amount - 1) + 1))
+    if not fine:
+        with pytest.raises(LimitError, match="ranges"):
+            client.send(basic.Ack(2 * amount - 1, False))
+        assert 2 * amount - 1 in client.unsettled
+    client.commit()
+    if not fine:
+        client.ack(2 * amount - 1)
+    return fine
+
+
+def channel_ranges_of_a_transaction_of_the_client(limits: Limits, amount: int) -> bool:
+    client, stage = _transacted(_GENEROUS, limits, amount)
+    for at in range(1, amount + 1):
+        client.ack(2 * at - 1)
+    stage.run()
+    return _judged("ranges", stage.take()[1])
+
+
+def _transacted(client_limits: Limits, limits: Limits, amount: int) -> tuple[Channel, Stage]:
+    """A channel on which so many deliveries are to be settled, with one between them that is not, in a transaction."""
+    stage = Stage(limits=limits, client_limits=client_limits)
+    client, served = stage.open()
+    client.consume("q", "acked", no_wait=True)
+    client.consume("q", "not", no_ack=True, no_wait=True)
+    client.select_tx()
+    stage.run()
+    answer(served, tx.SelectOk())
+    for _ in range(amount):
+        served.deliver("acked", b"")
+        served.deliver("not", b"")
+    stage.run()
+    return client, stage
 
 
 def channel_deliveries(limits: Limits, amount: int) -> bool:

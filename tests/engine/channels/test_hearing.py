@@ -7,22 +7,29 @@ from struct import pack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.carriers import BareChannelCarrier, open_channel
 from tests.engine.channels.stage import DIALECTS, Stage, answer
 from tests.families.channels import content, frame
 
 from amqp_sansio.config import Profile
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.channels import returns
+from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.events import (
     ChannelClosed,
     ConnectionClosed,
     ConsumerCancelled,
     ContentReceived,
     Event,
+    MessageReturned,
     MethodAnswered,
     MethodReceived,
     Origin,
     Violation,
 )
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import basic, channel, queue, stream
 from amqp_sansio.spec.methods.test import Integer, IntegerOk
 from amqp_sansio.wire.method_frames import frame_method, put_frame
@@ -256,3 +263,56 @@ def test_deliveries_like_others_mean_what_they_mean_one_by_one(headers: str, mon
     assert heard[0] == heard[1]
     assert books[0] == books[1]
     assert [type(each).__name__ for each in heard[0]] == ["MessageDelivered"] * 11 + ["ChannelClosed", "ConnectionClosed"]
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_recoveries_take_no_memory(role: Role) -> None:
+    """However often all is taken back, with a hole in it each time; a tag of what was is nobody's fault."""
+    carrier = BareChannelCarrier(role, limits=Limits(ranges=10))
+    half = open_channel(carrier)
+    book = half._deliveries
+    client, served = isinstance(half, Channel), isinstance(half, ServedChannel)
+    if isinstance(half, Channel):
+        half.consume("q", "t", no_wait=True)
+    else:
+        carrier.hear(basic.Consume("q", "t", no_wait=True))
+    for first in range(1, 301, 3):
+        for tag in range(first, first + 3):
+            if isinstance(half, ServedChannel):
+                half.deliver("t")
+            else:
+                carrier.hear(basic.Deliver("t", tag, False, "", ""))
+        if isinstance(half, Channel):
+            half.ack(first + 1)
+            half.recover()
+            carrier.hear(basic.RecoverOk())
+        elif isinstance(half, ServedChannel):
+            carrier.hear(basic.Ack(first + 1, False), basic.Recover(True))
+            answer(half, basic.RecoverOk())
+        assert not half.unsettled
+        assert book._returned.range_count <= (10 if served else 0)
+    assert client is not served
+    if served:
+        carrier.hear(basic.Ack(1, False), basic.Ack(300, False))
+    assert carrier.failed == []
+    assert half.closed_cause is None
+
+
+def test_messages_of_two_keys_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A publisher with confirms whose mandatory messages are all taken, for as long as it likes."""
+    monkeypatch.setattr(returns, "RANGES", 50)
+    carrier = BareChannelCarrier("client")
+    half = open_channel(carrier)
+    assert isinstance(half, Channel)
+    half.select_confirm(no_wait=True)
+    for number in range(1, 501):
+        half.publish("x", "ab"[number % 2], b"m", mandatory=True)
+        if number > 10:
+            carrier.hear(basic.Ack(number - 10, False))
+    kept = half._returnable._numbers
+    assert sum([numbers.range_count for numbers in kept.values()]) <= 50
+    carrier.happened()
+    carrier.hear(basic.Ack(499, True), basic.Return(312, "NO_ROUTE", "x", "a"))
+    returned = carrier.happened()[-1]
+    assert isinstance(returned, MessageReturned)
+    assert returned.number == 500

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from tests.steps import assert_linear
 
+from amqp_sansio.engine.channels import returns
 from amqp_sansio.engine.channels.returns import MOST, Returnable
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 
@@ -43,6 +45,31 @@ def test_so_many_pairs_are_remembered() -> None:
         book.publish(MOST + 2, "x", "more", doubt)
         doubt.add(MOST + 2)
         assert (book.returned("x", "more", doubt) == MOST + 2) is named
+
+
+@pytest.mark.parametrize(("published", "named"), [(99, True), (100, True), (101, False)])
+def test_so_many_ranges_are_remembered(published: int, named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages of two keys by turns, all of them in doubt, are a range each."""
+    monkeypatch.setattr(returns, "RANGES", 100)
+    book, doubt = Returnable(), MutableRangeSet()
+    for number in range(1, published + 1):
+        doubt.add(number)
+        book.publish(number, "x", "ab"[number % 2], doubt)
+    doubt.discard(RangeSet([(2, published)]))
+    assert (book.returned("x", "b", doubt) == 1) is named
+
+
+def test_what_is_confirmed_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many messages of two keys are published and confirmed by turns: a return is named, and memory stays flat."""
+    monkeypatch.setattr(returns, "RANGES", 100)
+    book, doubt = Returnable(), MutableRangeSet()
+    for number in range(1, 1001):
+        doubt.add(number)
+        book.publish(number, "x", "ab"[number % 2], doubt)
+        doubt.discard(RangeSet([(1, number - 40)]) if number > 40 else RangeSet())
+        assert sum([len(numbers.lows) for numbers in book._numbers.values()]) <= 100
+    doubt.discard(RangeSet([(1, 999)]))
+    assert book.returned("x", "a", doubt) == 1000
 
 
 def holey(size: int) -> tuple[Returnable, MutableRangeSet]:

@@ -11,11 +11,9 @@ from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
 from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
-from amqp_sansio.broker.journal import Journal
-from amqp_sansio.broker.model.block_list import Line
-from amqp_sansio.broker.model.entry import ACQUIRED
+from amqp_sansio.broker.journal import BranchPrepared, Dequeued, Entry, Journal, Operation
+from amqp_sansio.broker.model.entry import ACQUIRED, Line
 from amqp_sansio.broker.model.queueing import Traffic
-from amqp_sansio.broker.operations import BranchPrepared, Dequeued, Entry, Operation
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook

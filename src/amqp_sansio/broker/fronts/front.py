@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+
+from amqp_sansio.broker.model.subscribers import Consumer
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.access.guard import Guard
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.durable_state import Needed, Rebuilding
-    from amqp_sansio.broker.fronts.service import Service
     from amqp_sansio.broker.model.form import Form
-    from amqp_sansio.broker.peer import Peer
+    from amqp_sansio.broker.peer import Peer, Service
     from amqp_sansio.engine.server_handshake import ServerHandshake
 
 Plain = Mapping[str, Any]  # Any: what `take` made, or what somebody says it did
@@ -86,3 +87,34 @@ class Front:
         `take` has not made.
         """
         raise NotImplementedError
+
+
+class Holder:
+    """The owner of subscriptions and unsettled messages, for as long as it lives; compared by identity.
+
+    A base class, of which each family derives its own: the broker comes back to it when there is something to do.
+    """
+
+    def tick(self, now: float) -> None:
+        """Says what time it is (monotonic seconds), to a holder whose time has come or is to begin."""
+
+    def wake_more(self) -> None:
+        """More of its subscriptions may be woken: those that were have taken what there is."""
+
+    def settle(self) -> None:
+        """Tells the client what became of its messages since the last round."""
+
+    def queue_deleted(self, queue: str) -> None:
+        """Tells the client that the queue of one of its subscriptions was deleted."""
+
+
+class Subscription(Consumer, Protocol):
+    """What a front subscribes to a queue."""
+
+    def wake(self) -> None:
+        """Something has changed by which it may be able to take a message: what held it up is over."""
+        ...
+
+    def flushed(self) -> None:
+        """Its queue has nothing more that it can take, which it wanted to know (`Site.watch`)."""
+        ...

@@ -1,7 +1,10 @@
-"""A message in one queue."""
+"""A message in one queue; entries in the order of a number of theirs; and how a subscriber looks through without taking any."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -56,3 +59,158 @@ class Entry:
     def __repr__(self) -> str:
         again = ", redelivered" if self.redelivered else ""
         return f"<Entry: message {self.message.number} on {self.queue.name!r} at {self.position}, {STATES[self.state]}{again}>"
+
+
+BLOCK: Final = 512
+"""Entries of a block that is filled from behind; one that is filled in the middle is halved at twice as many."""
+
+_position: Final = attrgetter("position")
+
+
+class Line:
+    """Entries by `key`, ascending: by their positions unless another number is named.  No block is empty."""
+
+    __slots__ = ("_blocks", "_key")
+
+    def __init__(self, key: Callable[[Entry], int] = _position) -> None:
+        self._blocks: list[list[Entry]] = []
+        self._key: Final = key
+
+    def _first(self, block: list[Entry]) -> int:
+        return self._key(block[0])
+
+    @property
+    def head(self) -> Entry | None:
+        """The first one."""
+        return self._blocks[0][0] if self._blocks else None
+
+    def append(self, entry: Entry) -> None:
+        """Puts an entry with the highest key so far behind all others."""
+        blocks = self._blocks
+        if blocks and len(blocks[-1]) < BLOCK:
+            blocks[-1].append(entry)
+        else:
+            blocks.append([entry])
+
+    def insert(self, entry: Entry) -> None:
+        """Puts an entry where its key belongs."""
+        blocks = self._blocks
+        if not blocks:
+            blocks.append([entry])
+            return
+        key = self._key
+        place = key(entry)
+        at = max(bisect_right(blocks, place, key=self._first) - 1, 0)
+        block = blocks[at]
+        if key(block[-1]) < place:
+            block.append(entry)
+        else:
+            block.insert(bisect_left(block, place, key=key), entry)
+        if len(block) > 2 * BLOCK:
+            blocks[at : at + 1] = [block[:BLOCK], block[BLOCK:]]
+
+    def remove(self, entry: Entry) -> None:
+        """Takes an entry out, which is in."""
+        blocks = self._blocks
+        block = blocks[0]
+        if block[0] is entry:
+            at = 0
+            del block[0]
+        else:
+            place = self._key(entry)
+            at = bisect_right(blocks, place, key=self._first) - 1
+            block = blocks[at]
+            del block[bisect_left(block, place, key=self._key)]
+        if not block:
+            del blocks[at]
+
+    def after(self, place: int) -> Entry | None:
+        """The first one whose key is higher."""
+        blocks = self._blocks
+        key = self._key
+        at = max(bisect_right(blocks, place, key=self._first) - 1, 0)
+        if at < len(blocks):
+            block = blocks[at]
+            if key(block[-1]) > place:
+                return block[bisect_right(block, place, key=key)]
+            if at + 1 < len(blocks):
+                return blocks[at + 1][0]
+        return None
+
+    def __iter__(self) -> Iterator[Entry]:
+        for block in self._blocks:
+            yield from block
+
+    def __bool__(self) -> bool:
+        return bool(self._blocks)
+
+
+class Cursor:
+    """Sees every message that is available when it comes by, once, the urgent ones first; what comes later too.
+
+    With `released` it sees a message again after each release, also one that was acquired when it came by; without, it does
+    not.  A cursor waits for what is held, as subscribers that acquire do.
+
+    `lines` are those of the queue by position, `released` those by number of release; `releases` is how many there were so far.
+    """
+
+    __slots__ = ("_lines", "_released", "_seen", "_seen_again", "_since")
+
+    def __init__(self, lines: list[Line | None], released: list[Line | None] | None = None, releases: int = 0) -> None:
+        self._lines: Final = lines
+        self._released: Final = released
+        self._since: Final = releases
+        self._seen: Final = [-1] * len(lines)
+        self._seen_again: Final = [releases] * len(lines)
+
+    @property
+    def sees_released(self) -> bool:
+        """Whether it sees a message again after each release."""
+        return self._released is not None
+
+    def places(self) -> list[tuple[int, int]]:
+        """By level, the position of the last message that was seen; levels on which there never was one apart."""
+        return [(level, seen) for level, seen in enumerate(self._seen) if self._lines[level] is not None]
+
+    def peek(self) -> tuple[int, Entry] | None:
+        """The next message that was not seen, with its level; None when there is none now."""
+        for level in range(len(self._lines) - 1, -1, -1):
+            line = self._lines[level]
+            if line is not None:
+                entry = line.after(self._seen[level])
+                if self._released is not None:
+                    entry = self._first(level, line, entry)
+                if entry is not None and entry.state == AVAILABLE:
+                    return level, entry
+        return None
+
+    def _first(self, level: int, line: Line, entry: Entry | None) -> Entry | None:
+        """Of the next one by position and the next one that was released: the one with the lower position.
+
+        What was released since the cursor began is seen as such, so that it is passed over by position: once for each.
+        """
+        assert self._released is not None
+        again = self._released[level]
+        released = again.after(self._seen_again[level]) if again is not None else None
+        while entry is not None and entry.released > self._since and entry is not released:
+            self._seen[level] = entry.position
+            entry = line.after(entry.position)
+        if released is not None and (entry is None or released.position < entry.position):
+            return released
+        return entry
+
+    def next(self) -> Entry | None:
+        """The next message, which counts as seen now; None when there is none now."""
+        found = self.peek()
+        if found is None:
+            return None
+        level, entry = found
+        self.see(level, entry)
+        return entry
+
+    def see(self, level: int, entry: Entry) -> None:
+        """This message, which `peek` gave, counts as seen."""
+        if self._released is not None and entry.released > self._since:
+            self._seen_again[level] = entry.released
+        else:
+            self._seen[level] = entry.position

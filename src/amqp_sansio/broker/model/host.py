@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
-from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.journal import Bound, ExchangeDeclared, Journal, Operation, QueueDeclared
 from amqp_sansio.broker.model.arguments import (
     UNFILTERED,
     octets_of,
@@ -16,15 +16,13 @@ from amqp_sansio.broker.model.arguments import (
     refuse_unknown,
 )
 from amqp_sansio.broker.model.last_values import LastValues
-from amqp_sansio.broker.model.lifetimes import Lifetimes
 from amqp_sansio.broker.model.message import Intake
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.shares import Shares
 from amqp_sansio.broker.model.subscribers import browses
-from amqp_sansio.broker.model.topology import TYPES
-from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
+from amqp_sansio.broker.model.topology import TYPES, Topology
 from amqp_sansio.broker.routing.filters import FILTERS, Filter
 from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.config import ErrorCodes
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Value] | None
 
 
-class VirtualHost(Lifetimes):
+class VirtualHost(Topology):
     """Exchanges, queues, bindings and messages, apart from those of every other virtual host.
 
     The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
@@ -236,7 +234,7 @@ class VirtualHost(Lifetimes):
             if alternate_exchange and conditions.QUEUE_DECLARE_OTHER_ALTERNATE.counts(self.error_codes):
                 self._same_alternate(found, alternate_exchange, conditions.QUEUE_DECLARE_OTHER_ALTERNATE)
             if exclusive and found.owner is None:
-                if found.ring is not None and [each for each in found.ring.consumers if each.owner is not owner]:
+                if found.dispatcher is not None and [each for each in found.dispatcher.consumers if each.owner is not owner]:
                     raise Refused(
                         conditions.QUEUE_DECLARE_EXCLUSIVE, queue=queue, why=f"other sessions subscribe to queue {queue!r}"
                     )
@@ -264,7 +262,7 @@ class VirtualHost(Lifetimes):
             asked.levels,
             asked.most_messages,
             asked.most_octets,
-            self.stirred,
+            self.dispatchable,
             asked.no_local,
             asked.policy,
             asked.linger,

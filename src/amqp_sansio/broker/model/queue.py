@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
-from amqp_sansio.broker.model.block_list import Line
-from amqp_sansio.broker.model.cursor import Cursor
-from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Cursor, Entry, Line
 from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import Owner, published_by
 from amqp_sansio.broker.model.shares import Shares
-from amqp_sansio.broker.model.subscribers import Consumer, Ring
+from amqp_sansio.broker.model.subscribers import Consumer, Dispatcher
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map
 
@@ -62,10 +60,10 @@ class Queue:
     """
 
     __slots__ = (
-        "_acquired", "_acquired_octets", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_special",
-        "_stirred", "acquired", "alternate", "arguments", "auto_delete", "available", "bindings", "deleted", "durable",
-        "given_up", "held", "last_values", "level", "levels", "linger", "most_messages", "most_octets", "most_plain", "name",
-        "no_local", "numbering", "octets", "owner", "policy", "ring", "shares",
+        "_acquired", "_acquired_octets", "_awaited", "_dispatchable", "_lines", "_mask", "_next", "_released", "_releases",
+        "_special", "acquired", "alternate", "arguments", "auto_delete", "available", "bindings", "deleted", "dispatcher",
+        "durable", "given_up", "held", "last_values", "level", "levels", "linger", "most_messages", "most_octets",
+        "most_plain", "name", "no_local", "numbering", "octets", "owner", "policy", "shares",
     )  # fmt: skip
 
     def __init__(
@@ -79,7 +77,7 @@ class Queue:
         levels: int = MOST_LEVELS,
         most_messages: int = DEFAULT_BROKER_LIMITS.queue_messages,
         most_octets: int = DEFAULT_BROKER_LIMITS.queue_octets,
-        stirred: dict[Queue, None] | None = None,
+        dispatchable: dict[Queue, None] | None = None,
         no_local: bool = False,
         policy: str = REJECT,
         linger: int = 0,
@@ -115,7 +113,7 @@ class Queue:
         """The level of each priority."""
         self.bindings: Final[dict[tuple[Exchange, str], Binding]] = {}
         """By exchange and key, the default exchange apart."""
-        self.ring: Ring | None = None
+        self.dispatcher: Dispatcher | None = None
         """Its subscribers, once there was one."""
         self.deleted = False
         self.available = 0
@@ -137,7 +135,7 @@ class Queue:
         self._next = 0
         self._releases = 0
         self._released: list[Line | None] | None = None  # of what is available again, for cursors that ask for it
-        self._stirred: Final[dict[Queue, None]] = stirred if stirred is not None else {}
+        self._dispatchable: Final[dict[Queue, None]] = dispatchable if dispatchable is not None else {}
 
     # --- what comes and goes ----------------------------------------------------------------------------------------------
 
@@ -160,8 +158,8 @@ class Queue:
             self.available += 1
             line.append(entry)
             self._mask |= 1 << level
-            if self.ring is not None:
-                self._stir()
+            if self.dispatcher is not None:
+                self._note_dispatchable()
         if self._special and self.last_values is not None:
             self.last_values.came(entry)
         return entry
@@ -172,7 +170,7 @@ class Queue:
             entry.state = AVAILABLE
             self.held -= 1
             self.available += 1
-            self._stir()
+            self._note_dispatchable()
 
     @property
     def head(self) -> Entry | None:
@@ -230,8 +228,8 @@ class Queue:
             self._acquired_octets += entry.message.size
             if self.shares is not None:
                 self.shares.took(self.level[entry.message.priority])
-        if self.ring is not None and self.ring.particular:
-            self._stirred[self] = None  # another may be the next one now, and small enough for somebody
+        if self.dispatcher is not None and self.dispatcher.waits_for_smaller:
+            self._dispatchable[self] = None  # another may be the next one now, and small enough for somebody
         return True
 
     def await_release(self, entry: Entry, awaiting: Awaiting) -> None:
@@ -263,9 +261,9 @@ class Queue:
         if self._awaited:
             for awaiting in self._awaited.pop(entry, ()):
                 awaiting.released()
-        ring = self.ring
-        if ring is not None and ring.stir(self.level[entry.message.priority], entry.position):
-            self._stirred[self] = None
+        dispatcher = self.dispatcher
+        if dispatcher is not None and dispatcher.wake_resting(self.level[entry.message.priority], entry.position):
+            self._dispatchable[self] = None
 
     def put_back(self, entry: Entry) -> None:
         """Undoes the last `acquire`: the message was sent to nobody, so that no cursor sees it again."""
@@ -304,12 +302,12 @@ class Queue:
         elif state == AVAILABLE:
             self._unline(entry)
             self.available -= 1
-            if self.ring is not None and self.ring.particular:
-                self._stirred[self] = None
+            if self.dispatcher is not None and self.dispatcher.waits_for_smaller:
+                self._dispatchable[self] = None
         elif state == HELD:
             self._unline(entry)
             self.held -= 1
-            self._stir()  # who waited for it looks at what is behind it
+            self._note_dispatchable()  # who waited for it looks at what is behind it
         else:
             return False
         entry.state = GONE
@@ -360,22 +358,22 @@ class Queue:
     @property
     def subscribers(self) -> int:
         """How many there are."""
-        return len(self.ring.consumers) if self.ring is not None else 0
+        return len(self.dispatcher.consumers) if self.dispatcher is not None else 0
 
     @property
     def browsers(self) -> int:
         """How many of them look through the queue themselves, because they do not acquire or have a selector."""
-        return self.ring.browsers if self.ring is not None else 0
+        return self.dispatcher.browsers if self.dispatcher is not None else 0
 
     def ranks_with(self, priority: int) -> int:
         """How many different priorities its subscribers have, one of this priority included."""
-        return self.ring.ranks_with(priority) if self.ring is not None else 1
+        return self.dispatcher.ranks_with(priority) if self.dispatcher is not None else 1
 
     @property
     def user(self) -> Owner | None:
         """The exclusive owner of the queue, or of its only subscription; None when there is none."""
-        if self.owner is None and self.ring is not None:
-            first = next(iter(self.ring.consumers), None)
+        if self.owner is None and self.dispatcher is not None:
+            first = next(iter(self.dispatcher.consumers), None)
             if first is not None and first.exclusive:
                 return first.owner
         return self.owner
@@ -386,33 +384,33 @@ class Queue:
 
     def subscribe(self, consumer: Consumer) -> None:
         """A consumer joins; it is offered what there is by the next `dispatch`."""
-        if self.ring is None:
-            self.ring = Ring(self)
-        self.ring.join(consumer)
-        self._stirred[self] = None
+        if self.dispatcher is None:
+            self.dispatcher = Dispatcher(self)
+        self.dispatcher.join(consumer)
+        self._dispatchable[self] = None
 
     def unsubscribe(self, consumer: Consumer) -> None:
         """A consumer leaves; what it has acquired stays so."""
-        if self.ring is not None:
-            self.ring.leave(consumer)
+        if self.dispatcher is not None:
+            self.dispatcher.leave(consumer)
 
     def wake(self, consumer: Consumer) -> None:
         """A consumer that took nothing more can take something again."""
-        if self.ring is not None and self.ring.wake(consumer):
-            self._stirred[self] = None  # nothing is new for the others, who have seen what there is
+        if self.dispatcher is not None and self.dispatcher.wake(consumer):
+            self._dispatchable[self] = None  # nothing is new for the others, who have seen what there is
 
     def able(self, message: Message) -> bool:
         """Whether a subscriber could take this message at once (delivery-properties.immediate)."""
-        return self.ring is not None and self.ring.able(message)
+        return self.dispatcher is not None and self.dispatcher.able(message)
 
     def dispatch(self, most: int) -> bool:
         """Offers at most `most` messages, by turns to those that can take some; whether there is more to do."""
-        return self.ring is not None and self.ring.dispatch(most)
+        return self.dispatcher is not None and self.dispatcher.dispatch(most)
 
-    def _stir(self) -> None:
-        ring = self.ring
-        if ring is not None and ring.stir():
-            self._stirred[self] = None
+    def _note_dispatchable(self) -> None:
+        dispatcher = self.dispatcher
+        if dispatcher is not None and dispatcher.wake_resting():
+            self._dispatchable[self] = None
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}: {self.available} available, {self.acquired} acquired, {self.held} held>"

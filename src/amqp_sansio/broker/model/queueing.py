@@ -6,16 +6,15 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.journal import Dequeued, Enqueued, Journal, MessageStored, Operation
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
 from amqp_sansio.broker.model.expiry import Expiry
 from amqp_sansio.broker.model.message import Intake, Message
 from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
-from amqp_sansio.broker.model.room import Publish, Room
-from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, Operation
 from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.limits import BrokerLimits
 
@@ -24,24 +23,34 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.queue import Queue
 
 _position: Final = attrgetter("position")
+Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
+"""A message and the queues that are to get it."""
 UNDATED: Final = 1024
 """Messages that may wait for the next tick before those that have gone meanwhile are forgotten."""
 
 
-class Traffic(Room):
-    """The messages of one virtual host.
+class Traffic:
+    """The messages of one virtual host, what they take, and the limits that they are kept to.
 
     What returns a number gives that of the journal entry that must be journalled before the change counts; 0 when there is
     none.
     """
 
     def __init__(self, name: str, journal: Journal, limits: BrokerLimits, intake: Intake) -> None:
-        super().__init__(limits)
+        self.limits: Final = limits
+        self.messages = 0
+        """On all queues; one that is on several counts on each."""
+        self.octets = 0
+        self.given_up = 0
+        """What rings gave up or did not take (`Queue.given_up`), also those that are no more."""
+        self.held_messages = 0
+        """Messages that transactions hold back: they are on no queue yet."""
+        self.held_octets = 0
         self.name: Final = name
         self.journal: Final = journal
         self.intake: Final = intake
         """Numbers the messages of the broker; its epoch is that of the broker."""
-        self.stirred: Final[OrderedDict[Queue, None]] = OrderedDict()
+        self.dispatchable: Final[OrderedDict[Queue, None]] = OrderedDict()
         """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
         is searched behind all those that were deleted."""
         self._expiry: Final = Expiry()
@@ -49,6 +58,45 @@ class Traffic(Room):
         self._most_undated = UNDATED
         self.late = False
         """Whether the time of a message ever began after it was written down: then the journal does not know when it ends."""
+
+    # --- how much there is, and whether more may be --------------------------------------------------------------------------
+
+    def admit(self, publishes: Iterable[Publish], letters: bool = False) -> None:
+        """Refused 506, naming the limit, when there is no room for all of these together.  Changes nothing.
+
+        A ring has room for whatever is not larger than all of it, and a queue that destroys itself for everything; only not
+        for `letters`, dead ones: they destroy no queue.  What a message takes the place of is not counted with it, once.
+        """
+        counts: dict[Queue, list[int]] = {}
+        replaced: dict[Entry, None] = {}
+        messages, octets = self.messages, self.octets
+        for message, queues in publishes:
+            size = message.size
+            messages += len(queues)
+            octets += len(queues) * size
+            for queue in queues:
+                if queue.policy == RING:
+                    _room("queue_octets", queue.most_octets, size, queue)
+                    continue
+                if queue.policy == SELF_DESTRUCT and not letters:
+                    continue
+                count = counts.setdefault(queue, [queue.messages, queue.octets])
+                count[0] += 1
+                count[1] += size
+                older = None if queue.last_values is None else queue.last_values.before(message)
+                if older is not None and older.state != ACQUIRED and older not in replaced:
+                    replaced[older] = None
+                    count[0] -= 1
+                    count[1] -= older.message.size
+                _room("queue_messages", queue.most_messages, count[0], queue)
+                _room("queue_octets", queue.most_octets, count[1], queue)
+            _room("host_messages", self.limits.host_messages, messages)  # now, so that what follows is not even routed
+            _room("host_octets", self.limits.host_octets, octets)
+
+    def takes(self, message: Message, copies: int) -> bool:
+        """Whether the host may have `copies` of this message besides what it has, wherever they are."""
+        octets = self.octets + message.size * copies
+        return self.messages + copies <= self.limits.host_messages and octets <= self.limits.host_octets
 
     # --- in ---------------------------------------------------------------------------------------------------------------
 
@@ -201,13 +249,13 @@ class Traffic(Room):
 
     def dispatch(self, most: int) -> bool:
         """Offers at most `most` messages, from queues by turns; whether there is more to do."""
-        stirred = self.stirred
-        while stirred and most > 0:
-            queue, _ = stirred.popitem(last=False)
+        dispatchable = self.dispatchable
+        while dispatchable and most > 0:
+            queue, _ = dispatchable.popitem(last=False)
             if queue.dispatch(1):
-                stirred[queue] = None
+                dispatchable[queue] = None
             most -= 1
-        return bool(stirred)
+        return bool(dispatchable)
 
     # --- inside -----------------------------------------------------------------------------------------------------------
 
@@ -441,3 +489,9 @@ class Traffic(Room):
     def _gives_way(self, message: Message, ring: Queue, operations: list[Operation]) -> bool:
         """Whether a ring has room for a dead letter, for which it gives up what goes nowhere then."""
         return message.size <= ring.most_octets and self._make_room(message, ring, operations, [])
+
+
+def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> None:
+    if asked > value:
+        where = f" for queue {queue.name!r}" if queue is not None else ""
+        raise Refused(conditions.TRANSFER_LIMIT, limit=limit, value=value, where=where, why=f"{asked} would be there")

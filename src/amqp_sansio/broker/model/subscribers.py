@@ -1,4 +1,4 @@
-"""The subscribers of one queue, by turns."""
+"""The subscribers of one queue, and who of them gets a message next."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.model.rank import Rank
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.cursor import Cursor
-    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.entry import Cursor, Entry
     from amqp_sansio.broker.model.message import Message
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
@@ -96,7 +94,7 @@ def browses(consumer: Consumer) -> bool:
     return not consumer.acquires or consumer.selective
 
 
-class Ring:
+class Dispatcher:
     """Those that can take something are asked by turns; those that said no wait until they are woken, and cost nothing.
 
     A consumer that acquires and has no selector gets the head of the queue.  The others have a cursor: browsers, and those with
@@ -115,7 +113,7 @@ class Ring:
         "_passed",
         "_queue",
         "_ranks",
-        "_starving",
+        "_resting",
         "_too_large",
         "_too_small",
         "consumers",
@@ -127,14 +125,14 @@ class Ring:
         self._ranks: Final[list[Rank]] = []  # the highest priority first
         self._by_priority: Final[dict[int, Rank]] = {}
         self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()  # those that do not acquire
-        self._starving: Final[OrderedDict[Consumer, None]] = OrderedDict()  # of them, who has seen everything, with credit
+        self._resting: Final[OrderedDict[Consumer, None]] = OrderedDict()  # of them, who has seen everything, with credit
         self._cursors: Final[dict[Consumer, Cursor]] = {}
-        self._passed: Final = Passed()  # as the starving ones, but they do not see again what is released
+        self._passed: Final = Passed()  # as the resting ones, but they do not see again what is released
         self._too_small: Final[dict[Consumer, None]] = {}  # all that are in a `Rank.small`
         self._too_large: Final[dict[Consumer, Entry]] = {}  # the message for which the octets of one with a cursor were too few
 
     @property
-    def particular(self) -> bool:
+    def waits_for_smaller(self) -> bool:
         """Whether somebody waits for a smaller message, so that one that leaves may bring it something."""
         return bool(self._too_small or self._too_large)
 
@@ -168,7 +166,7 @@ class Ring:
         if consumer not in self.consumers:
             return
         rank = self._by_priority[consumer.priority]
-        for each in (self.consumers, rank.taking, rank.selecting, rank.starving, self._browsing, self._starving):
+        for each in (self.consumers, rank.taking, rank.selecting, rank.resting, self._browsing, self._resting):
             each.pop(consumer, None)
         self._cursors.pop(consumer, None)
         self._too_large.pop(consumer, None)
@@ -192,10 +190,10 @@ class Ring:
             return True
         self._too_large.pop(consumer, None)
         if consumer.acquires:
-            rank.starving.pop(consumer, None)
+            rank.resting.pop(consumer, None)
             rank.selecting[consumer] = None
         else:
-            self._starving.pop(consumer, None)
+            self._resting.pop(consumer, None)
             self._passed.forget(consumer)
             self._browsing[consumer] = None
         return True
@@ -205,33 +203,33 @@ class Ring:
         """How many look through the queue themselves."""
         return len(self._cursors)
 
-    def stir(self, level: int = -1, position: int = -1) -> bool:
+    def wake_resting(self, level: int = -1, position: int = -1) -> bool:
         """Something is new on the queue: whether there is somebody to offer it to.
 
         `level` and `position`: those of a message that was released.  A consumer that has passed its place and does not see it
         again keeps resting.
         """
-        lively = False
+        found = False
         for rank in self._ranks:
-            if rank.starving:
-                rank.selecting.update(rank.starving)
-                rank.starving.clear()
+            if rank.resting:
+                rank.selecting.update(rank.resting)
+                rank.resting.clear()
             if rank.taking or rank.selecting:
-                lively = True
-        if self._starving:
-            self._browsing.update(self._starving)
-            self._starving.clear()
+                found = True
+        if self._resting:
+            self._browsing.update(self._resting)
+            self._resting.clear()
         if self._passed.consumers:
             woken = self._passed.all() if level < 0 else self._passed.before(level, position)
             self._browsing.update(dict.fromkeys(woken))
-        return lively or bool(self._browsing) or self.particular
+        return found or bool(self._browsing) or self.waits_for_smaller
 
     def able(self, message: Message) -> bool:
         """Whether somebody could take the message at once: of many that cannot, only some are asked, others the next time."""
         groups: list[OrderedDict[Consumer, None] | OrderedDict[Consumer, int]] = []
         for rank in self._ranks:
-            groups += [rank.taking, rank.selecting, rank.starving]
-        groups += [self._browsing, self._starving, self._passed.consumers]
+            groups += [rank.taking, rank.selecting, rank.resting]
+        groups += [self._browsing, self._resting, self._passed.consumers]
         asked = 0
         for each in groups:
             for consumer in list(islice(each, ASKED - asked)):
@@ -251,13 +249,13 @@ class Ring:
             before = most
             if self._browsing:
                 moved = True
-                most -= self._show(self._browsing, self._starving)
+                most -= self._show(self._browsing, self._resting)
             entry = self._queue.head if self._ranks else None
             rank = self._next(entry)
             if rank is not None:
                 moved = True
                 if rank.selecting:
-                    most -= self._show(rank.selecting, rank.starving)
+                    most -= self._show(rank.selecting, rank.resting)
                     entry = self._queue.head
                 if entry is not None and rank.taking:
                     most -= self._give(entry, rank)
@@ -265,7 +263,7 @@ class Ring:
                 return False
             if most == before:
                 vain -= 1
-        return bool(self._browsing or self.particular or self._next(self._queue.head) is not None)
+        return bool(self._browsing or self.waits_for_smaller or self._next(self._queue.head) is not None)
 
     def _next(self, head: Entry | None) -> Rank | None:
         """The highest rank in which somebody is to be asked; None when nobody is.
@@ -290,15 +288,15 @@ class Ring:
             if found is None or found[1] is not entry:
                 self.wake(consumer)
 
-    def _show(self, among: OrderedDict[Consumer, None], starving: OrderedDict[Consumer, None]) -> int:
-        """Shows the next one of these what it has not seen; one that has seen everything is `starving`, or has passed."""
+    def _show(self, among: OrderedDict[Consumer, None], resting: OrderedDict[Consumer, None]) -> int:
+        """Shows the next one of these what it has not seen; one that has seen everything is `resting`, or has passed."""
         consumer = next(iter(among))
         cursor = self._cursors[consumer]
         found = cursor.peek()
         if found is None:
             del among[consumer]
             if cursor.sees_released:
-                starving[consumer] = None
+                resting[consumer] = None
             else:
                 self._passed.add(consumer, cursor.places())
             return 0
@@ -380,3 +378,59 @@ class Passed:
         self.consumers.clear()
         self._heaps.clear()
         return found
+
+
+class Rank:
+    """Those of one priority that acquire, by what they wait for.  Consumers without credit are in none of these."""
+
+    __slots__ = ("consumers", "priority", "selecting", "small", "resting", "taking")
+
+    def __init__(self, priority: int) -> None:
+        self.priority: Final = priority
+        self.consumers = 0
+        """How many subscribers have this priority, those that do not acquire included."""
+        self.taking: Final[OrderedDict[Consumer, None]] = OrderedDict()
+        """Those that are offered the head of the queue, by turns."""
+        self.selecting: Final[OrderedDict[Consumer, None]] = OrderedDict()
+        """Those that look through the queue themselves, by turns."""
+        self.resting: Final[OrderedDict[Consumer, None]] = OrderedDict()
+        """Those of them that have seen everything, with credit."""
+        self.small: Final = SmallCredit()
+        """Those without a cursor whose octets were too few for the head."""
+
+
+class SmallCredit:
+    """Consumers that refused a message because their octets were too few, the largest credit first."""
+
+    __slots__ = ("_heap", "_last", "consumers")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Consumer]] = []
+        self.consumers: Final[dict[Consumer, int]] = {}  # what stands in the heap with another number is no longer true
+        self._last = 0
+
+    def add(self, consumer: Consumer, octets: int) -> None:
+        """A consumer with `octets` octets of credit."""
+        self._last += 1
+        self.consumers[consumer] = self._last
+        heappush(self._heap, (-octets, self._last, consumer))
+        if len(self._heap) > 2 * len(self.consumers) + 16:
+            self._heap = [each for each in self._heap if self.consumers.get(each[2]) == each[1]]
+            heapify(self._heap)
+
+    def forget(self, consumer: Consumer) -> None:
+        """Its credit has changed, or it is gone."""
+        self.consumers.pop(consumer, None)
+
+    def largest(self, entry: Entry) -> Consumer | None:
+        """The one with the most octets, if they are enough for the message: it is forgotten then."""
+        while self._heap:
+            octets, number, consumer = self._heap[0]
+            true = self.consumers.get(consumer) == number
+            if true and consumer.size(entry) > -octets:
+                return None
+            heappop(self._heap)
+            if true:
+                del self.consumers[consumer]
+                return consumer
+        return None

@@ -1,20 +1,22 @@
-"""Which exchanges and queues there are and how they are bound; what is left when one of them goes."""
+"""Which exchanges and queues there are, how they are bound, and whose queues are; what is left when one of them goes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.journal import ExchangeDeleted, Operation, QueueDeleted, Unbound
 from amqp_sansio.broker.model.arguments import octets_of
 from amqp_sansio.broker.model.queueing import Traffic
-from amqp_sansio.broker.operations import ExchangeDeleted, Operation, QueueDeleted, Unbound
 from amqp_sansio.broker.routing.direct import Default, Direct
 from amqp_sansio.broker.routing.exchange import Binding, Exchange
 from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.broker.routing.topic import Topic
+from amqp_sansio.kernel.countdowns import Countdowns
+from amqp_sansio.kernel.deadlines import earliest
 from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Intake, Message
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
+    from amqp_sansio.broker.model.subscribers import Consumer
 
 TYPES: Final[dict[str, type[Exchange]]] = {kind.TYPE: kind for kind in (Direct, Fanout, Topic, Headers)}
 """By the word of exchange.declare."""
@@ -86,6 +89,8 @@ class Topology(Traffic):
         """How many queues get nothing that their owner's connection publishes."""
         self.dropped = 0
         """Published messages that reached no queue and of which no message.reject told their publisher."""
+        self._owned: Final[dict[Owner, dict[Queue, None]]] = {}
+        self._lingering: Final[Countdowns[Queue]] = Countdowns()
 
     def exchange(self, name: str | None) -> Exchange | None:
         """The exchange of that name; the default one for "" and None."""
@@ -161,15 +166,22 @@ class Topology(Traffic):
             exchange.alternate.alternates -= 1
             self._auto_delete(exchange.alternate, operations)
 
-    def _remove_queue(self, queue: Queue, by: Owner | None = None) -> int:
+    def _drop(self, queue: Queue, by: Owner | None = None) -> int:
         """Takes a queue away: its bindings go, its messages to the alternate exchange, and its subscribers hear of it, whose
         session is not the one that does it."""
+        self._lingering.stop(queue)
+        if queue.owner is not None:
+            owned = self._owned.get(queue.owner)
+            if owned is not None:
+                owned.pop(queue, None)
+                if not owned:
+                    del self._owned[queue.owner]
         if queue.deleted:
             return 0
         operations: list[Operation] = []
         del self.queues[queue.name]
         self.no_local -= queue.no_local
-        self.stirred.pop(queue, None)
+        self.dispatchable.pop(queue, None)
         if queue.durable:
             operations.append(QueueDeleted(self.name, queue.name))
         for binding in list(queue.bindings.values()):
@@ -183,7 +195,7 @@ class Topology(Traffic):
         if queue.alternate is not None:
             self._auto_delete(queue.alternate, trailing)
         number = self.journal.write(*trailing) if trailing else moved
-        consumers = list(queue.ring.consumers) if queue.ring is not None else []
+        consumers = list(queue.dispatcher.consumers) if queue.dispatcher is not None else []
         for consumer in consumers:
             queue.unsubscribe(consumer)
         for consumer in consumers:
@@ -192,3 +204,60 @@ class Topology(Traffic):
 
     def _named_exchanges(self) -> str:
         return f'"" and the names of {len(self.exchanges)} exchanges'
+
+    # --- whose queues are, and when they go by themselves --------------------------------------------------------------------
+
+    def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
+        """A consumer leaves; a queue that is deleted with its last one is left, unless it goes with its owner."""
+        was = queue.subscribers
+        queue.unsubscribe(consumer)
+        if was and not queue.subscribers and queue.auto_delete and queue.owner is None and not queue.deleted:
+            return self.left(queue)
+        return 0
+
+    def owned(self, owner: Owner) -> Iterable[Queue]:
+        """The queues that are exclusive to somebody."""
+        return self._owned.get(owner, ())
+
+    def owner_ended(self, owner: Owner) -> int:
+        """A session, or a connection, is over: its exclusive queues are everybody's, or left when they are auto-delete."""
+        number = 0
+        for queue in list(self._owned.pop(owner, ())):
+            queue.owner = None
+            if queue.auto_delete:
+                number = max(number, self.left(queue))
+        return number
+
+    def unused(self, queue: Queue, was_owned: bool) -> bool:
+        """Whether a queue that was there before a restart is left: its owner is no more, or it may linger and nobody uses it,
+        for nobody knows since when."""
+        if queue.owner is not None:
+            return False
+        return was_owned or (queue.linger > 0 and not queue.subscribers)
+
+    def left(self, queue: Queue) -> int:
+        """Nobody uses an auto-delete queue any more: it goes, at once or `linger` seconds after the next `expire`."""
+        if not queue.linger:
+            return self._drop(queue)
+        self._lingering.begin(queue, queue.linger)
+        return 0
+
+    @property
+    def due(self) -> float | None:
+        """When to call `expire`: at once when it is to begin a time, None when nothing will expire."""
+        return earliest(self.next_expiry, self._lingering.next)
+
+    def expire(self, now: float) -> float | None:
+        """Takes off the messages that expired up to now, and the queues whose time is over; the next moment at which something
+        does, None when nothing will."""
+        self.expire_messages(now)
+        for queue in self._lingering.due(now):
+            if not queue.subscribers:
+                self._drop(queue)
+        return self.due
+
+    def _own(self, queue: Queue, owner: Owner | None) -> None:
+        if owner is not None:
+            queue.owner = owner
+            self._owned.setdefault(owner, {})[queue] = None
+            self._lingering.stop(queue)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.operations import MessageStored, Operation
+from amqp_sansio.broker.journal import MessageStored, Operation
 from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ class Work:
     and what is accepted goes back to its queue.
     """
 
-    __slots__ = ("_host", "_limits", "_pledged", "accepted", "closed", "octets", "published")
+    __slots__ = ("_host", "_limits", "_provisional", "accepted", "closed", "octets", "published")
 
-    def __init__(self, host: Host, limits: BrokerLimits, pledged: Sized = ()) -> None:
+    def __init__(self, host: Host, limits: BrokerLimits, provisional: Sized = ()) -> None:
         self._host: Final = host
         self._limits: Final = limits
-        self._pledged: Final = pledged  # accepts that the session of a local transaction keeps itself
+        self._provisional: Final = provisional  # accepts that the session of a local transaction keeps itself
         self.published: list[tuple[Message, tuple[Queue, ...]]] = []
         """Messages, and the queues on which commit puts them."""
         self.accepted: dict[Entry, None] = {}
@@ -130,7 +130,7 @@ class Work:
         self.octets = 0
 
     def _room(self, messages: int, octets: int) -> None:
-        held = len(self.published) + len(self.accepted) + len(self._pledged) + messages
+        held = len(self.published) + len(self.accepted) + len(self._provisional) + messages
         limits, host = self._limits, self._host
         if held > limits.transaction_messages:
             raise _over("transaction_messages", limits.transaction_messages, held)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from amqp_sansio.captures.columns.moments import TIME, moments
 from amqp_sansio.captures.columns.tables import Commons, common_arrays, table_schema
 from amqp_sansio.captures.packet import PLACE_BITS
-from amqp_sansio.captures.replay.message import Message
+from amqp_sansio.captures.replay.rows import Message
 from amqp_sansio.captures.tables import COMMANDS, MESSAGES
 
 _PLACE: Final = (1 << PLACE_BITS) - 1

@@ -18,14 +18,14 @@ from amqp_sansio.captures.columns.runs import Packets, listed, take_runs
 from amqp_sansio.captures.conversation import Conversation, Heard, Witness
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import packet_number
-from amqp_sansio.captures.replay.message import Properties, properties_of
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
+from amqp_sansio.captures.replay.rows import Properties, properties_of
 from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import DIALECTS, Dialect
+from amqp_sansio.engine.observed import Answered
 from amqp_sansio.engine.observer import Observer
-from amqp_sansio.engine.quick import Answered
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.wire.codec import Codec

@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from amqp_sansio.captures.replay.message import COMPLETE, DONE, OPEN, REFUSED, UNKNOWN, Message
-from amqp_sansio.captures.replay.rows import Rows, passed, place
+from amqp_sansio.captures.replay.rows import COMPLETE, DONE, OPEN, REFUSED, UNKNOWN, Message, Rows, passed, place
 from amqp_sansio.captures.tables import COMMANDS
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet

@@ -13,12 +13,11 @@ from amqp_sansio.captures.replay.controls import Controls
 from amqp_sansio.captures.replay.families import HISTORIES
 from amqp_sansio.captures.replay.half import C_COMPLETED, C_LAST
 from amqp_sansio.captures.replay.history import History
-from amqp_sansio.captures.replay.message import Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import Rows, place
+from amqp_sansio.captures.replay.rows import Properties, Rows, place
 from amqp_sansio.captures.tables import TRANSACTIONS
+from amqp_sansio.engine.observed import Answered, Transfers
 from amqp_sansio.engine.observer import Speaker
-from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, MethodSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.protocol import SIZE, ProtocolHeader

@@ -9,10 +9,9 @@ from amqp_sansio.captures.json_values import fields_text, struct_text, text_of
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.credit import Books, CreditLine
 from amqp_sansio.captures.replay.half import Half
-from amqp_sansio.captures.replay.message import OUTSIDE, Demarcation, Kind, Message, Properties
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import OUTSIDE, Demarcation, Kind, Message, Properties, Rows
 from amqp_sansio.captures.replay.transactions import Transactions
-from amqp_sansio.engine.quick import Told
+from amqp_sansio.engine.observed import TransferSeen
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
@@ -22,7 +21,7 @@ from amqp_sansio.spec.dtx import Select as DtxSelect
 from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Transfer
 from amqp_sansio.spec.tx import Commit, Rollback, Select
-from amqp_sansio.wire.assembly import KnownCommand
+from amqp_sansio.wire.framing import KnownCommand
 
 ABOUT: Final = 4096
 """Commands about branches whose results are awaited; beyond it the oldest is forgotten."""
@@ -96,7 +95,7 @@ class Session:
         return OUTSIDE
 
     def transfers(
-        self, speaker: str, id: int | None, alike: bool, items: Sequence[Told[Properties]], places: Sequence[Place],
+        self, speaker: str, id: int | None, alike: bool, items: Sequence[TransferSeen[Properties]], places: Sequence[Place],
         heads: bool, whole: bool = True,
     ) -> None:  # fmt: skip
         """One transfer or many, one behind the other, with ids from `id` on.

@@ -12,19 +12,18 @@ from amqp_sansio.captures.replay.branches import Branch, Branches
 from amqp_sansio.captures.replay.credit import CreditLine, Subscription
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.history import History
-from amqp_sansio.captures.replay.message import NOTHING, Fate, Kind, Message, Properties, properties_of
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import NOTHING, Fate, Kind, Message, Properties, Rows, properties_of
 from amqp_sansio.captures.replay.session import Place, Session, When
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
-from amqp_sansio.engine.quick import Answered, Transfers
+from amqp_sansio.engine.observed import Answered, Transfers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
-from amqp_sansio.wire.assembly import KnownCommand
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.framing import KnownCommand
 
 INFINITE: Final = 0xFFFFFFFF
 UNREAD: Final = NOTHING, None

@@ -136,6 +136,13 @@ class ChannelClient(BaseClient):
         if core.number is not None and self._by_number.get(core.number) is core:
             del self._by_number[core.number]
 
+    def unconsumed(self, queue: str) -> None:
+        """A consumer of this queue is gone: the last one takes a queue along that is declared so."""
+        if self.topology.goes_unconsumed(queue):
+            inboxes = [inbox for core in self.cores for inbox in core.consumers.inboxes.values()]
+            if not any(inbox.queue == queue for inbox in inboxes):
+                self.topology.forget_queue(queue)
+
     def _open(self, core: ChannelCore) -> None:
         channel = self.machine.channel()
         self._by_number[channel.number] = core
@@ -153,7 +160,7 @@ class ChannelClient(BaseClient):
         """What was declared is declared again; `names` are those of queues that the server named anew."""
         self._restoring = None
         for core in self.cores:
-            for inbox in core.inboxes.values():
+            for inbox in core.consumers.inboxes.values():
                 inbox.queue = names.get(inbox.queue, inbox.queue)
         self._open_all()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.conversation.channels.consumers import Consumers
 from amqp_sansio.conversation.channels.in_flight import InFlight
 from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.conversation.channels.message import Message
@@ -18,6 +19,7 @@ from amqp_sansio.errors import (
     AmqpError,
     ChannelClosed,
     HeaderError,
+    LimitError,
     LocalProtocolError,
     MessageNacked,
     SubscriptionCancelled,
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.client import ChannelClient
 
 CONFIRMS: Final = "publisher_confirms"
-_MOST_PREFETCH: Final = 65535
 
 
 class ChannelCore:
@@ -53,9 +54,11 @@ class ChannelCore:
         self.ended: Final[Ticket[None]] = Ticket()
         self.error: AmqpError | None = None
         """Why it is over; None as long as it is not, or was closed here."""
+        self.refused = False
+        """Whether it was the server that closed it: then it has executed nothing that waits for an answer."""
         self.remade = 0
         """How often it was opened again behind a loss."""
-        self.inboxes: Final[dict[str, Inbox]] = {}
+        self.consumers: Final = Consumers(self)
         self.in_flight: Final = InFlight()
         self._mode: str | None = None  # "confirm" or "tx" once that was selected
         self._confirms: Final = confirms
@@ -67,7 +70,6 @@ class ChannelCore:
         self._closing = False
         self.transaction: Final = Transaction(self)
         self.requests: Final = Requests(self)
-        self._numbers = 0
 
     # --- where it stands -----------------------------------------------------------------------------------------------------
 
@@ -87,7 +89,7 @@ class ChannelCore:
     @property
     def is_open(self) -> bool:
         """Whether something may be sent now."""
-        return self.opened.done and self.opened.error is None
+        return self.opened.done and self.opened.error is None and not self._closing
 
     def _must_live(self) -> None:
         if self.error is not None:
@@ -116,6 +118,10 @@ class ChannelCore:
         channel = self.channel
         self.flush()
         id = channel.send(method)
+        if isinstance(method, basic.Recover | basic.RecoverAsync | basic.RecoverSync):
+            self._taken_back()
+        elif isinstance(method, basic.Qos):
+            self.consumers.asked(method.prefetch_count or channel._channels.carrier.limits.deliveries)
         ticket: Ticket[Method] = Ticket()
         if method.VERB in REPLIES and not getattr(method, "no_wait", False):
             self._calls[id] = ticket, method
@@ -241,21 +247,8 @@ class ChannelCore:
         self, queue: str, *, prefetch: int = PREFETCH, accept: bool = True, exclusive: bool = False, resubscribe: bool = False,
     ) -> Inbox:  # fmt: skip
         """Starts a consumer: see `Channel.subscribe`."""
-        if not 1 <= prefetch <= _MOST_PREFETCH:
-            raise LocalProtocolError("basic.consume", f"prefetch {prefetch}", (f"a prefetch of 1 to {_MOST_PREFETCH}",))
         self._must_live()
-        self._numbers += 1
-        tag = f"{self.client.prefix}-{self.index}-{self._numbers}"
-        inbox = Inbox(self, queue, tag, prefetch, accept, exclusive, resubscribe)
-        self.inboxes[tag] = inbox
-        if self._channel is not None and self.is_open:
-            self._consume(inbox)
-        return inbox
-
-    def _consume(self, inbox: Inbox) -> None:
-        self._call(basic.Qos(0, inbox.prefetch, False))
-        said = self._call(basic.Consume(inbox.queue, inbox.tag, False, False, inbox.exclusive, False, 0, {}, {}))
-        said.on_done(lambda: inbox.fail(said.error) if said.error is not None and self.error is None else None)
+        return self.consumers.subscribe(queue, prefetch, accept, exclusive, resubscribe)
 
     def accept(self, channel: Channel, tag: int) -> None:
         """Notes that a delivery is done; said with the others before anything else is, or octets are taken."""
@@ -265,9 +258,18 @@ class ChannelCore:
             if gone or tag in self._acks or tag not in outstanding:
                 channel.ack(tag if tag not in self._acks else 0)  # says why that cannot be
                 return
+            if self._mode == "tx":
+                self._may_settle(channel)
             self._acks.add(tag)
             self.client.owes(self)
             self.client.wake()
+
+    def _may_settle(self, channel: Channel) -> None:
+        """LimitError when a transaction has settled too much already, to be said now and not when that is written."""
+        most = channel._channels.carrier.limits.ranges
+        ranges = channel._deliveries.ranges_with(self._acks.freeze()) + 1
+        if ranges > most:
+            raise LimitError("ranges", most, ranges)
 
     def give_back(self, channel: Channel, tags: TagSet, requeue: bool) -> None:
         """Deliveries go back to their queue, or are rejected."""
@@ -340,18 +342,21 @@ class ChannelCore:
         channel = self._channel
         assert channel is not None
         self.opened.settle(None)
-        if self._mode == "confirm":
-            channel.select_confirm(no_wait=True)
-        elif self._mode == "tx":
-            self._call(tx.Select())
-        for inbox in list(self.inboxes.values()):
-            self._consume(inbox)
+        try:
+            if self._mode == "confirm":
+                channel.select_confirm(no_wait=True)
+            elif self._mode == "tx":
+                self._call(tx.Select())
+        except AmqpError as error:  # this broker cannot do what the one before could
+            channel.close()
+            self._end(error)
+        self.consumers.start_all()
         self._check_room()
         self.client.wake()
 
     def _delivered(self, event: events.MessageDelivered) -> None:
         tag = event.method.consumer_tag
-        inbox = self.inboxes.get(tag)
+        inbox = self.consumers.inboxes.get(tag)
         channel = self._channel
         assert channel is not None  # it brought it
         if inbox is not None:
@@ -361,7 +366,8 @@ class ChannelCore:
                 id = event.properties.correlation_id or ""
                 self.requests.answered(id, self._traced(Message(event, self, channel, tag, REPLY_TO)))
         elif channel.closed_cause is None and event.tag in channel._deliveries.tags.ids.outstanding:
-            channel.nack(event.tag)  # it was on its way when its consumer was cancelled
+            with suppress(LimitError):  # a transaction has settled too much: it goes back with the end of the channel
+                channel.nack(event.tag)  # it was on its way when its consumer was cancelled
 
     def _traced(self, message: Message) -> Message:
         if self.traces is not None:
@@ -373,6 +379,8 @@ class ChannelCore:
             got[0].settle(None)  # basic.get-empty
             return
         asked = self._calls.pop(id, None)
+        if isinstance(method, basic.RecoverOk | basic.RecoverSyncOk):
+            self._taken_back()  # what came behind the question was on its way when the server did so
         if self._mode != "confirm" and self.in_flight and self._channel is not None:
             self.in_flight.answered(self._channel._published.ids.outstanding, isinstance(method, tx.RollbackOk))
             self._check_room()
@@ -380,30 +388,27 @@ class ChannelCore:
             self.client.topology.hear(asked[1], method)
             asked[0].settle(method)
 
+    def _taken_back(self) -> None:
+        """What was delivered and not settled comes again, under other tags."""
+        self._acks.clear()
+        self.consumers.taken_back()
+
     def _cancelled(self, tag: str, origin: Origin) -> None:
-        inbox = self.inboxes.get(tag)
-        if inbox is None:
-            return
-        if origin is Origin.LOCAL:
-            del self.inboxes[tag]
-            inbox.ended()
-        elif inbox.resubscribe:
-            self._consume(inbox)
-        else:
-            del self.inboxes[tag]
-            inbox.fail(SubscriptionCancelled(tag, inbox.queue))
+        if tag == REPLY_TO:  # the next request consumes again, and nothing answers those before it
+            self.requests.lost(SubscriptionCancelled(tag, REPLY_TO))
+        self.consumers.cancelled(tag, origin)
 
     def _closed(self, event: events.ChannelClosed) -> None:
         channel = self._channel
         cause = (channel and channel.closed_cause) or "it was lost"
         error = ChannelClosed(event.channel, cause, event.code, event.text, event.method)
         lost = self.client.losing
+        self.refused = event.origin is Origin.PEER and event.code is not None
         self._interrupt(error)
         if lost and self.client.comes_back and not self._closing:
             self.opened = Ticket()
             self.transaction.lost()
-            for inbox in self.inboxes.values():
-                inbox.messages.clear()  # they come again
+            self.consumers.lost()
         else:
             self._end(None if self._closing else error)
 
@@ -425,12 +430,7 @@ class ChannelCore:
         self.error = error
         gone = error or ChannelClosed(self.number or 0, "it was closed here")
         self._interrupt(gone)
-        for inbox in list(self.inboxes.values()):
-            if error is None:
-                inbox.ended()
-            else:
-                inbox.fail(error)
-        self.inboxes.clear()
+        self.consumers.end(error)
         if self.opened.done:
             self.opened = Ticket()
         self.opened.fail(gone)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
-from amqp_sansio.errors import SubscriptionClosed
+from amqp_sansio.errors import LimitError, SubscriptionClosed
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.methods import basic
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.core import ChannelCore
 
+BEYOND_OCTETS: Final = 64 * 1024 * 1024
+"""Octets that a server may deliver beyond the prefetch: RabbitMQ delivers of a stream the whole chunk that it has begun."""
+MESSAGE_OCTETS: Final = 512
+"""So many are counted for a message, besides those of its properties and body."""
+
 
 class Inbox:
-    """A consumer with back-pressure: the server delivers at most `prefetch` messages that are not settled.
+    """A consumer with back-pressure: the server delivers at most `prefetch` messages that are not settled, or a little more
+    (`BEYOND_OCTETS`).
 
     Where nothing is to be accepted by the user (`explicit` False), a message is accepted as it is taken, so that the same bound
     holds; brokers do not hold a consumer with no-ack to it.
@@ -40,6 +47,9 @@ class Inbox:
         self._more: Ticket[None] | None = None
         self._cancelling: Ticket[None] | None = None
         self._keeps = False  # what is here may still be taken behind the end
+        self._beyond = 0  # octets that came beyond what was asked for
+        self._former = 0  # messages of a consumer before that were here when it began
+        self._again = False  # it starts again once less is here
 
     @property
     def closed(self) -> bool:
@@ -49,7 +59,33 @@ class Inbox:
     def arrive(self, message: Message) -> None:
         """A message came."""
         self.messages.append(message)
+        if len(self.messages) > self.prefetch:
+            self._count_beyond(message)
+        else:
+            self._beyond = 0
         self._wake()
+
+    def _count_beyond(self, message: Message) -> None:
+        """More is here than was asked of the server for this consumer; for all of the channel, says the letter of 0-9-1."""
+        waiting, most = len(self.messages), self.core.consumers.window + self._former
+        if waiting <= most:
+            self._beyond = 0
+            return
+        self._beyond += len(message.received.header) + len(message.body) + MESSAGE_OCTETS
+        if self._beyond > BEYOND_OCTETS:
+            message._channel._refuse_deliveries(self.tag, waiting, most)
+
+    def start_again(self) -> None:
+        """The server has cancelled it: it starts anew, as soon as no more of what came before is here than `prefetch`."""
+        self._again = len(self.messages) > self.prefetch
+        if not self._again:
+            self.core.consumers.start(self)
+
+    def begins(self) -> None:
+        """The server is asked for a consumer."""
+        self._former = len(self.messages)
+        self._beyond = 0
+        self._again = False
 
     def take(self) -> Message | None:
         """The next message, None when there is none for now.  When it is closed and empty: raises why, if that went wrong."""
@@ -58,6 +94,8 @@ class Inbox:
                 raise seen(self.error)
             return None
         message = self.messages.popleft()
+        if self._again:
+            self.start_again()
         if self.core.traces is not None:
             self.core.traces.received(message)
         if not self.explicit:
@@ -83,12 +121,13 @@ class Inbox:
         if self._cancelling is None:
             self._cancelling = Ticket()
             self._keeps = keep
+            self._again = False
             if self.core.is_open:
                 said = self.core.execute(basic.Cancel(self.tag, False))
                 cancelling = self._cancelling
                 said.on_done(lambda: cancelling.fail(said.error) if said.error is not None else None)
             else:
-                self.core.inboxes.pop(self.tag, None)
+                self.core.consumers.inboxes.pop(self.tag, None)
                 self.ended()
         return self._cancelling
 
@@ -105,7 +144,14 @@ class Inbox:
         tags = RangeSet([(message.tag, message.tag) for message in self.messages])
         self.messages.clear()
         if self.core.is_open and tags:
-            self.core.give_back(self.core.channel, tags, True)
+            with suppress(LimitError):  # a transaction has settled too much: they go back with the end of the channel
+                self.core.give_back(self.core.channel, tags, True)
+
+    def taken_back(self) -> None:
+        """What is here comes again."""
+        self.messages.clear()
+        if self._again:
+            self.start_again()
 
     def fail(self, error: Exception) -> None:
         """Nothing more comes, and why; what is here and cannot be settled any more is dropped."""
@@ -118,6 +164,7 @@ class Inbox:
 
     def _close(self, error: Exception | None) -> None:
         self._closed = True
+        self._again = False
         self.error = error
         self._wake()
 

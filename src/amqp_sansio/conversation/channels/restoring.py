@@ -8,6 +8,7 @@ from typing import Final
 
 from amqp_sansio.conversation.channels.topology import Declared, Topology
 from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.errors import CapabilityMissing, EncodeError, LimitError
 from amqp_sansio.events.channel import ChannelClosed, ChannelOpened, MethodAnswered
 from amqp_sansio.spec.methods import queue
 
@@ -49,17 +50,25 @@ class Restoring:
                 self._topology.drop(refused)
                 self._queued.extendleft(reversed(self._said))
                 self._said.clear()
-                self.channel = self._open()
+                try:
+                    self.channel = self._open()
+                except LimitError:  # the server has not answered our close, and lets us have no other channel
+                    self._end()
             case ChannelClosed(code=code) if code is not None and not self._over:
                 self._end()  # nothing can be declared: the user's own channels say why
             case _:
                 pass  # its connection is gone, or our close is answered
 
     def _send(self) -> None:
-        while self._queued and len(self._said) < WINDOW:
+        window = min(WINDOW, self.channel._channels.carrier.limits.calls)
+        while self._queued and len(self._said) < window:
             name, method = self._queued.popleft()
-            self._said.append((name, method))
-            self.channel.send(_waiting(method))
+            try:
+                self.channel.send(_waiting(method))
+            except (CapabilityMissing, EncodeError):  # this broker has no such method, which is as good as a refusal
+                self._topology.drop(method)
+            else:
+                self._said.append((name, method))
         if self._queued or self._said:
             return
         if not self._bound:

@@ -57,10 +57,19 @@ class Topology:
                 self._exchanges.pop(method.exchange, None)
                 self._forget("exchange", method.exchange)
             case queue.Delete():
-                self._queues.pop(method.queue, None)
-                self._forget("queue", method.queue)
+                self.forget_queue(method.queue)
             case _:
                 pass  # declares nothing
+
+    def goes_unconsumed(self, name: str) -> bool:
+        """Whether the queue is one that the server deletes with its last consumer (auto-delete)."""
+        declared = self._queues.get(name)
+        return declared is not None and bool(declared.auto_delete)
+
+    def forget_queue(self, name: str) -> None:
+        """A queue is gone."""
+        self._queues.pop(name, None)
+        self._forget("queue", name)
 
     def _forget(self, kind: str, name: str) -> None:
         """Bindings of what is deleted go with it."""

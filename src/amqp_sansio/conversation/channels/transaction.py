@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import ChannelClosed, LocalProtocolError, TransactionFailed
+from amqp_sansio.errors import LocalProtocolError, TransactionFailed
 from amqp_sansio.spec.methods import tx
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ class Transaction:
             if answered.error is None:
                 done.settle(None)
                 return
-            refused = isinstance(answered.error, ChannelClosed) and answered.error.code is not None
-            error = TransactionFailed("rolled back" if refused else "unknown", str(answered.error))
+            error = TransactionFailed("rolled back" if self._core.refused else "unknown", str(answered.error))
             error.__cause__ = answered.error
             done.fail(error)
 

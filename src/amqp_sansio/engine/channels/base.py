@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from amqp_sansio.engine.carrier import Role, octets_of
+from amqp_sansio.engine.carrier import Role, clip
 from amqp_sansio.engine.channels.breaches import code_of, ends_channel
 from amqp_sansio.engine.channels.returns import Returnable
-from amqp_sansio.engine.lifecycle import clip
 from amqp_sansio.errors import (
     CapabilityMissing,
     ChannelClosedError,
@@ -18,6 +17,7 @@ from amqp_sansio.errors import (
 )
 from amqp_sansio.events import ChannelClosed, Origin, Violation
 from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet, serial_add, whole
 from amqp_sansio.ledger.consumer_tags import ConsumerTags
 from amqp_sansio.ledger.pending_replies import Answered, PendingReplies

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.channels.acknowledging import fewest, one_by_one
-from amqp_sansio.engine.channels.base import CONFIRMING, LARGEST, TRANSACTED, BaseChannel, Contents, MethodId
-from amqp_sansio.engine.channels.saying import CLIENT_SAYS, say, unsettleable
+from amqp_sansio.engine.channels.base import CONFIRMING, LARGEST, BaseChannel, Contents, MethodId
+from amqp_sansio.engine.channels.saying import CLIENT_SAYS, may_settle, say, unsettleable
 from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, EncodeError, StaleDelivery
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add, serial_lt, whole
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import access, basic, confirm, exchange, queue, tx
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel_words import CAPABILITIES
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
 from amqp_sansio.wire.layouts.basic_properties import write_each
@@ -310,7 +311,8 @@ class Channel(BaseChannel):
     def ack(self, tags: TagSet) -> None:
         """Acknowledges deliveries, in as few methods as mean that (basic.ack).
 
-        StaleDelivery on a closed channel; LocalProtocolError for a tag that was never delivered or is settled.
+        StaleDelivery on a closed channel; LocalProtocolError for a tag that was never delivered or is settled; LimitError
+        (ranges) when a transaction has settled too many that do not follow one another.
         """
         self._settle("basic.ack", tags, basic.Ack)
 
@@ -357,10 +359,20 @@ class Channel(BaseChannel):
         if not methods:
             return
         self._may_say(methods[0])
+        transacted = may_settle(self, ids)
         octets = b"".join([self._method_frame(method) for method in methods])
         self._last_id = serial_add(self._last_id, len(methods))
         self._write(octets)
-        self._deliveries.settle_set(ids, self._mode.states[0] == TRANSACTED)
+        self._deliveries.settle_set(ids, transacted)
+
+    def _refuse_deliveries(self, consumer_tag: str, waiting: int, most: int) -> None:
+        """The server delivers far more than it was asked for: `waiting` messages, and not at most so many (basic.qos).  The
+        channel ends by that."""
+        reader = self._channels._reader
+        offset = 0 if reader is None else reader.offset
+        said = f'basic.deliver with consumer-tag "{consumer_tag[:200]}"'
+        text, legal = f"{waiting} messages wait to be received", (f"at most {most} messages that are not settled",)
+        self._blame(offset, "basic.qos.prefetch-count", said, text, legal, ReplyCode.PRECONDITION_FAILED)
 
 
 _type: Final = type  # where an argument has that name

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from amqp_sansio.engine.carrier import Carrier, legal_of, violation_of
+from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, legal_of, violation_of
 from amqp_sansio.engine.channels.base import BaseChannel
 from amqp_sansio.engine.channels.breaches import code_of, ends_channel, order_of, rule_of_unreadable
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.engine.channels.hearing import OPENED, hear, hear_ack
 from amqp_sansio.engine.channels.server import ServedChannel
-from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ChannelRequested, Event, MessageDelivered, Origin, Violation
 from amqp_sansio.kernel.build import COMPILED
@@ -23,8 +22,7 @@ from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import OPEN, OPEN_OK, WORK
 from amqp_sansio.tables.channel_words import REPLIES
 from amqp_sansio.tables.connection import CLIENT, SERVER
-from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Cut, Malformed
-from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_reader import MethodReader
@@ -142,7 +140,7 @@ class Channels(Endpoints):
             raise LocalProtocolError(f"{said} for channel {number!r:.80}", "open", legal, rule)
         return channel
 
-    # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------
+    # --- what the other side says (engine.carrier) ------------------------------------------------------------------------
 
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, MethodReader)

@@ -35,7 +35,7 @@ from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, CONFIRM, OPEN, OPEN_OK, WORK
 from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, REPLIES, may_say
 from amqp_sansio.tables.connection import CLIENT, SERVER
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.framing import Assembly
 
 Hearing: TypeAlias = Callable[[BaseChannel, Any, Assembly], object]  # Any: each row takes its own method
 C = TypeVar("C", bound=Content[Any])
@@ -115,7 +115,7 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
         on._consumers.left(("basic", method.consumer_tag))
         emit(ConsumerCancelled(on.number, method.consumer_tag, Origin.LOCAL))
     elif isinstance(method, (basic.RecoverOk, basic.RecoverSyncOk)):
-        on._deliveries.recover()  # what came since was on its way when the server took all back
+        on._deliveries.tags.settle_all()  # what came since was on its way when the server took all back
 
 
 # --- contents -------------------------------------------------------------------------------------------------------------
@@ -233,13 +233,18 @@ def _hear_settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject,
         said = f"{method.VERB} with delivery-tag {method.delivery_tag}"
         on._blame(unit.start, f"delivery-tag.{wrong}", said, text, legal, ReplyCode.PRECONDITION_FAILED)
     elif found:
-        on._deliveries.settle_set(found, on._mode.states[0] == TRANSACTED)
+        transacted, most = on._mode.states[0] == TRANSACTED, on._channels.carrier.limits.ranges
+        if transacted and on._deliveries.ranges_with(found) > most:
+            text, legal = "a transaction settles deliveries in more ranges than our limit", (f"at most {most} ranges",)
+            on._blame(unit.start, "limits.ranges", method.VERB, text, legal, ReplyCode.RESOURCE_ERROR)
+            return
+        on._deliveries.settle_set(found, transacted)
         requeue = not isinstance(method, basic.Ack) and method.requeue
         on._channels.carrier._emit(DeliveriesSettled(on.number, found, method.VERB, requeue))
 
 
 def _hear_recover(on: BaseChannel, method: basic.Recover | basic.RecoverAsync, unit: Assembly) -> None:
-    found = on._deliveries.recover()
+    found = on._deliveries.recover(on._channels.carrier.limits.ranges)
     if found:
         on._channels.carrier._emit(DeliveriesSettled(on.number, found, method.VERB, True))
     _hear_other(on, method, unit)
@@ -277,6 +282,8 @@ def _hear_revoke(on: BaseChannel, method: basic.Cancel, unit: Assembly) -> None:
         on._blame(unit.start, "basic.cancel.consumer-tag", said, "no consumer has this tag", (), ReplyCode.COMMAND_INVALID)
         return
     if waits(method):
+        if not _may_owe(on, method.VERB, unit):
+            return
         on._say_soon(basic.CancelOk(tag))
     on._channels.carrier._emit(ConsumerCancelled(on.number, tag, Origin.PEER))
 
@@ -295,11 +302,18 @@ def _hear_switch(on: BaseChannel, method: Method, unit: Assembly) -> None:
     _hear_other(on, method, unit)
 
 
-def _hear_flow(on: BaseChannel, method: channel.Flow, unit: Assembly) -> None:
+def _may_owe(on: BaseChannel, verb: str, unit: Assembly) -> bool:
+    """Whether one more answer may wait for the end of a content of ours."""
     most = on._channels.carrier.limits.calls
-    if len(on._owed) >= most:
-        text, legal = "more answers than our limit wait for the end of a content of ours", (f"at most {most}",)
-        on._blame(unit.start, "limits.calls", method.VERB, text, legal, ReplyCode.RESOURCE_ERROR)
+    if len(on._owed) < most:
+        return True
+    text, legal = "more answers than our limit wait for the end of a content of ours", (f"at most {most}",)
+    on._blame(unit.start, "limits.calls", verb, text, legal, ReplyCode.RESOURCE_ERROR)
+    return False
+
+
+def _hear_flow(on: BaseChannel, method: channel.Flow, unit: Assembly) -> None:
+    if not _may_owe(on, method.VERB, unit):
         return
     on._flow = method.active
     on._say_soon(channel.FlowOk(method.active))

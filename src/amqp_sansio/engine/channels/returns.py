@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 
 MOST: Final = 8191
 """Pairs of exchange and routing key that are remembered; with more of them at once no return is named any more."""
+RANGES: Final = 65536
+"""Ranges of numbers that are remembered for all of them together, likewise."""
 
 
 class Returnable:
     """The numbers of publishes that may come back, by exchange and routing key, as far as they are in doubt."""
 
-    __slots__ = ("_lost", "_numbers")
+    __slots__ = ("_lost", "_numbers", "_ranges")
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], MutableRangeSet] = {}
+        self._ranges = 0
+        """How many ranges there are, at most: those that `returned` takes away count until `_prune`."""
         self._lost = False
 
     def publish(self, number: int, exchange: str, key: str, doubt: MutableRangeSet) -> None:
@@ -24,11 +28,16 @@ class Returnable:
         if self._lost:
             return
         numbers = self._numbers.get((exchange, key))
-        if numbers is None:
-            if len(self._numbers) >= MOST and not self._prune(doubt):
+        full = self._ranges >= RANGES or (numbers is None and len(self._numbers) >= MOST)
+        if full:
+            if not self._prune(doubt):
                 return
+            numbers = self._numbers.get((exchange, key))
+        if numbers is None:
             numbers = self._numbers[exchange, key] = MutableRangeSet()
+        before = len(numbers.lows)
         numbers.add(number)
+        self._ranges += len(numbers.lows) - before
 
     def returned(self, exchange: str, key: str, doubt: MutableRangeSet) -> int | None:
         """One comes back: its number where only one can be meant."""
@@ -48,11 +57,19 @@ class Returnable:
 
     def _prune(self, doubt: MutableRangeSet) -> bool:
         """Forgets what is in doubt no more; whether enough room is left by it."""
-        self._numbers = {pair: numbers for pair, numbers in self._numbers.items() if _begins(numbers, 0, doubt)}
-        if len(self._numbers) > MOST // 2:
+        self._numbers = {pair: left for pair, numbers in self._numbers.items() if (left := _in_doubt(numbers, doubt))}
+        self._ranges = sum([len(numbers.lows) for numbers in self._numbers.values()])
+        if len(self._numbers) > MOST // 2 or self._ranges > RANGES // 2:
             self._numbers.clear()
             self._lost = True
         return not self._lost
+
+
+def _in_doubt(numbers: MutableRangeSet, doubt: MutableRangeSet) -> MutableRangeSet:
+    """The ranges in which there is a number that is in doubt, whole."""
+    return MutableRangeSet(
+        RangeSet([each for each in zip(numbers.lows, numbers.highs, strict=True) if doubt.first_within(*each) is not None])
+    )
 
 
 def _begins(numbers: MutableRangeSet, at: int, doubt: MutableRangeSet) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from amqp_sansio.engine.channels.base import CONFIRMING, TRANSACTED, Asked, BaseChannel, Contents, MethodId, waits
 from amqp_sansio.errors import FlowStopped, LimitError, LocalProtocolError
-from amqp_sansio.kernel.serials import TOP
+from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.ledger.pending_replies import Answered
 from amqp_sansio.ledger.tags import UNKNOWN
 from amqp_sansio.spec.base import Method
@@ -70,7 +70,17 @@ def _settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject, _: A
     found, wrong = on._deliveries.tags.named(method.delivery_tag or 0, multiple)
     if wrong:
         raise unsettleable(on, method.VERB, str(method.delivery_tag), f"delivery-tag.{wrong}")
-    return lambda _: on._deliveries.settle_set(found, on._mode.states[0] == TRANSACTED)
+    transacted = may_settle(on, found)
+    return lambda _: on._deliveries.settle_set(found, transacted)
+
+
+def may_settle(on: BaseChannel, found: RangeSet) -> bool:
+    """Whether it is in a transaction that these are settled.  LimitError when that has settled too many already."""
+    transacted = on._mode.states[0] == TRANSACTED
+    most = on._channels.carrier.limits.ranges
+    if transacted and (ranges := on._deliveries.ranges_with(found)) > most:
+        raise LimitError("ranges", most, ranges)
+    return transacted
 
 
 def unsettleable(on: BaseChannel, verb: str, tags: str, rule: str) -> LocalProtocolError:
@@ -100,7 +110,7 @@ def _publish(on: BaseChannel, method: basic.Publish, _: Answer) -> Effect:
 
 
 def _recover(on: BaseChannel, method: Method, _: Answer) -> Effect:
-    return lambda _: on._deliveries.recover()
+    return lambda _: on._deliveries.tags.settle_all()
 
 
 def _switch(on: BaseChannel, method: Method, _: Answer) -> Effect:

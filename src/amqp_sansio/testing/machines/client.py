@@ -15,7 +15,7 @@ from amqp_sansio.testing.speech.expected_rule import Watch, blamed
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Conversation, Step
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, speaker_of
-from amqp_sansio.wire.assembly import CONTROL, Malformed
+from amqp_sansio.wire.framing import CONTROL, Malformed
 from amqp_sansio.wire.segments import SegmentReader
 
 _CONNECTION = PARTS["connection"].language

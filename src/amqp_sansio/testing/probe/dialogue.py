@@ -19,8 +19,8 @@ from amqp_sansio.spec.execution import Exception_, Sync
 from amqp_sansio.testing.speech.expected_rule import Watch
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting
-from amqp_sansio.wire.assembly import CONTROL, Assembly, Malformed
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.framing import CONTROL, Assembly, Malformed
 from amqp_sansio.wire.primitives import frame_header
 from amqp_sansio.wire.segments import SegmentReader
 

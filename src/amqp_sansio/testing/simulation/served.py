@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.operations import Entry
+from amqp_sansio.broker.journal import Entry
 from amqp_sansio.config import ServerConfig
 
 

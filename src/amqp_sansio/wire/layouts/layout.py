@@ -10,10 +10,10 @@ from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import NullStruct, UnknownStruct
-from amqp_sansio.wire.assembly import COMMAND, Assembly
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.field_interpreter import UNWRITABLE, unwritable
+from amqp_sansio.wire.framing import COMMAND, Assembly
 from amqp_sansio.wire.interpreter import FieldTable, Shapes, read_fields, write_fields
 from amqp_sansio.wire.primitives import command_head, control_head, put_command_head, put_control_head, u16
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading

@@ -10,7 +10,8 @@ from tests.broker.restarts import JOURNAL, again, declared, publish, resumed, st
 
 from amqp_sansio import ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.consumer import Consumer, Unsettled
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer, Since, Unsettled
+from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.config import ErrorCodes, Profile
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
@@ -447,3 +448,20 @@ def test_it_may_be_acquired_later_and_is_settled_as_it_was_sent() -> None:
     assert (record.entry, record.acquired, record.explicit) == (entry, True, True)
     with pytest.raises(AttributeError):
         record.other = 1  # type: ignore[attr-defined]  # there are many of them: they hold nothing else
+
+
+def arrived(moment: float, number: int = 1) -> Message:
+    return Message(number, things.message().envelope, b"", arrived=moment)
+
+
+@pytest.mark.parametrize(
+    ("moment", "began", "wanted"),
+    [(9.5, 0.0, False), (10.0, 0.0, True), (11.0, 0.0, True), (0.0, 9.5, False), (0.0, 10.0, True)],
+)
+def test_what_arrived_then_or_later(moment: float, began: float, wanted: bool) -> None:
+    assert Since(10.0).wants(arrived(moment), began) is wanted
+
+
+@pytest.mark.parametrize(("number", "wanted"), [(6, False), (7, False), (8, True)])
+def test_nothing_up_to_the_number(number: int, wanted: bool) -> None:
+    assert Since(10.0, 7).wants(arrived(10.0, number), 0.0) is wanted

@@ -6,7 +6,8 @@ from tests.broker.harness import World, front
 from tests.broker.restarts import JOURNAL, declared, stored
 
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.operations import SessionLeft
+from amqp_sansio.broker.fronts.sessions.front import Kept
+from amqp_sansio.broker.journal import SessionLeft
 
 
 def kept() -> World:
@@ -43,3 +44,21 @@ def test_a_session_of_which_the_journal_says_that_it_is_left_is_not_restored() -
     assert sessions.claims(plain) == (set(), set())
     then = Broker.restore(world.broker.snapshot(), config=JOURNAL)
     assert list(front(then).sessions) == list(sessions.sessions)
+
+
+def test_each_identity_of_each_virtual_host_has_room_of_its_own() -> None:
+    kept = Kept(2)
+    mine = [("h", "me", b"%d" % number) for number in range(3)]
+    for key in mine[:2]:
+        assert kept.has_room(key)
+        kept.begins(key)
+    assert [kept.has_room(key) for key in (mine[2], ("h", "you", b"0"), ("i", "me", b"0"))] == [False, True, True]
+    kept.ends(mine[0])
+    assert kept.has_room(mine[2])
+
+
+def test_a_session_that_keeps_nothing_costs_nothing() -> None:
+    kept = Kept(1)
+    kept.begins(("h", "me", b"0"))
+    kept.ends(("h", "me", b"0"))
+    assert not kept._counts

@@ -8,7 +8,7 @@ from tests.broker.restarts import JOURNAL, KEEP, XID, again, consume, declared, 
 
 from amqp_sansio import ClientConfig, ClientConnection, RangeSet, Session
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.operations import Entry, Opened, SessionLeft
+from amqp_sansio.broker.journal import Entry, Opened, SessionLeft
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived, SessionAttached, TransferReceived
 from amqp_sansio.spec import dtx, message, queue, tx
 from amqp_sansio.spec.codes import XaStatus

@@ -67,9 +67,9 @@ def test_a_rolled_back_accept_leaves_the_message_with_the_session(world: World) 
     done(client, session, tx.Rollback())
     assert counts(world) == (0, 2)
     (holder,) = front(world.broker).sessions.values()
-    assert (sorted(holder.unsettled), sorted(holder.pledged)) == ([second.id], [first.id])
+    assert (sorted(holder.unsettled), sorted(holder.provisional)) == ([second.id], [first.id])
     done(client, session, message.Release(RangeSet.of(first.id)))
-    assert sorted(holder.pledged) == []
+    assert sorted(holder.provisional) == []
 
 
 def deliveries(client: Client, session: Session, count: int) -> list[int]:
@@ -165,8 +165,8 @@ def test_every_message_is_available_or_in_the_hands_of_its_session(said: list[tu
     for word, places in said:
         done(client, session, words[word](RangeSet.of(*[ids[place] for place in places])))
         if word in ("release", "reject"):
-            assert not [place for place in places if ids[place] in {*holder.unsettled, *holder.pledged}]
-        held = [record.entry for record in (*holder.unsettled.values(), *holder.pledged.values()) if record.acquired]
+            assert not [place for place in places if ids[place] in {*holder.unsettled, *holder.provisional}]
+        held = [record.entry for record in (*holder.unsettled.values(), *holder.provisional.values()) if record.acquired]
         assert q.acquired == len(set(held)) == len(held)
         assert holder.tx is not None
         named = {ids[place] for place in places} & here
@@ -179,8 +179,8 @@ def test_every_message_is_available_or_in_the_hands_of_its_session(said: list[tu
             here -= accepted
         if word in ("commit", "rollback"):
             accepted.clear()
-        assert {id for id in ids if id in holder.pledged.pledged()} == accepted
-        assert {*holder.unsettled, *holder.pledged} == here
+        assert {id for id in ids if id in holder.provisional.accepted_ids()} == accepted
+        assert {*holder.unsettled, *holder.provisional} == here
     left = q.messages
     client.cut()
     assert (q.available, q.acquired) == (left, 0)
@@ -204,7 +204,7 @@ def test_what_is_acquired_is_known_beside_what_was_only_shown(said: list[tuple[s
     world.run()
     (holder,) = front(world.broker).sessions.values()
     for word, places in said:
-        known = sorted([*holder.unsettled, *holder.pledged])
+        known = sorted([*holder.unsettled, *holder.provisional])
         named = RangeSet.of(*[known[place] for place in places if place < len(known)])
         words: dict[str, Callable[[], object]] = {
             "accept": lambda named=named: done(client, session, message.Accept(named)),  # type: ignore[misc]  # a default

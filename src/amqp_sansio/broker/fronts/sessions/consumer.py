@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.owner import published_by
-from amqp_sansio.broker.model.since import Since
 from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import AmqpError, LimitError, NoCredit
 
@@ -115,7 +114,7 @@ class Consumer:
         unsettled = holder.unsettled
         kept = self.explicit or not self.acquires
         if kept and len(unsettled) >= self._most:
-            holder.sated[self] = None
+            holder.at_limit[self] = None
             return False
         if self._flushes and self._left <= 0:
             self._end_flushes()
@@ -137,7 +136,7 @@ class Consumer:
                 entry.message.envelope.empty_body,
             )
         except LimitError:  # too much is kept for replay: until the client has confirmed some of it
-            peer._clogged[self] = None
+            peer._held_by_replay[self] = None
             return False
         except NoCredit as lacking:
             self.octets_left = lacking.available if lacking.unit == "byte" else None
@@ -214,7 +213,7 @@ class Consumer:
         peer = holder.peer
         if peer is None or not holder.session._speaks:
             return
-        if self not in peer._stalled and self not in peer._clogged and self not in holder.sated:
+        if self not in peer._stalled and self not in peer._held_by_replay and self not in holder.at_limit:
             self._end_flushes()
             if self.subscriber._book.messages.available:  # what was granted since the flush
                 self.queue.wake(self)
@@ -236,3 +235,23 @@ class Consumer:
 
     def __repr__(self) -> str:
         return f"<Consumer {self.destination!r} of {self.queue!r}>"
+
+
+class Since:
+    """The end of the replay period of a subscription: it gets what arrived at `moment` or later.
+
+    `moment` is on the broker's clock.  `number` is that of the last message that it does not get, whatever the moment: a clock
+    may say the same for what came before message.subscribe and for what came after it.
+    """
+
+    __slots__ = ("moment", "number")
+
+    def __init__(self, moment: float, number: int = 0) -> None:
+        self.moment: Final = moment
+        self.number: Final = number
+
+    def wants(self, message: Message, began: float) -> bool:
+        """Whether the message arrived since then.  What came before the clock `began` arrived at that moment: it came no later,
+        and nobody knows how much earlier.
+        """
+        return message.number > self.number and max(message.arrived, began) >= self.moment

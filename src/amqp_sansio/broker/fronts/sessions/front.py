@@ -1,4 +1,4 @@
-"""The sessions of a broker: by virtual host, identity and name."""
+"""The sessions of a broker: by virtual host, identity and name, and how many may outlive their connections."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from amqp_sansio.broker.fronts.front import Front, Plain
 from amqp_sansio.broker.fronts.sessions import rights, session_persistence
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder
-from amqp_sansio.broker.fronts.sessions.kept import Kept
 from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.fronts.sessions.service import SessionService
 from amqp_sansio.broker.fronts.sessions.throttle import Throttle
-from amqp_sansio.broker.operations import SessionLeft
+from amqp_sansio.broker.journal import SessionLeft
 from amqp_sansio.engine.server import ServerConnection
 
 if TYPE_CHECKING:
@@ -115,3 +114,29 @@ class Sessions(Front):
     def _left(self, key: Key, number: int) -> None:
         if self._leaving.get(key) == number:
             del self._leaving[key]
+
+
+class Kept:
+    """Counts them by virtual host and identity, up to `most` of each (BrokerLimits.kept_sessions)."""
+
+    __slots__ = ("_counts", "_most")
+
+    def __init__(self, most: int) -> None:
+        self._most: Final = most
+        self._counts: Final[dict[tuple[str, str], int]] = {}
+
+    def has_room(self, key: Key) -> bool:
+        """Whether one more session of that identity may outlive its connection."""
+        return self._counts.get(key[:2], 0) < self._most
+
+    def begins(self, key: Key) -> None:
+        """A session that outlives its connection begins, whether there is room or not."""
+        whose = key[:2]
+        self._counts[whose] = self._counts.get(whose, 0) + 1
+
+    def ends(self, key: Key) -> None:
+        """Such a session is over."""
+        whose = key[:2]
+        self._counts[whose] -= 1
+        if not self._counts[whose]:
+            del self._counts[whose]

@@ -6,10 +6,10 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
-from amqp_sansio.broker.fronts.holder import Holder
+from amqp_sansio.broker.fronts.front import Holder
 from amqp_sansio.broker.fronts.sessions.consumer import Unsettled
 from amqp_sansio.broker.fronts.sessions.error_column import code_of, field_index_of
-from amqp_sansio.broker.fronts.sessions.pledges import Pledges
+from amqp_sansio.broker.fronts.sessions.provisional_accepts import ProvisionalAccepts
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.engine.feedback import parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError
@@ -93,11 +93,11 @@ class SessionHolder(Holder):
         """The ids of those in `unsettled` that are acquired; None as long as nothing was shown: then all of them are."""
         self.missed: Final[ById[Missed]] = ById()
         """The others in `unsettled` that are not acquired: somebody else has them, or they are gone."""
-        self.sated: Final[OrderedDict[Consumer, None]] = OrderedDict()
+        self.at_limit: Final[OrderedDict[Consumer, None]] = OrderedDict()
         """Consumers that get nothing because too much is unsettled."""
         self.tx: Work | None = None
         """What the local transaction holds back, once tx.select has arrived."""
-        self.pledged: Final = Pledges()
+        self.provisional: Final = ProvisionalAccepts()
         """What was accepted in a local transaction, this or an earlier one, and is not settled; it is not in `unsettled`."""
         self.ended = False
         self.owing: Final[dict[int, Struct | None]] = {}
@@ -307,7 +307,7 @@ class SessionHolder(Holder):
             for id in unsettled.among(ids):
                 if not unsettled[id].explicit:
                     self.settled(id)
-            self.slacken()
+            self.wake_more()
         for subscriber in self.session._subscribers.replenished:
             consumer = self.consumers.get(subscriber.destination)
             if consumer is not None and consumer.subscriber is subscriber:
@@ -336,24 +336,24 @@ class SessionHolder(Holder):
         """Those of the ids that are unsettled and acquired: what was only shown costs nothing, however often it is named."""
         return self.unsettled.ids.common(ids) if self.taken is None else self.taken.common(ids)
 
-    def slacken(self) -> None:
+    def wake_more(self) -> None:
         """Less is unsettled than a moment ago: who got nothing because of that may go on."""
-        sated = self.sated
+        at_limit = self.at_limit
         room = self.broker.limits.unaccepted_transfers - len(self.unsettled)
-        while sated and room > 0:  # as many as may get something; the others when it turns out that there is still room
-            consumer, _ = sated.popitem(last=False)
+        while at_limit and room > 0:  # as many as may get something; the others when it turns out that there is still room
+            consumer, _ = at_limit.popitem(last=False)
             if self.consumers.get(consumer.destination) is consumer:
                 consumer.wake()
                 room -= 1
-                self.site.slack[self] = None
+                self.site.wakeable[self] = None
 
     def gone(self, consumer: Consumer) -> None:
         """The queue of a subscription is deleted: the session hears of it as soon as it can be spoken to."""
         if self.consumers.get(consumer.destination) is consumer:
             del self.consumers[consumer.destination]
-        self.broker._bereaved.append((self, consumer.queue.name))
+        self.broker._deletions.append((self, consumer.queue.name))
 
-    def bereave(self, queue: str) -> None:
+    def queue_deleted(self, queue: str) -> None:
         """Says that a queue was deleted under a subscription."""
         self.refuse(None, Refused(SUBSCRIBE_QUEUE_DELETED, queue=queue))
 
@@ -374,7 +374,7 @@ class SessionHolder(Holder):
         broker._settling.pop(self, None)
         front.throttle.ended(self)
         self.owing.clear()
-        self.sated.clear()
+        self.at_limit.clear()
         self._give_back()
 
     def _give_back(self) -> None:
@@ -384,15 +384,15 @@ class SessionHolder(Holder):
             self.tx.rollback(False)
         self.site.coordinator.owner_ended(self.owner)
         entries = [record.entry for record in self.unsettled.values() if record.acquired]
-        entries += [record.entry for record in self.pledged.values()]
+        entries += [record.entry for record in self.provisional.values()]
         self.unsettled.clear()
-        self.pledged.clear()
+        self.provisional.clear()
         self.shown.clear()
         self.taken = None
         for missed in self.missed.values():
             missed.forget()
         self.missed.clear()
-        self.site.slack.pop(self, None)
+        self.site.wakeable.pop(self, None)
         if entries:
             host.release(entries, True)
         consumers = list(self.consumers.values())

@@ -95,15 +95,15 @@ def accept(holder: SessionHolder, id: int, command: message.Accept) -> None:
         work.admit(len(entries))
         for each in ids:
             if unsettled[each].acquired:
-                holder.pledged[each] = unsettled[each]
-        holder.pledged.accept(named)
+                holder.provisional[each] = unsettled[each]
+        holder.provisional.accept(named)
     elif work is not None:
         work.accept(entries)
     elif entries:
         number = holder.site.host.dequeue(entries)
     for each in ids:
         holder.settled(each)
-    holder.slacken()
+    holder.wake_more()
     holder.complete_after(number, id)
 
 
@@ -112,9 +112,9 @@ def _withdraw_accepts(holder: SessionHolder, ids: RangeSet) -> None:
 
     qpid.messaging releases at each rollback whatever it has accepted before.
     """
-    pledged = holder.pledged
-    for each in pledged.among(ids):
-        holder.unsettled[each] = pledged.remove(each)
+    provisional = holder.provisional
+    for each in provisional.among(ids):
+        holder.unsettled[each] = provisional.remove(each)
         if holder.taken is not None:
             holder.taken.add(each)
 
@@ -128,7 +128,7 @@ def reject(holder: SessionHolder, id: int, command: message.Reject) -> None:
     number = holder.site.host.reject([unsettled[each].entry for each in rejected]) if rejected else 0
     for each in rejected:  # only now: a refused reject ends the session, which gives back what is unsettled
         holder.settled(each)
-    holder.slacken()
+    holder.wake_more()
     holder.complete_after(number, id)
 
 
@@ -144,7 +144,7 @@ def release(holder: SessionHolder, id: int, command: message.Release) -> None:
             entries.append(record.entry)
     if entries:
         holder.site.host.release(entries, command.set_redelivered)
-    holder.slacken()
+    holder.wake_more()
     holder.complete(id)
 
 
@@ -153,7 +153,7 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
     unsettled = holder.unsettled
     ids = command.transfers or EMPTY
     shown = holder.shown.common(ids)
-    had = holder.pledged.ids.common(ids) | holder.acquired(ids)
+    had = holder.provisional.ids.common(ids) | holder.acquired(ids)
     mine = MutableRangeSet(had)
     gone: list[Entry] = []
     for each in unsettled.among(shown):
@@ -171,7 +171,7 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
             holder.taken.add(each)
         mine.add(each)
     number = holder.site.host.dequeue(gone) if gone else 0
-    holder.slacken()
+    holder.wake_more()
     holder.result_after(number, id, Acquired(mine.freeze()))
 
 

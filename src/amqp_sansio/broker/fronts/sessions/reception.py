@@ -147,7 +147,7 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
             name, identity, _ = holder.key
             guard.demand_publish(identity, name, transfer.destination or "", message.routing_key)
             exchange = host.destination(transfer.destination)
-        if host.stirred and message.envelope.immediate:
+        if host.dispatchable and message.envelope.immediate:
             site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
         if message.expires is not None and (holder.peer is None or holder.peer._connection.untimed):
             host.begin_ttl(message)

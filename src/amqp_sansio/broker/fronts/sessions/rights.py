@@ -16,7 +16,7 @@ from amqp_sansio.spec.base import Command
 if TYPE_CHECKING:
     from amqp_sansio.broker.access.guard import Guard
     from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
-    from amqp_sansio.broker.transactions.branch import Branch
+    from amqp_sansio.broker.transactions.coordinator import Branch
 
 _Wants: TypeAlias = Iterator[tuple[Verb, Kind, str, str | None]]
 

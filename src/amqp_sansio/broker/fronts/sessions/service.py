@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.fronts.service import Service
 from amqp_sansio.broker.fronts.sessions import administration, messaging, rights, transacting
 from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.broker.fronts.sessions.reception import publish
+from amqp_sansio.broker.peer import Service
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import (
     AttachRequested,

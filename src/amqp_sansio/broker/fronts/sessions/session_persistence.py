@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
-from amqp_sansio.broker.fronts.sessions.consumer import Consumer, Unsettled
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer, Since, Unsettled
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
-from amqp_sansio.broker.model.since import Since
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.config import Profile
@@ -39,7 +38,7 @@ def need(holder: SessionHolder, needed: Needed) -> None:
     """Tells what a session needs of its virtual host."""
     queues = [consumer.queue for consumer in holder.consumers.values()]
     queues += holder.site.host.owned(holder.owner)
-    for record in (*holder.unsettled.values(), *holder.pledged.values()):
+    for record in (*holder.unsettled.values(), *holder.provisional.values()):
         if record.acquired:
             needed.entries[record.entry] = None
             queues.append(record.entry.queue)
@@ -73,8 +72,8 @@ def take(holder: SessionHolder) -> dict[str, object]:
         ]),
         "owned": tuple([queue.name for queue in holder.site.host.owned(holder.owner)]),
         "unsettled": _records(holder.unsettled),
-        "pledged": _records(holder.pledged),
-        "accepted": holder.pledged.pledged().ranges,
+        "pledged": _records(holder.provisional),
+        "accepted": holder.provisional.accepted_ids().ranges,
         "published": None if holder.tx is None else tuple([
             (message.number, tuple([queue.name for queue in queues if not queue.deleted]))
             for message, queues in holder.tx.published
@@ -134,15 +133,15 @@ def restore(front: Sessions, plain: Mapping[str, Any], rebuilding: Rebuilding) -
     holder.unsettled.add_all(_unsettled(plain["unsettled"], rebuilding))
     for id in [id for id, record in holder.unsettled.items() if not record.acquired]:
         holder.show(id)
-    holder.pledged.add_all(_unsettled(plain["pledged"], rebuilding))
+    holder.provisional.add_all(_unsettled(plain["pledged"], rebuilding))
     if plain["published"] is not None:
-        holder.tx = Work(host, host.limits, holder.pledged)
+        holder.tx = Work(host, host.limits, holder.provisional)
         for number, queues in plain["published"]:
             holder.tx.hold(
                 rebuilding.messages[number], [rebuilding.queues[name] for name in queues if name in rebuilding.queues]
             )
         accepted = plain.get("accepted")  # before 0.2 a rollback left nothing there
-        holder.pledged.accept(holder.pledged.ids.freeze() if accepted is None else RangeSet(accepted))
+        holder.provisional.accept(holder.provisional.ids.freeze() if accepted is None else RangeSet(accepted))
     holder.accepts.update(RangeSet(plain["accepts"]))
     for code, ranges in plain["rejects"]:
         holder.rejects[code] = MutableRangeSet(RangeSet(ranges))
@@ -183,14 +182,14 @@ def _catch_up(holder: SessionHolder) -> None:
     """What waited for the journal is durable now: the snapshot has it."""
     session = holder.session
     flushes = {id: subscriber.destination for id, subscriber in session._subscribers.flushes.items()}
-    for id in [id for id, owed in session._results.owed.items() if not owed.result]:
+    for id in [id for id, owed in session._inbound.owed.items() if not owed.result]:
         consumer = holder.consumers.get(flushes.get(id, ""))
         if consumer is not None:
             consumer.flush(id)
         else:
             holder.complete(id)
     deliveries = session._transfers.deliveries
-    rest = session._inbound.outstanding.freeze() - RangeSet.of(*session._results.owed) - RangeSet.of(*deliveries)
+    rest = session._inbound.outstanding.freeze() - RangeSet.of(*session._inbound.owed) - RangeSet.of(*deliveries)
     if rest:  # publishes that nobody accepts
         session._complete_now(rest)
     rejects = [ids.freeze() for ids in holder.rejects.values()]

@@ -11,21 +11,21 @@ from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
-    from amqp_sansio.broker.transactions.branch import Outcome
+    from amqp_sansio.broker.transactions.coordinator import Outcome
 
 
 def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:
     """tx.select: from here on transfers and accepts wait for commit."""
     if holder.tx is None:
-        holder.tx = Work(holder.site.host, holder.broker.limits, holder.pledged)
+        holder.tx = Work(holder.site.host, holder.broker.limits, holder.provisional)
     holder.complete(id)
 
 
 def tx_commit(holder: SessionHolder, id: int, command: tx.Commit) -> None:
     """tx.commit: all of it, and the next transaction begins."""
-    pledged = holder.pledged
-    number = holder.tx.commit(taken=pledged.entries()) if holder.tx is not None else 0
-    pledged.commit()
+    provisional = holder.provisional
+    number = holder.tx.commit(taken=provisional.entries()) if holder.tx is not None else 0
+    provisional.commit()
     holder.complete_after(number, id)
 
 
@@ -33,7 +33,7 @@ def tx_rollback(holder: SessionHolder, id: int, command: tx.Rollback) -> None:
     """tx.rollback: nothing of it; what was accepted is the session's again, acquired and not accepted."""
     if holder.tx is not None:
         holder.tx.rollback(False)
-    holder.pledged.rollback()
+    holder.provisional.rollback()
     holder.complete(id)
 
 

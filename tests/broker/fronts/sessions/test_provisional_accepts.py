@@ -13,7 +13,7 @@ from amqp_sansio import Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.consumer import Unsettled
-from amqp_sansio.broker.fronts.sessions.pledges import SLACK, Pledges
+from amqp_sansio.broker.fronts.sessions.provisional_accepts import SPARE_RANGES, ProvisionalAccepts
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
@@ -23,9 +23,9 @@ from amqp_sansio.spec import message, queue, tx
 ALL = RangeSet([(0, 0x7FFFFFF0)])
 
 
-def pledges(*ids: int) -> Pledges:
+def provisional_accepts(*ids: int) -> ProvisionalAccepts:
     """These ids, which no open transaction has accepted."""
-    found, q = Pledges(), Queue("q")
+    found, q = ProvisionalAccepts(), Queue("q")
     for id in ids:
         entry = q.put(made(body=b"%d" % id))
         q.acquire(entry)
@@ -33,35 +33,35 @@ def pledges(*ids: int) -> Pledges:
     return found
 
 
-def texts(found: Pledges) -> list[bytes]:
+def texts(found: ProvisionalAccepts) -> list[bytes]:
     return [entry.message.body for entry in found.entries()]
 
 
 def test_a_rollback_leaves_all_of_them_and_a_commit_those_that_were_not_accepted() -> None:
-    found = pledges(3, 5, 7)
+    found = provisional_accepts(3, 5, 7)
     found.accept(RangeSet.of(3, 7))
-    assert (found.pledged(), texts(found)) == (RangeSet.of(3, 7), [b"3", b"7"])
+    assert (found.accepted_ids(), texts(found)) == (RangeSet.of(3, 7), [b"3", b"7"])
     found.rollback()
-    assert (found.pledged(), texts(found), sorted(found)) == (RangeSet(), [], [3, 5, 7])
+    assert (found.accepted_ids(), texts(found), sorted(found)) == (RangeSet(), [], [3, 5, 7])
     found.accept(RangeSet.of(5))
     found.commit()
-    assert (sorted(found), found.pledged()) == ([3, 7], RangeSet())
+    assert (sorted(found), found.accepted_ids()) == ([3, 7], RangeSet())
 
 
 def test_what_comes_later_is_accepted_only_when_it_is_named_again() -> None:
-    found = pledges(3)
+    found = provisional_accepts(3)
     found.accept(ALL)
     found.commit()
     found[9] = Unsettled(Queue("q").put(made()), True, True)
-    assert found.pledged() == RangeSet()
+    assert found.accepted_ids() == RangeSet()
 
 
 def test_ids_of_which_nothing_is_here_are_not_kept_without_end() -> None:
-    found = pledges(*range(0, 40, 2))
+    found = provisional_accepts(*range(0, 40, 2))
     for number in range(1000):
         found.accept(RangeSet.of(4 * number, 1_000_000 + 4 * number))
-        assert found.accepted.range_count <= 2 * len(found) + SLACK
-    assert found.pledged() == RangeSet.of(*range(0, 40, 4))
+        assert found.accepted.range_count <= 2 * len(found) + SPARE_RANGES
+    assert found.accepted_ids() == RangeSet.of(*range(0, 40, 4))
 
 
 def taken(limits: BrokerLimits, messages: int) -> tuple[World, Client, Session, list[int]]:
@@ -107,7 +107,7 @@ def test_what_was_rolled_back_does_not_count_as_unaccepted() -> None:
     assert [event.body for event in client.take(TransferReceived)] == [b"2", b"3"]
     done(client, session, tx.Rollback())
     (holder,) = front(world.broker).sessions.values()
-    assert (len(holder.unsettled), len(holder.pledged)) == (2, 2)
+    assert (len(holder.unsettled), len(holder.provisional)) == (2, 2)
     done(client, session, message.Release(RangeSet.of(*ids)))
     assert (world.broker.host().queues["q"].available, client.take(TransferReceived)) == (3, [])
     client.cut()

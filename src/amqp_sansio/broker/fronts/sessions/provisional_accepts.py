@@ -11,11 +11,11 @@ from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Entry
 
-SLACK: Final = 16
+SPARE_RANGES: Final = 16
 """Ranges that `accepted` may have beyond twice the transfers, before those are dropped in which nothing is."""
 
 
-class Pledges(ById[Unsettled]):
+class ProvisionalAccepts(ById[Unsettled]):
     """Transfers by id that the session has accepted in a local transaction at least once, and that are not settled yet.
 
     A rollback leaves them here, and an accept of what is here costs the ranges that it names: a client that accepts everything
@@ -33,12 +33,12 @@ class Pledges(ById[Unsettled]):
         """The open transaction accepts those of the ids that are here."""
         accepted = self.accepted
         accepted.update(ids)
-        if accepted.range_count > 2 * len(self) + SLACK:
+        if accepted.range_count > 2 * len(self) + SPARE_RANGES:
             here = self.ids.common(accepted.freeze())
             accepted.clear()
             accepted.update(here)
 
-    def pledged(self) -> RangeSet:
+    def accepted_ids(self) -> RangeSet:
         """The ids that the open transaction takes off their queues if it is committed."""
         return self.ids.common(self.accepted.freeze())
 

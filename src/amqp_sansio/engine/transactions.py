@@ -1,4 +1,4 @@
-"""Distributed transactions: demarcation of branches on a session, and what decides their outcome."""
+"""What a client says of transactions on a session: of its local ones (tx), and of branches of distributed ones (dtx)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,49 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.engine.xid import check_xid
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.serials import TOP, whole
-from amqp_sansio.spec import dtx
+from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.dtx import Xid
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import CommandId
     from amqp_sansio.engine.session import Session
+
+
+class Tx:
+    """What a client says on a session with tx.select; a server, or a session without it, gets LocalProtocolError.
+
+    What is published and accepted on the session belongs to the transaction that is open, everything else does not.  The next
+    one begins with commit or rollback at once: nothing has to be awaited.  Each ends in one `TransactionEnded`.
+    """
+
+    __slots__ = ("session",)
+
+    def __init__(self, session: Session) -> None:
+        self.session: Final = session
+
+    def commit(self, *, sync: bool = True) -> CommandId:
+        """Commits what was published and accepted since the last commit or rollback (tx.commit).
+
+        `sync` asks for its completion promptly: that is the outcome.
+        """
+        return self.session.send(tx.Commit(), sync=sync)
+
+    def rollback(self, *, sync: bool = True) -> CommandId:
+        """Undoes what was published and accepted since the last commit or rollback (tx.rollback).
+
+        Messages that were accepted in it are still acquired by the session: accept them anew, or release them.
+        """
+        return self.session.send(tx.Rollback(), sync=sync)
+
+    @property
+    def under_way(self) -> tuple[CommandId, ...]:
+        """Commits and rollbacks whose outcome is not known, in order: also those of a session that expired detached."""
+        commands = self.session._outbound.asked
+        return tuple([id for id, command in commands.items() if isinstance(command, tx.Commit | tx.Rollback)])
+
+    def __repr__(self) -> str:
+        return f"<Tx of {self.session.name!r}>"
 
 
 class Dtx:
@@ -69,7 +105,7 @@ class Dtx:
         return self._about(dtx.GetTimeout(xid), xid)
 
     def set_timeout(self, xid: Xid, seconds: int) -> CommandId:
-        """Lets a branch take so many seconds; 0 means the server's default (dtx.set-timeout)."""
+        """Lets a branch take `seconds` seconds; 0 means the server's default (dtx.set-timeout)."""
         if not whole(seconds):
             raise EncodeError("dtx.set-timeout.timeout", f"0 to {TOP} seconds, not {seconds!r:.40}")
         return self._about(dtx.SetTimeout(xid, seconds), xid)
@@ -79,7 +115,7 @@ class Dtx:
         """Commands without an answer, in order: id, verb and branch; also on a session that expired detached."""
         return tuple([
             (id, command.VERB, getattr(command, "xid", None))
-            for id, command in self.session._results.asked.items()
+            for id, command in self.session._outbound.asked.items()
             if command.VERB.startswith("dtx.")
         ])  # fmt: skip
 

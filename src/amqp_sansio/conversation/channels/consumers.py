@@ -1,0 +1,111 @@
+"""The consumers of a channel: their inboxes by tag, how they start, and what ends them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.conversation.channels.inbox import Inbox
+from amqp_sansio.errors import AmqpError, LocalProtocolError, SubscriptionCancelled
+from amqp_sansio.events import Origin
+from amqp_sansio.spec.methods import basic
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.channels.core import ChannelCore
+
+_MOST_PREFETCH: Final = 65535
+
+
+class Consumers:
+    """Those that have begun, or begin with the channel, and are not over."""
+
+    __slots__ = ("_core", "_made", "_widest", "inboxes")
+
+    def __init__(self, core: ChannelCore) -> None:
+        self._core: Final = core
+        self._made = 0
+        self._widest = 0  # the most messages that one basic.qos has asked for
+        self.inboxes: Final[dict[str, Inbox]] = {}
+        """By tag."""
+
+    @property
+    def window(self) -> int:
+        """How many messages were asked for: of each consumer, as RabbitMQ counts, or of all of the channel by the last
+        basic.qos, as the documents say."""
+        return max(self._widest, sum([inbox.prefetch for inbox in self.inboxes.values()]))
+
+    def asked(self, messages: int) -> None:
+        """A basic.qos was sent for so many messages."""
+        self._widest = max(self._widest, messages)
+
+    # --- how they start ------------------------------------------------------------------------------------------------------
+
+    def subscribe(self, queue: str, prefetch: int, accept: bool, exclusive: bool, resubscribe: bool) -> Inbox:
+        """Starts one, now or with the channel: see `Channel.subscribe`."""
+        if not 1 <= prefetch <= _MOST_PREFETCH:
+            raise LocalProtocolError("basic.consume", f"prefetch {prefetch}", (f"a prefetch of 1 to {_MOST_PREFETCH}",))
+        core = self._core
+        self._made += 1
+        tag = f"{core.client.prefix}-{core.index}-{self._made}"
+        inbox = Inbox(core, queue, tag, prefetch, accept, exclusive, resubscribe)
+        if core.is_open:
+            self._consume(inbox)
+        self.inboxes[tag] = inbox
+        return inbox
+
+    def start(self, inbox: Inbox) -> None:
+        """Starts one of which the user hears by the inbox alone: so of what is in its way."""
+        try:
+            self._consume(inbox)
+        except AmqpError as error:
+            self.inboxes.pop(inbox.tag, None)
+            inbox.fail(error)
+
+    def start_all(self) -> None:
+        """The channel is open."""
+        for inbox in list(self.inboxes.values()):
+            self.start(inbox)
+
+    def _consume(self, inbox: Inbox) -> None:
+        core = self._core
+        inbox.begins()
+        core._call(basic.Qos(0, inbox.prefetch, False))
+        said = core._call(basic.Consume(inbox.queue, inbox.tag, False, False, inbox.exclusive, False, 0, {}, {}))
+        said.on_done(lambda: inbox.fail(said.error) if said.error is not None and core.error is None else None)
+
+    # --- what ends them ------------------------------------------------------------------------------------------------------
+
+    def cancelled(self, tag: str, origin: Origin) -> None:
+        """One is cancelled, by the server or here."""
+        inbox = self.inboxes.get(tag)
+        if inbox is None:
+            return
+        if origin is Origin.PEER and inbox.resubscribe:
+            inbox.start_again()
+            return
+        del self.inboxes[tag]
+        self._core.client.unconsumed(inbox.queue)
+        if origin is Origin.LOCAL:
+            inbox.ended()
+        else:
+            inbox.fail(SubscriptionCancelled(tag, inbox.queue))
+
+    def taken_back(self) -> None:
+        """What was delivered and not settled comes again, under other tags."""
+        for inbox in list(self.inboxes.values()):
+            inbox.taken_back()
+
+    def lost(self) -> None:
+        """The connection is gone, and they begin with the next one, with the same messages."""
+        for inbox in self.inboxes.values():
+            inbox.messages.clear()
+
+    def end(self, error: AmqpError | None) -> None:
+        """The channel is over for good: why, None where it was closed here."""
+        inboxes = list(self.inboxes.values())
+        self.inboxes.clear()
+        for inbox in inboxes:
+            self._core.client.unconsumed(inbox.queue)
+            if error is None:
+                inbox.ended()
+            else:
+                inbox.fail(error)

@@ -1,0 +1,14 @@
+"""Octets that callers give."""
+
+from __future__ import annotations
+
+from amqp_sansio.errors import EncodeError
+
+
+def octets_of(data: object, what: str = "body") -> bytes:
+    """What may be bytes, a bytearray or a memoryview, as bytes.  EncodeError for the rest: bytes() makes octets of a number."""
+    if type(data) is bytes:
+        return data
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise EncodeError(what, f"takes octets, not {type(data).__name__}")
+    return bytes(data)
