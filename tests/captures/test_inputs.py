@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +50,11 @@ def test_what_is_compressed_and_torn_is_reported_in_words(tmp_path: Path) -> Non
     (tmp_path / "torn.pcap.gz").write_bytes(gzip.compress((DATA / "tx.pcap").read_bytes())[:12])
     with pytest.raises(CaptureError, match=r"torn\.pcap\.gz: cannot be read: the gzip stream is damaged: "):
         files_of([str(tmp_path)])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are octets on Linux")
+def test_a_name_that_is_not_utf_8_is_refused_before_any_work(tmp_path: Path) -> None:
+    path = os.fsdecode(bytes(tmp_path) + b"/na\xffme")
+    shutil.copy(DATA / "hello.pcap", path)
+    with pytest.raises(CaptureError, match="its name is not UTF-8"):
+        files_of([str(DATA / "hello.pcap"), path])

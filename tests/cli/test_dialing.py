@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.adapters import strangers
 
+from amqp_sansio.adapters.sync.served import ServedBroker
 from amqp_sansio.cli import dialing
 from amqp_sansio.cli.dialing import NothingDone, split_url, told
 from amqp_sansio.cli.main import main
@@ -80,3 +81,17 @@ def test_a_server_that_is_no_broker_is_reported_as_the_adapters_do(
             out, err = capsys.readouterr()
             assert (out, len(err.splitlines())) == ("", 1)
             assert re.search(text, err.rstrip("\n"))
+
+
+def test_a_url_that_names_another_version_than_the_broker_speaks(capsys: pytest.CaptureFixture[str]) -> None:
+    with ServedBroker() as broker:
+        assert main(["send", f"{broker.url}?protocol=0-9-1", "--queue", "q", "x"]) == 2
+    error = capsys.readouterr().err
+    assert error.endswith(": it speaks AMQP 0-10, not 0-9-1: protocol=0-10 in the URL asks for that\n")
+
+
+def test_a_version_that_does_not_exist_is_answered_with_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["receive", "amqp://u:secret@here?protocol=1-0", "q"]) == 2
+    error = capsys.readouterr().err
+    assert "protocol is 0-10, 0-9-1, 0-9, 0-9-rabbitmq, 0-8, not '1-0'" in error
+    assert "secret" not in error

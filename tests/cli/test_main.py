@@ -42,13 +42,22 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["decode"], ["decode", "--port", "0", "x"], ["decode", "--port", "http", "x"], ["nothing"]]
+    "arguments", [["decode"], ["decode", "--port", "0", "x"], ["decode", "--port", "http", "x"], ["nothing"], ["--nothing"]]
 )
 def test_misuse_ends_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
     assert "usage:" in capsys.readouterr().err
+
+
+def test_an_option_that_does_not_exist_is_refused_with_the_usage_of_its_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["decode", "--nothing", "x"])
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("usage: amqp-sansio decode ")
+    assert error.endswith("amqp-sansio decode: error: unrecognized arguments: --nothing\n")
 
 
 def test_without_a_verb(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,6 +157,13 @@ def test_stdin_and_stdout_may_be_closed() -> None:
     ):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, env=environment())
         assert (done.returncode, done.stdout, done.stderr) == (status, b"", error)
+
+
+def test_with_stderr_closed_a_complaint_goes_nowhere() -> None:
+    """What a shell does by `2>&-`: not to stdout, where a program reads lines."""
+    code = "import sys; from amqp_sansio.cli.main import main; sys.stderr = None; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run([sys.executable, "-c", code, "check", "--json", "/nowhere"], capture_output=True, env=environment())
+    assert (done.returncode, done.stdout) == (2, b"")
 
 
 def test_lines_appear_while_the_file_is_still_being_written(tmp_path: Path) -> None:

@@ -58,6 +58,17 @@ def test_the_arguments_become_options_of_the_replay() -> None:
     assert (plan.ports, plan.broker, plan.body_head, plan.tables, plan.strict) == ((), None, 0, DEFAULT_TABLES, False)
 
 
+def test_a_broker_is_a_name_or_one_with_an_address() -> None:
+    def brokers(*words: str) -> list[str]:
+        found: list[str] = parser().parse_args(["check", "x", *[word for each in words for word in ("--broker", each)]]).broker
+        return found
+
+    assert brokers("north", "10.0.0.1:5672=a=b", "[::1]:5672=c") == ["north", "10.0.0.1:5672=a=b", "[::1]:5672=c"]
+    for wrong in ("", "=north", "10.0.0.1=north", ":5672=north", "10.0.0.1:5672=", "10.0.0.1:0=north", "10.0.0.1:99999=north"):
+        with pytest.raises(SystemExit):
+            brokers(wrong)
+
+
 def test_hours_are_a_number() -> None:
     assert [hours(text) for text in ("0", "0.5", "24", "100000")] == [0, 0.5, 24, 100_000]
     for wrong in ("", "a day", "-1", "nan", "inf", "100001"):
@@ -142,3 +153,13 @@ def test_files_that_came_too_late_are_in_the_json(capsys: pytest.CaptureFixture[
         {"batch": 3, "capture": "/a", "packets": 2, "octets": 30, "first_ns": 4, "last_ns": 5, "files": 1}
     ]
     assert said.err == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["analyze", "x", "--out", ""], ["watch", "x", "--out", "y", "--checkpoint", ""], ["report", "x", "--out", ""]],
+)
+def test_a_place_has_a_name(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args(words)
+    assert "an empty name" in capsys.readouterr().err

@@ -71,6 +71,9 @@ def test_json(serving: Serving) -> None:
     first, second = [json.loads(line) for line in done.stdout.splitlines()]
     assert first["body_hex"] == "ff00"
     assert (second["body"], second["headers"], second["properties"]["content_type"]) == ("grüße", {"a": "ü"}, "x")
+    assert run("send", serving.url, "--queue", "json", "--header", "a=b", "bare").returncode == 0
+    bare = json.loads(run("receive", serving.url, "json", "--count", "1", "--json").stdout)
+    assert (bare["headers"], "properties" in bare) == ({"a": "b"}, False)
 
 
 def test_a_queue_that_is_not_there(serving: Serving) -> None:

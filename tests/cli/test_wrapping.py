@@ -34,6 +34,11 @@ def test_paragraphs_are_filled_and_what_is_indented_stays() -> None:
     assert filled(20)[:3] == ["One paragraph that", "is written on two", "lines."]
 
 
+def test_no_word_is_broken_at_a_hyphen() -> None:
+    text = "Keys of SCRAM-SHA-256, say."
+    assert Wrapped("x", width=20)._fill_text(text, 15, "").splitlines() == ["Keys of", "SCRAM-SHA-256,", "say."]
+
+
 def test_an_indented_line_that_is_too_long_goes_on_below_its_second_column() -> None:
     text = (
         "These:\n  a verb   what it does in many words\n  amqp-sansio never broken in two\n  a note in many words that is long"

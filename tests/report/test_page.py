@@ -224,3 +224,9 @@ def test_nothing_of_a_scram_exchange_reaches_the_page(tmp_path: Path) -> None:
     text = write(str(tmp_path / "tables")).read_text(encoding="utf-8")
     assert build.CLIENT in text
     assert scram.told(text) == []
+
+
+@pytest.mark.parametrize("out", [".", "/"])
+def test_a_folder_is_no_place_for_a_page(out: str, tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"cannot be written: it is a folder"):
+        write(str(tmp_path), out)

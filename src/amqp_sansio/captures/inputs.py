@@ -21,6 +21,9 @@ def files_of(captures: Sequence[str]) -> list[str]:
     no error: it becomes a row in `violations`, and the others are read.
     """
     files = found(captures)
+    for path in files:
+        if not is_text(path):
+            raise CaptureError(path, 0, 0, "its name is not UTF-8, and tables hold the names of captures as text: rename it")
     first: str | None = None
     for path in files:
         reason = _why_not(path)
@@ -28,6 +31,15 @@ def files_of(captures: Sequence[str]) -> list[str]:
             return files
         first = first or reason
     raise CaptureError(files[0], 0, 0, str(first))
+
+
+def is_text(name: str) -> bool:
+    """Whether the octets of a name are UTF-8.  Others stand in it as surrogate escapes (PEP 383)."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def octets_of(files: Sequence[str]) -> int:

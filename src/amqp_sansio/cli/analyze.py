@@ -12,7 +12,7 @@ from amqp_sansio.cli.output import complain
 from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report, run_here, size
 
 SMALL_OCTETS: Final = 32_000_000
-"""Captures of so many octets together, and not compressed, are small: Spark hardly begins before this process is done."""
+"""Captures with fewer octets, not compressed, are small: this process is done before Spark has begun."""
 START_SECONDS: Final = 1.0
 OCTETS_A_SECOND: Final = 8_000_000
 CONNECTIONS_A_SECOND: Final = 6_000

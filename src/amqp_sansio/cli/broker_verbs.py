@@ -38,9 +38,9 @@ if the password is plain ASCII, the keys of SCRAM-SHA-256."""
 _STORE: Final = """\
 Look after the store that `serve --data-dir DIR` keeps.
 
-check     read all of it and rebuild the broker that is in it
-backup    copy it to TARGET, a new directory, as of one moment; the broker may keep running
-compact   replace the journal by a new snapshot and free the space on the disk
+  check     read all of it and rebuild the broker that is in it
+  backup    copy it to TARGET, a new directory, as of one moment; the broker may keep running
+  compact   replace the journal by a new snapshot and free the space on the disk
 
 check and compact need exclusive access to the store: stop the broker first, or check a backup."""
 

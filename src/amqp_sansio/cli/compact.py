@@ -24,7 +24,11 @@ def file_size(text: str) -> int:
 def add_file_size(verb: argparse.ArgumentParser) -> None:
     """The argument that says how large the files of tables become."""
     verb.add_argument(
-        "--file-size", type=file_size, default=64 * MEBI, metavar="MIB", help="small files are merged up to so many MiB (64)"
+        "--file-size",
+        type=file_size,
+        default=64 * MEBI,
+        metavar="MIB",
+        help="small files are merged into files of this size at most (64)",
     )
 
 

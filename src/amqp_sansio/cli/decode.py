@@ -131,14 +131,15 @@ def decode(
 ) -> int:
     """Prints the units of the files that are wanted; 0, or 2 when one of them could not be read (to its end).
 
-    `dialects` are names; see `amqp_sansio.dialects.readable`.  `bodies` is one of `rows.BODIES`.
+    `dialects` are names; see `amqp_sansio.dialects.readable`.  `bodies` is one of `rows.BODIES`.  Where the
+    options leave out every line, stderr says so.
     """
     if make is None:
         from amqp_sansio.captures.witnesses import observers
         from amqp_sansio.dialects import readable
 
         make = observers(dialects=readable(dialects))
-    status, told = 0, False
+    status, told, shown, left_out = 0, False, False, 0
     progress = Progress()
     write = sys.stdout.write
     try:
@@ -159,7 +160,10 @@ def decode(
         try:
             for talk, row in transcript(file, make, ports, warn, secrets, progress.octets, bodies):
                 told = True
-                if selection.takes(talk, row):
+                if not selection.takes(talk, row):
+                    left_out += 1
+                else:
+                    shown = True
                     progress.clear()
                     write((json_line(row) if as_json else page.line(talk, row)) + "\n")
         except CaptureError as error:
@@ -169,4 +173,6 @@ def decode(
     progress.clear()
     if not (told or status):
         complain(NO_CONNECTION)
+    elif left_out and not shown:
+        complain(f"no line fits the options: {left_out:,} lines were left out")
     return status

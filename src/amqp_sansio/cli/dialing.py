@@ -13,7 +13,7 @@ import attrs
 
 from amqp_sansio.adapters.sync import Connection, Session, channels, connect
 from amqp_sansio.cli.output import complain
-from amqp_sansio.conversation.address import Address
+from amqp_sansio.conversation.address import Address, without_password
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS, DEFAULT
 from amqp_sansio.errors import AddressError, AmqpError, ChannelClosed, ConnectFailed, MessageReturned
@@ -54,7 +54,7 @@ def dial(url: str, authorities: str | None) -> Connection | channels.Connection:
             raise ConnectFailed(authorities, f"no certificates can be read from it: {reason}") from None
     shown, named = _without_protocol(url)
     if named not in ("", DEFAULT.name):
-        return channels.connect(url, tls=tls)
+        return _of_channels(url, named, tls)
     try:
         address = Address.parse(shown)
     except AddressError:
@@ -72,6 +72,20 @@ def dial(url: str, authorities: str | None) -> Connection | channels.Connection:
             f"{failed.endpoint} speaks AMQP {failed.offered}, not 0-10 (protocol={failed.offered} in the URL saves asking)"
         )
         return connection
+
+
+def _of_channels(url: str, named: str, tls: ssl.SSLContext | None) -> channels.Connection:
+    """A connection in the version that the URL names."""
+    if named not in CHANNEL_PROTOCOLS:
+        known = ", ".join([DEFAULT.name, *CHANNEL_PROTOCOLS])
+        raise AddressError(without_password(url), f"protocol is {known}, not {named!r}")
+    try:
+        return channels.connect(url, tls=tls)
+    except ConnectFailed as failed:
+        if not failed.offered:
+            raise
+        rule = f"it speaks AMQP {failed.offered}, not {named}: protocol={failed.offered} in the URL asks for that"
+        raise ConnectFailed(failed.endpoint, rule, failed.offered) from None
 
 
 def _without_protocol(url: str) -> tuple[str, str]:

@@ -202,6 +202,9 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (extras [spark], [report])")
     broker_verbs.add_verbs(verbs)
     simulate.add_verb(verbs)
+    top.set_defaults(refuse=top.error)
+    for verb in verbs.choices.values():
+        verb.set_defaults(refuse=verb.error)
     return top
 
 
@@ -219,7 +222,7 @@ def _add_ports(verb: argparse.ArgumentParser) -> None:
 
 def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     from amqp_sansio.cli.compact import add_file_size
-    from amqp_sansio.cli.pipeline import MASTERS, add_arguments, add_broker, hours, setting
+    from amqp_sansio.cli.pipeline import MASTERS, add_arguments, add_broker, hours, named_place, setting
 
     for name, short, long in (
         ("analyze", "captures of any size to tables", _ANALYZE),
@@ -237,7 +240,9 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             verb.add_argument(
                 "folder", metavar="DIR", help="folder of the capture files; the newest one is read once there is a newer one"
             )
-            verb.add_argument("--checkpoint", required=True, metavar="DIR", help="where the stream remembers its progress")
+            verb.add_argument(
+                "--checkpoint", required=True, type=named_place, metavar="DIR", help="where the stream remembers its progress"
+            )
             verb.add_argument("--once", action="store_true", help="read what is there and exit")
             verb.add_argument(
                 "--closed",
@@ -262,7 +267,9 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     small.add_argument("--json", action="store_true", help="one JSON object instead of a line")
     page = verbs.add_parser("report", help="one HTML page made of the tables, or of captures", description=_REPORT)
     page.add_argument("places", nargs="+", metavar="DIR|CAPTURE", help="where analyze or watch wrote the tables; or captures")
-    page.add_argument("--out", metavar="FILE", help="file for the page (DIR/report.html; CAPTURE.html in this folder)")
+    page.add_argument(
+        "--out", type=named_place, metavar="FILE", help="file for the page (DIR/report.html; CAPTURE.html in this folder)"
+    )
     _add_ports(page)
     add_broker(page)
     look = verbs.add_parser("doctor", help="whether the pipeline can run here", description=_DOCTOR)
@@ -294,11 +301,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stand_in() -> None:
-    """Something in the place of a stdin or stdout that a shell has closed (`<&-`, `>&-`): nothing to read, nobody who reads."""
+    """Something in the place of what a shell has closed (`<&-`, `>&-`, `2>&-`): nothing to read, nobody who reads."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def _stdout_fails() -> bool:
@@ -316,10 +325,18 @@ def _write_no_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _parsed(top: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """What was given.  Of an option that does not exist the usage of the verb tells, not that of the whole command."""
+    given, unknown = top.parse_known_args(arguments)
+    if unknown:
+        given.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+    return given
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     top = parser()
     arguments = sys.argv[1:] if arguments is None else arguments
-    given = broker_verbs.intermixed(arguments) or top.parse_args(arguments)
+    given = broker_verbs.intermixed(arguments) or _parsed(top, arguments)
     if given.version:
         print(f"amqp-sansio {VERSION}")
         return 0

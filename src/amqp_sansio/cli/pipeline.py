@@ -63,16 +63,25 @@ def hours(text: str) -> float:
     return given
 
 
+def named_place(text: str) -> str:
+    """A folder or file that is named.  ArgumentTypeError for an empty name, such as a variable of the shell that is not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty name")
+    return text
+
+
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     """The arguments of both `analyze` and `watch`."""
-    verb.add_argument("--out", required=True, metavar="DIR", help="folder for the tables: a path, file:, s3: or s3a:")
+    verb.add_argument(
+        "--out", required=True, type=named_place, metavar="DIR", help="folder for the tables: a path, file:, s3: or s3a:"
+    )
     add_broker(verb)
     verb.add_argument("--master", metavar="URL", help=f"where Spark runs: {MASTERS}")
     verb.add_argument(
         "--tables",
         type=tables,
         metavar="NAMES",
-        help=f"tables between commas, or all ({','.join(DEFAULT_TABLES)}); frames only if you ask for it",
+        help=f"tables between commas, or all ({', '.join(DEFAULT_TABLES)}); frames only if you ask for it",
     )
     verb.add_argument(
         "--payload",
@@ -95,8 +104,19 @@ def add_broker(verb: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME|ADDRESS:PORT=NAME",
+        type=_broker,
         help="the broker's name (its address and port); repeat ADDRESS:PORT=NAME for a broker with several addresses",
     )
+
+
+def _broker(text: str) -> str:
+    """A broker's name, or one with the address that it is for.  ArgumentTypeError."""
+    address, equals, name = text.partition("=")
+    host, _, number = address.rpartition(":")
+    placed = bool(host and name) and number.isascii() and number.isdigit() and 1 <= int(number) <= 65535
+    if not (placed if equals else text):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a name nor ADDRESS:PORT=NAME, with a port of 1 to 65535")
+    return text
 
 
 class Brokers(TypedDict):

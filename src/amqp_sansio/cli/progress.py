@@ -35,13 +35,13 @@ class Progress:
             self._tell(now, f"reading {table}: {done} of {of} files")
 
     def octets(self, file: str, octets: int) -> None:
-        """So many octets of a capture file are read, of what is compressed those that are in it."""
+        """`octets` octets of a capture file are read: where it is compressed, of those that are in it."""
         now = time.monotonic()
         if now >= self._next:
             self._tell(now, f"reading {file}: {octets / 1_000_000:.0f} MB")
 
     def rounds(self, done: int, of: int, what: str) -> None:
-        """So many of the seeds or conversations ("what") are over."""
+        """`done` of the seeds or conversations (`what`) are over, which are `of` in all."""
         now = time.monotonic()
         if now >= self._next:
             self._tell(now, f"{done} of {of} {what}")

@@ -104,7 +104,8 @@ def as_object(message: Message | channels.Message) -> dict[str, Json]:
         if properties is not None and any(getattr(properties, name) is not None for name in properties.FIELDS):
             said["headers"] = plain(message.headers)
             own = ("application_headers", "headers")
-            said["properties"] = {name: value for name, value in fields(properties).items() if name not in own}
+            others = {name: value for name, value in fields(properties).items() if name not in own}
+            said |= {"properties": others} if others else {}
     except HeaderError as error:
         said["header_error"] = str(error)
     return said

@@ -69,7 +69,7 @@ class Process:
 
 
 def tell(messages: int) -> Story:
-    """Sends so many messages, kills the broker, starts it again, and receives what is there."""
+    """Sends messages, kills the broker, starts it again, and receives what is there."""
     with TemporaryDirectory(prefix="amqp-sansio-") as directory:
         data = str(Path(directory) / "data")
         process = Process("--data-dir", data)

@@ -14,7 +14,7 @@ class Wrapped(argparse.HelpFormatter):
     """Fills paragraphs to the width that there is.
 
     A line that begins with a space stays as it is while it fits; else it goes on below its second column, where it has one, or
-    its beginning.  A command is never broken.
+    its beginning.  A command is never broken, and no word at a hyphen.
     """
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -23,7 +23,10 @@ class Wrapped(argparse.HelpFormatter):
 
         def fill() -> None:
             if running:
-                paragraphs.append(textwrap.fill(" ".join(running), width, initial_indent=indent, subsequent_indent=indent))
+                text = " ".join(running)
+                paragraphs.append(
+                    textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+                )
                 running.clear()
 
         for line in text.strip().splitlines():

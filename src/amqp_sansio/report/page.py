@@ -146,8 +146,10 @@ def write(path: str, out: str | None = None, tell: Tell | None = None) -> Path:
     folder: Final = local(path)
     if folder is None and out is None:
         raise ReportError(f"{path}: is not on this machine: say where the page goes (--out FILE)")
-    made: Final = page(path, tell).encode()
     place: Final = Path(folder or "") / NAME if out is None else Path(out)
+    if not place.name:
+        raise ReportError(f"{place}: cannot be written: it is a folder")
+    made: Final = page(path, tell).encode()
     work: Final = place.with_name(f".{place.name}.{os.getpid()}.work")
     try:
         work.write_bytes(made)

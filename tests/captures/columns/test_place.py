@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -239,3 +240,12 @@ def test_the_last_number_of_a_folder(tmp_path: Path) -> None:
     assert place.last_number("commits") == 10
     assert place.relative(f"{tmp_path}/violations/x.parquet") == "violations/x.parquet"
     assert place.relative(f"{place.work}/violations/x.parquet") == "violations/x.parquet"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are octets on Linux")
+def test_a_file_of_somebody_else_may_have_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    run(tmp_path, 2)
+    for folder in (tmp_path, tmp_path / "violations"):
+        Path(os.fsdecode(bytes(folder) + b"/na\xffme")).touch()
+    place = run(tmp_path, 3)
+    assert [each.rows for each in place.published()] == [3]

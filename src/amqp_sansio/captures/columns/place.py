@@ -13,13 +13,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import ENOTDIR
 from os import strerror
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amqp_sansio.captures.columns.lock import Lock
 from amqp_sansio.captures.errors import PlaceError
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.tables import TABLES
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo
 
 MANIFEST: Final = "_MANIFEST.json"
 """The file, directly in the folder, that names all others."""
@@ -184,8 +187,9 @@ class Place:
         for table in (*TABLES, END_TO_END.name):
             select = fs.FileSelector(f"{self._root}/{table}", allow_not_found=True, recursive=True)
             for each in self._system.get_file_info(select):
-                if each.type == fs.FileType.File and each.path.endswith(_SUFFIX):
-                    found.append(self.relative(each.path))
+                path = path_of(each)
+                if each.type == fs.FileType.File and path.endswith(_SUFFIX):
+                    found.append(self.relative(path))
         return sorted(found)
 
     @property
@@ -212,7 +216,7 @@ class Place:
         from pyarrow import fs
 
         select = fs.FileSelector(f"{self._root}/{name}", allow_not_found=True)
-        names = [each.base_name for each in self._system.get_file_info(select)]
+        names = [path_of(each).rpartition("/")[2] for each in self._system.get_file_info(select)]
         return max([int(each) for each in names if each.isdigit()], default=-1)
 
     def make(self) -> None:
@@ -235,8 +239,10 @@ class Place:
         from pyarrow import fs
 
         for each in self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True)):
-            if each.base_name.startswith(WORK) or each.base_name == f"{MANIFEST}.new":
-                self._remove(each.path)
+            path = path_of(each)
+            name = path.rpartition("/")[2]
+            if name.startswith(WORK) or name == f"{MANIFEST}.new":
+                self._remove(path)
         if self._lock.taken_over and self.read(MANIFEST) is not None:
             self._forget(self.files(), {self.relative(each.path) for each in self.published()})
 
@@ -278,6 +284,15 @@ class Place:
 
     def _failed(self, error: OSError) -> PlaceError:
         return PlaceError(f"{self.name}: cannot be written: {_reason(error)}")
+
+
+def path_of(found: FileInfo) -> str:
+    """Where a file is; "" for one whose name is not UTF-8, which none of ours is."""
+    try:
+        path: str = found.path
+    except UnicodeDecodeError:
+        return ""
+    return path
 
 
 def named_in(manifest: bytes | None, name: str) -> dict[str, list[dict[str, Any]]]:
