@@ -108,6 +108,24 @@ def test_a_password_is_never_shown(url: str) -> None:
     assert without_password("amqp://joe@h/x") == "amqp://joe@h/x"
 
 
+def test_what_an_option_says_that_does_not_exist_is_not_shown() -> None:
+    with pytest.raises(AddressError, match=r"^amqp://h: no option password; there are heartbeat"):
+        Address.parse("amqp://h?password=secret")
+
+
+@pytest.mark.parametrize("given", [None, 5, b"amqp://joe:secret@h"])
+def test_what_is_no_address_is_refused_as_one(given: object) -> None:
+    with pytest.raises(AddressError, match=r"an address is text that begins with amqp://") as caught:
+        Address.of(given)  # type: ignore[arg-type]
+    assert "secret" not in str(caught.value)
+
+
+def test_an_address_may_be_given_as_it_is() -> None:
+    address = Address.parse("amqp://h")
+    assert Address.of(address) is address
+    assert Address.of("amqp://h") == address
+
+
 # No text at all makes `parse` raise anything but AddressError.
 @given(st.one_of(st.text(), st.text("amqps:/@[],?=&%.1h").map(lambda rest: f"amqp://{rest}")))
 def test_any_text_is_an_address_or_an_error(text: str) -> None:

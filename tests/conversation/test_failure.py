@@ -37,6 +37,24 @@ def test_seeing_the_error_of_the_others_is_seeing_the_failure() -> None:
     assert failure.seen
 
 
+def test_a_call_that_comes_too_late_has_sent_nothing() -> None:
+    failure = Failure()
+    failure.must_live()
+    failure.error, failure.id = SessionFailed(b"s", 404, "no"), 7
+    with pytest.raises(SharedSessionFailed, match="which was not sent") as caught:
+        failure.must_live()
+    assert (caught.value.sent, caught.value.__cause__) == (False, failure.error)
+    assert failure.seen
+
+
+def test_what_depends_on_the_refused_command_fails_with_its_refusal() -> None:
+    failure, other = Failure(), SessionLost(b"s", "lost", EMPTY)
+    assert failure.of(7, other) is other
+    failure.error, failure.id = SessionFailed(b"s", 404, "no"), 7
+    assert failure.of(7, other) is failure.error
+    assert failure.of(8, other) is failure.of(None, other) is other
+
+
 def test_a_detach_is_a_failure_unless_it_was_wanted_or_follows_a_refusal() -> None:
     failure = Failure()
     failure.ended(b"s", DETACHED, True)

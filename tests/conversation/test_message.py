@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
 from tests.conversation.stage import staged
 
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.errors import DecodeError
+from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import RejectCode
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Value
 from amqp_sansio.wire.encoding import encode_list, encode_map
@@ -94,3 +96,11 @@ def test_one_without_any() -> None:
     assert message.reply_to is None
     assert message.content_type is None
     assert message.headers == {}
+
+
+@pytest.mark.parametrize("code", [99, "unroutable"])
+def test_a_message_is_rejected_with_a_code_that_there_is(code: Any) -> None:
+    message = written(b"x", None)
+    with pytest.raises(EncodeError, match=r"message\.reject\.code: 0 unspecified, 1 unroutable, 2 immediate, not"):
+        message.reject(code)
+    message.reject(RejectCode.UNROUTABLE)

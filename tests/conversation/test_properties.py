@@ -15,6 +15,7 @@ from amqp_sansio.conversation.properties import NAMES, CommonProperties, written
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo, Transfer
+from amqp_sansio.spec.queue import Declare
 
 GIVEN: dict[str, Any] = {
     "mandatory": True, "immediate": False, "persistent": True, "priority": 9, "ttl": 1000, "timestamp": 1_700_000_000,
@@ -65,17 +66,21 @@ def test_ids_are_given_as_text_too() -> None:
     [
         ({"priority": 10}, "priority: 0 to 9, not 10"),
         ({"priority": -1}, "priority: 0 to 9, not -1"),
-        ({"persistent": "no"}, "persistent.* are True or False, not 'no'"),
+        ({"persistent": "no"}, "publish: persistent: True or False, not 'no'"),
+        ({"mandatory": True, "redelivered": 2}, "publish: redelivered: True or False, not 2"),
         ({"ttl": -1}, "ttl: -1 is not within"),
         ({"ttl": 1.5}, "ttl"),
         ({"message_id": "seven"}, "message_id: a UUID, or its text, not 'seven'"),
-        ({"message_id": 7}, "message_id: takes a UUID"),
+        ({"message_id": 7}, "publish: message_id: a UUID, or its text, not 7"),
+        ({"message_id": b"seven"}, "publish: message_id: a UUID, or its text, not b'seven'"),
         ({"content_type": 7}, "content_type: takes a str, not int"),
         ({"content_type": "x" * 256}, "content_type"),
-        ({"correlation_id": 7}, "correlation_id"),
-        ({"headers": {"good": 1, "bad": object()}}, r"headers: map\['bad'\]: object"),
+        ({"correlation_id": 7}, "publish: correlation_id: text or bytes, not 7"),
+        ({"app_id": "\ud800"}, r"publish: app_id: text that UTF-8 can carry, not '\\ud800'"),
+        ({"headers": {"good": 1, "bad": object()}}, r"^publish: headers: map\['bad'\]: object"),
         ({"headers": {"deep": {"bad": [object()]}}}, r"map\['deep'\]: map\['bad'\]: list\[0\]"),
-        ({"headers": 7}, "takes a mapping"),
+        ({"headers": 7}, "publish: headers: takes a mapping"),
+        ({"delivery_mode": 2}, r"'delivery_mode': no such property \('persistent' may be meant\)"),
         ({"persistant": True}, "'persistant': no such property \\('persistent' may be meant\\); there are app_id, content_enc"),
         ({"routing_key": "x", "xyz": 1}, "'(routing_key|xyz)': no such property"),
     ],
@@ -93,3 +98,43 @@ def test_what_is_wrong_is_named_and_nothing_is_sent(properties: dict[str, Any], 
 @pytest.mark.parametrize("priority", [0, 9, None])
 def test_a_priority_may_be(priority: int | None) -> None:
     assert received(priority=priority).priority == priority
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "back"),
+    [
+        ({"n": 1, "in": {"l": [b"x"]}}, "amqp/map", {"n": 1, "in": {"l": ["x"]}}),
+        ([1, None], "amqp/list", [1, None]),
+        ((), "amqp/list", []),
+    ],
+)
+def test_a_mapping_and_a_list_are_sent_as_what_decoding_reads(body: Any, kind: str, back: object) -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.execute(Declare("q"))
+    talk.publish("", "q", body, priority=5)
+    talk.publish("", "q", body, content_type=kind)
+    inbox = talk.subscribe("q")
+    stage.run()
+    for priority in (5, None):
+        message = inbox.take()
+        assert message is not None
+        assert (message.content_type, message.decoded(), message.priority) == (kind, back, priority)
+
+
+@pytest.mark.parametrize(
+    ("body", "properties", "says"),
+    [
+        ({"bad": object()}, {}, r"publish: body: map\['bad'\]: object"),
+        ([1, {2: 3}], {}, r"publish: body: list\[1\]: map\[2\]: a key is a str"),
+        ({}, {"content_type": "text/plain"}, "publish: content_type: amqp/map for a body that is a dict, not 'text/plain'"),
+        ("text", {}, "body: takes octets, not str"),
+    ],
+)
+def test_a_body_that_cannot_be_sent_is_refused_before_anything_is_sent(body: Any, properties: Any, says: str) -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.run()
+    with pytest.raises(EncodeError, match=says):
+        talk.post("", "q", body, properties)
+    assert (talk.in_flight, stage.client.machine.data_to_send()) == (0, b"")

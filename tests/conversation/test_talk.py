@@ -10,10 +10,10 @@ import pytest
 from tests.conversation.stage import Stage, refuse, staged
 
 from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.conversation.answers import CONTENT
 from amqp_sansio.conversation.headers import HEADERS
 from amqp_sansio.conversation.properties import SessionProperties
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
-from amqp_sansio.conversation.talk import CONTENT
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import (
     ConnectionLost,
@@ -65,6 +65,17 @@ def test_a_refused_command_fails_its_ticket_and_everything_behind_it() -> None:
     assert "404 to queue.delete" in str(behind.error)
     assert "not this call's command" in str(behind.error)
     assert talk.name not in stage.client.talks
+
+
+@pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
+def test_the_end_of_a_refused_subscription_raises_its_refusal(retry: RetryPolicy) -> None:
+    stage = staged(retry=retry)
+    talk = stage.open()
+    stage.get(talk.execute(queue.Declare("q")))
+    other, refused = talk.subscribe("q"), talk.subscribe("nowhere")
+    ends = [other.cancel(), refused.cancel()]
+    stage.run()
+    assert [type(each.error) for each in ends] == [SharedSessionFailed, SessionFailed]
 
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
@@ -561,10 +572,20 @@ def chain(error: BaseException) -> list[BaseException]:
     return found
 
 
-def test_the_prefetch_is_one_at_least() -> None:
+@pytest.mark.parametrize("wrong", [{"prefetch": 0}, {"prefetch": "x"}, {"prefetch": 1 << 32}, {"octets": 0}, {"octets": -1}])
+def test_what_is_no_prefetch_is_refused_before_anything_is_sent(wrong: Any) -> None:
     stage = staged()
-    with pytest.raises(LocalProtocolError):
-        stage.open().subscribe("q", prefetch=0)
+    talk = stage.open()
+    stage.run()
+    (name,) = wrong
+    with pytest.raises(LocalProtocolError, match=f"{name} of 1 to 4294967295"):
+        talk.subscribe("q", **wrong)
+    assert (talk.session.subscriptions, stage.client.machine.data_to_send()) == ({}, b"")
+
+
+def test_what_is_no_command_is_not_executed() -> None:
+    with pytest.raises(EncodeError, match=r"a command of amqp_sansio\.spec, not str"):
+        staged().open().execute("queue.declare")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("attempts", [0, 5])

@@ -80,7 +80,7 @@ class Lamp:
         except BaseException:
             with self._line.turn:
                 self.fall()
-                raise
+            raise
         with self._line.turn:
             self.stop()
 

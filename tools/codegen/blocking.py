@@ -77,7 +77,8 @@ def blocking(text: str, source: str) -> str:
 
 
 def _turns(face: ast.ClassDef) -> Iterator[tuple[int, int]]:
-    """The lines that are a turn each, in a class: whole methods, but for a `yield`, where the block of a caller runs."""
+    """The lines that are a turn each, in a class: whole methods, but for a `yield`, where the block of a caller runs, and for a
+    `raise` of what that block raised."""
     if any(isinstance(node, ast.Attribute) and node.attr == "_line" for node in ast.walk(face)):
         for method in face.body:
             if (
@@ -89,15 +90,20 @@ def _turns(face: ast.ClassDef) -> Iterator[tuple[int, int]]:
 
 
 def _runs(body: list[ast.stmt]) -> Iterator[tuple[int, int]]:
-    for waits, run in groupby(body, lambda each: any(isinstance(node, ast.Yield) for node in ast.walk(each))):
+    for outside, run in groupby(body, _outside):
         statements = list(run)
-        if not waits:
+        if not outside:
             yield statements[0].lineno - 1, statements[-1].end_lineno or 0
         for each in statements:
-            if waits and isinstance(each, ast.Try):
+            if outside and isinstance(each, ast.Try):
                 yield from _runs(each.body)
                 for handler in each.handlers:
                     yield from _runs(handler.body)
+
+
+def _outside(statement: ast.stmt) -> bool:
+    again = isinstance(statement, ast.Raise) and statement.exc is None
+    return again or any(isinstance(node, ast.Yield) for node in ast.walk(statement))
 
 
 def _joined(found: re.Match[str]) -> str:

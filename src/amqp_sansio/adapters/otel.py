@@ -79,7 +79,7 @@ class Tracing:
 
 
 def _text(value: object) -> str:
-    return ((value if isinstance(value, bytes) else octets_of(str(value))) or b"").decode(errors="replace")
+    return ((value if isinstance(value, bytes) else octets_of("", str(value))) or b"").decode(errors="replace")
 
 
 def _named(operation: str, attributes: dict[str, str | int]) -> str:

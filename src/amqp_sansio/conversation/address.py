@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import attrs
@@ -71,7 +71,16 @@ class Address:
     """The name that the server's certificate must have; None: that of the endpoint."""
 
     @classmethod
-    def parse(cls, url: str) -> Address:
+    def of(cls, url: str | Self) -> Self:
+        """An address, or a URL, as `connect` takes them.  AddressError for anything else, such as a setting that is None."""
+        if isinstance(url, cls):
+            return url
+        if isinstance(url, str):
+            return cls.parse(url)
+        raise AddressError(type(url).__name__, f"an address is text that begins with amqp:// or amqps://, or a {cls.__name__}")
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
         """Reads `amqp://` or `amqps://`, user and password percent-encoded, several hosts separated by commas.
 
         Without a path the virtual host is "", and so it is with "/"; `/%2F` is "/".  AddressError names what is wrong.
@@ -81,9 +90,8 @@ class Address:
         tls = scheme.lower() == "amqps"
         if not separator or scheme.lower() not in ("amqp", "amqps"):
             raise AddressError(shown, "an address begins with amqp:// or amqps://")
+        raise_for_split_password(url)
         authority, tail = _authority(rest)
-        if "@" in tail and "@" not in authority and ":" in authority:
-            raise AddressError(shown, "in a user or password %2F stands for /, %3F for ? and %23 for #")
         # What is between // and / is read here: several hosts and addresses in brackets are not urlsplit's to judge, and
         # releases of Python differ in what they take for an address.
         parts = urlsplit(f"//host{tail}")
@@ -142,8 +150,15 @@ class Address:
 
 
 def no_option(shown: str, name: str, known: Iterable[str]) -> AddressError:
-    """An address has an option that does not exist."""
-    return AddressError(shown, f"no option {name}; there are {', '.join(known)}")
+    """An address has an option that does not exist: what it says is not shown, for it may be a password."""
+    return AddressError(shown.partition("?")[0], f"no option {name}; there are {', '.join(known)}")
+
+
+def raise_for_split_password(url: str) -> None:
+    """AddressError where a user or a password has a character in it that ends it: what follows is no path and no option."""
+    authority, tail = _authority(url.partition("://")[2])
+    if "@" in tail and "@" not in authority and ":" in authority:
+        raise AddressError(without_password(url), "in a user or password %2F stands for /, %3F for ? and %23 for #")
 
 
 def _authority(rest: str) -> tuple[str, str]:

@@ -6,16 +6,20 @@ from collections import deque
 from typing import Any, Final
 
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import NoResult, SessionFailed, SessionLost, SharedSessionFailed
+from amqp_sansio.errors import EncodeError, LocalProtocolError, NoResult, SessionFailed, SessionLost, SharedSessionFailed
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le
-from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.base import Command, Struct
 
 IN_FLIGHT: Final = 1000
 """Messages published and not confirmed, beyond which a publisher waits."""
 IN_FLIGHT_OCTETS: Final = 16 * 1024 * 1024
 """Octets in their bodies, likewise; one message may be larger than that."""
 MESSAGE: Final = "message.transfer"
+CONTENT: Final = frozenset([
+    MESSAGE, "file.stage", "file.return", "stream.publish", "stream.return", "stream.deliver",
+])  # fmt: skip
+"""Commands that carry a content."""
 _SESSION: Final = SessionFailed, SessionLost
 
 
@@ -40,7 +44,7 @@ class Answers:
         self._returnable_from: int | None = None  # what was said since; None: none was
 
     def message(self, id: int, octets: int) -> Ticket[None]:
-        """A message with a body of so many octets is in flight: the ticket for its completion."""
+        """A message with a body of `octets` octets is in flight: the ticket for its completion."""
         ticket: Ticket[None] = Ticket()
         self._tickets[id] = (ticket, MESSAGE, octets)
         self.messages += 1
@@ -157,6 +161,14 @@ class Answers:
     def _sent(self) -> list[Ticket[None]]:
         """Messages that went wrong, and those in flight."""
         return [*self._unconfirmed, *[ticket for ticket, _, octets in self._tickets.values() if octets >= 0]]
+
+
+def check_executable(command: Command) -> None:
+    """Raises for what `execute` does not send: a command that carries a content, and what is none."""
+    if not isinstance(command, Command):
+        raise EncodeError("command", f"a command of amqp_sansio.spec, not {type(command).__name__}")
+    if command.VERB in CONTENT:
+        raise LocalProtocolError(f"execute {command.VERB}", "it carries a content", ("publish",), command.VERB)
 
 
 def _untold(error: Exception | None) -> bool:

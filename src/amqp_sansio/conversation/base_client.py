@@ -219,6 +219,8 @@ class BaseClient:
     def close(self) -> Ticket[None]:
         """Closes the connection; settled when it is closed and nobody comes back.  One that is not open is just left."""
         self.closing = True
+        if self.ended.done:
+            return self.ended
         machine = self._machine
         self.flush()
         if machine is None or machine.finished or not machine.is_open:

@@ -54,6 +54,10 @@ class Failure:
         """As the call that sent the command of that id raises it."""
         return self.error if id is not None and id == self.id else self.for_others
 
+    def of(self, id: int | None, error: Exception) -> Exception:
+        """`error`, or the refusal where the command of that id was refused, on which what failed with `error` depends."""
+        return self.error if id is not None and id == self.id and self.error is not None else error
+
     def ended(self, name: bytes, event: SessionDetached, wanted: bool) -> None:
         """The session `name` is over; `wanted`: we said so.  Whatever refusal came before it is why."""
         if event.violation is None and wanted and not event.code:
@@ -95,10 +99,14 @@ class Failure:
         return gone
 
     def must_live(self) -> None:
-        """Raises what ended it."""
+        """Raises what ended it, to a call that has sent nothing yet."""
         error = self.for_others
-        if error is not None:
-            raise seen(error)
+        if error is None:
+            return
+        raised = seen(error)
+        if isinstance(raised, SharedSessionFailed):
+            raise raised.unsent() from raised.__cause__
+        raise raised
 
     def check(self, session: bytes) -> None:
         """Raises SessionReopened, once, when something of the session did not come back."""

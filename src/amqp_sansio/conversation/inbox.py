@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
-from amqp_sansio.errors import SubscriptionClosed
+from amqp_sansio.errors import EncodeError, SubscriptionClosed
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode, RejectCode
@@ -132,7 +132,12 @@ class Inbox:
             self._trace(message, how)
 
     def reject(self, message: Message, code: RejectCode, text: str) -> None:
-        """Rejects a message that came here."""
+        """Rejects a message that came here.  EncodeError for a code that the specification does not have."""
+        try:
+            code = RejectCode(code)
+        except ValueError:
+            known = ", ".join([f"{each.value} {each.name.lower()}" for each in RejectCode])
+            raise EncodeError("message.reject.code", f"{known}, not {code!r}") from None
         with self.talk.guard:
             self._settle(message, lambda: message.session.reject(message.id, code, text))
             self._trace(message, "reject")
@@ -166,7 +171,7 @@ class Inbox:
         subscription = self._subscription
         assert subscription is not None
         said = self.talk._track(subscription.cancel(sync=True), "message.cancel")
-        said.on_done(lambda: self._cancelled(said.error))
+        said.on_done(lambda: self._cancelled(said.error and self.talk.failure.of(self._said, said.error)))
 
     def _cancelled(self, error: Exception | None = None) -> None:
         unsettled = [message.id for message in self.messages if message.session is self.talk.session]

@@ -33,5 +33,5 @@ class Line(Protocol):
         raise NotImplementedError
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
-        """What comes of `work()`; TimeoutError when that is not there within so many seconds: then it is cancelled."""
+        """What comes of `work()`; TimeoutError when that is not there within `seconds`: then it is cancelled."""
         raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias, TypedDict
@@ -11,12 +12,17 @@ from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec.codes import AcceptMode, DeliveryMode
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Value
+from amqp_sansio.wire.encoding import encode_list, encode_map
 from amqp_sansio.wire.layouts.properties import write_properties
 
 HeaderValue: TypeAlias = "Value | Sequence[HeaderValue] | Mapping[str, HeaderValue]"
 """What a header, or an argument of a queue, may hold."""
 Arguments: TypeAlias = Mapping[str, HeaderValue]
 """What a broker understands besides: see its manual, and docs/topics/arguments.md for ours."""
+
+Body: TypeAlias = "bytes | Mapping[str, HeaderValue] | list[HeaderValue] | tuple[HeaderValue, ...]"
+"""What a message of a session holds: octets, which are sent as they are; or a mapping or list, which is sent as amqp/map or
+amqp/list and which `Message.decoded` reads."""
 
 
 class CommonProperties(TypedDict, total=False):
@@ -75,6 +81,12 @@ class SessionProperties(CommonProperties, total=False):
 NAMES: Final = frozenset(SessionProperties.__annotations__)
 _FLAGS: Final = ("mandatory", "immediate", "persistent", "redelivered", "discard_unroutable")
 _FLAG: Final = (False, True, None)
+_FIELD: Final = re.compile(r"(?:header|message\.(?:delivery|message)-properties)\.(\w+)")
+"""The beginning of what is wrong in a header, in any version."""
+_KEYWORDS: Final = {"application_headers": "headers"}
+"""What `publish` calls fields that the specification calls otherwise."""
+_ELSEWHERE: Final = {"delivery_mode": "persistent", "expiration": "ttl", "application_headers": "headers"}
+"""What other clients, and the specification, call properties."""
 _PRIORITIES: Final = range(10)
 
 
@@ -85,12 +97,37 @@ def written(routing_key: str | None, properties: SessionProperties) -> tuple[Acc
     except TypeError:
         refuse_unknown(properties, NAMES)
         raise
+    except EncodeError as error:
+        raise by_keyword(error) from None
+
+
+def by_keyword(error: EncodeError) -> EncodeError:
+    """The error of a field as one of the keyword that it was given by: of `headers`, where application_headers is wrong."""
+    found = _FIELD.match(error.what)
+    if found is None:
+        return error
+    return EncodeError(f"publish: {_KEYWORDS.get(found[1], found[1])}{error.what[found.end() :]}", error.rule)
+
+
+def encoded(body: Body, properties: SessionProperties) -> tuple[bytes, SessionProperties]:
+    """A body as octets; with the content type that it then has, where it is a mapping or a list."""
+    if not isinstance(body, Mapping | list | tuple):
+        return body, properties  # octets, or what the engine refuses
+    kind = "amqp/map" if isinstance(body, Mapping) else "amqp/list"
+    given = properties.get("content_type")
+    if given not in (None, kind):
+        raise EncodeError("publish: content_type", f"{kind} for a body that is a {type(body).__name__}, not {given!r}")
+    try:
+        octets = encode_map(as_map(body) or {}) if isinstance(body, Mapping) else encode_list(as_list(body))
+        return octets, {**properties, "content_type": kind}
+    except EncodeError as error:
+        raise EncodeError(f"publish: body: {error.what}", error.rule) from None
 
 
 def refuse_unknown(properties: Mapping[str, object], names: frozenset[str]) -> None:
     """EncodeError for a property that does not exist, with those that do."""
     for unknown in properties.keys() - names:
-        near = get_close_matches(unknown, names, 1)
+        near = [_ELSEWHERE[unknown]] if unknown in _ELSEWHERE else get_close_matches(unknown, names, 1)
         meant = f" ({near[0]!r} may be meant)" if near else ""
         raise EncodeError(f"publish: {unknown!r}", f"no such property{meant}; there are {', '.join(sorted(names))}")
 
@@ -100,9 +137,28 @@ def as_map(arguments: Arguments | None) -> Mapping[str, Value] | None:
     return arguments  # type: ignore[return-value]
 
 
-def octets_of(value: bytes | str | None) -> bytes | None:
+def as_list(values: Sequence[HeaderValue]) -> Sequence[Value]:
+    """As `as_map`."""
+    return values  # type: ignore[return-value]
+
+
+def check_flags(names: Sequence[str], values: Sequence[object]) -> None:
+    """EncodeError names the first one that is neither True nor False; None is as if it were not given."""
+    for value in values:
+        if value not in _FLAG:
+            raise EncodeError(f"publish: {names[values.index(value)]}", f"True or False, not {value!r}")
+
+
+def octets_of(name: str, value: bytes | str | None) -> bytes | None:
     """Text as UTF-8, with its surrogate escapes as the octets that they stand for; octets as they are."""
-    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+    if value is None or isinstance(value, bytes):
+        return value
+    if not isinstance(value, str):
+        raise EncodeError(f"publish: {name}", f"text or bytes, not {value!r}")
+    try:
+        return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise EncodeError(f"publish: {name}", f"text that UTF-8 can carry, not {value!r}") from None
 
 
 def _written(
@@ -128,20 +184,18 @@ def _written(
     resume_id: str | None = None,
     resume_ttl: int | None = None,
 ) -> tuple[AcceptMode, bytes]:
-    for flag in (mandatory, immediate, persistent, redelivered, discard_unroutable):
-        if flag not in _FLAG:
-            raise EncodeError("publish", f"{', '.join(_FLAGS)} are True or False, not {flag!r}")
+    check_flags(_FLAGS, (mandatory, immediate, persistent, redelivered, discard_unroutable))
     if priority is not None and priority not in _PRIORITIES:
         raise EncodeError("publish: priority", f"0 to 9, not {priority!r}")
-    if isinstance(message_id, str):
+    if message_id is not None and not isinstance(message_id, UUID):
         try:
             message_id = UUID(message_id)
-        except ValueError:
+        except (ValueError, TypeError, AttributeError):  # the last two for what is no text
             raise EncodeError("publish: message_id", f"a UUID, or its text, not {message_id!r}") from None
     header = write_properties(
         bool(discard_unroutable), bool(immediate), bool(redelivered), priority, DeliveryMode.PERSISTENT if persistent else None,
         ttl, timestamp, expiration, None, routing_key, resume_id, resume_ttl, content_length, message_id,
-        octets_of(correlation_id), ReplyTo("", reply_to) if isinstance(reply_to, str) else reply_to, content_type,
-        content_encoding, octets_of(user_id), octets_of(app_id), as_map(headers),
+        octets_of("correlation_id", correlation_id), ReplyTo("", reply_to) if isinstance(reply_to, str) else reply_to,
+        content_type, content_encoding, octets_of("user_id", user_id), octets_of("app_id", app_id), as_map(headers),
     )  # fmt: skip
     return AcceptMode.EXPLICIT if mandatory or immediate else AcceptMode.NONE, header

@@ -14,7 +14,7 @@ from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.pending import Pending
-from amqp_sansio.conversation.properties import SessionProperties
+from amqp_sansio.conversation.properties import Body, SessionProperties
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.topology import Topology
@@ -76,6 +76,7 @@ class Session(Topology):
 
         Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
         """
+        quiet = error is not None
         try:
             if error is None:
                 over = self._talk.ended.done or self._talk.failure.again is not None
@@ -84,8 +85,11 @@ class Session(Topology):
                 elif not over:
                     await self._finish()
                 self._talk.unheard()
+        except BaseException as raised:
+            quiet = quiet or not isinstance(raised, Exception)  # nothing takes the place of a cancellation or an interrupt
+            raise
         finally:
-            await self._end(quiet=error is not None)
+            await self._end(quiet)
 
     @property
     def name(self) -> bytes:
@@ -156,10 +160,13 @@ class Session(Topology):
 
     async def _attached(self) -> None:
         """Until the session can send; raises why it never will: SessionLost where nobody answers the attach."""
-        self._talk.open_again()
-        while not self._talk.attached.done:
-            await self._in_time(self._talk.attached, "session.attach")
-        self._talk.attached.result()
+        try:
+            self._talk.open_again()
+            while not self._talk.attached.done:
+                await self._in_time(self._talk.attached, "session.attach")
+            self._talk.attached.result()
+        except SharedSessionFailed as failed:
+            raise failed.unsent() from failed.__cause__
 
     async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
         """Sends something as soon as the session is attached, and waits for the answer."""
@@ -193,7 +200,7 @@ class Session(Topology):
         self,
         exchange: str = "",
         routing_key: str | None = None,
-        body: bytes = b"",
+        body: Body = b"",
         *,
         timeout: float | None = None,
         **properties: Unpack[SessionProperties],
@@ -210,18 +217,21 @@ class Session(Topology):
 
     async def _room(self) -> None:
         """Until a message may be published."""
-        await self._line.writable()
-        if not self._talk.has_room:
-            await self._attached()
-        while not self._talk.has_room:
-            await self._line.wait(self._talk.room)
+        try:
             await self._line.writable()
+            if not self._talk.has_room:
+                await self._attached()
+            while not self._talk.has_room:
+                await self._line.wait(self._talk.room)
+                await self._line.writable()
+        except SharedSessionFailed as failed:
+            raise failed.unsent() from failed.__cause__
 
     async def publish(
         self,
         exchange: str = "",
         routing_key: str | None = None,
-        body: bytes = b"",
+        body: Body = b"",
         *,
         timeout: float | None = None,
         **properties: Unpack[SessionProperties],

@@ -13,13 +13,13 @@ from typing import Any, Final, TypeVar
 from typing_extensions import Unpack
 
 from amqp_sansio.conversation.acceptance import Acceptance
-from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers
+from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers, check_executable
 from amqp_sansio.conversation.causes import failure_of
 from amqp_sansio.conversation.failure import Failure
 from amqp_sansio.conversation.headers import PlainHeaders
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.properties import SessionProperties, written
+from amqp_sansio.conversation.properties import Body, SessionProperties, encoded, written
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.tracing import Traces
 from amqp_sansio.conversation.transactions import Transactions
@@ -37,6 +37,7 @@ from amqp_sansio.events import (
     SessionDetached,
     TransferReceived,
 )
+from amqp_sansio.kernel.lines import whole
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import message
@@ -45,10 +46,6 @@ from amqp_sansio.spec.codes import AcceptMode
 
 Result = TypeVar("Result")
 
-CONTENT: Final = frozenset([
-    "message.transfer", "file.stage", "file.return", "stream.publish", "stream.return", "stream.deliver",
-])  # fmt: skip
-"""Commands that carry a content."""
 ENDED_HERE: Final = "it was ended here"
 
 
@@ -165,8 +162,7 @@ class Talk:
 
         LocalProtocolError for one that carries a content: `publish` sends messages.
         """
-        if command.VERB in CONTENT:
-            raise LocalProtocolError(f"execute {command.VERB}", "it carries a content", ("publish",), command.VERB)
+        check_executable(command)
         self._check()
         id = self.session.send(command, sync=True)
         ticket: Any  # a ticket for whatever result
@@ -215,7 +211,7 @@ class Talk:
         self,
         exchange: str = "",
         routing_key: str | None = None,
-        body: bytes = b"",
+        body: Body = b"",
         *,
         sync: bool = False,
         **properties: Unpack[SessionProperties],
@@ -228,9 +224,11 @@ class Talk:
         return self.post(exchange, routing_key, body, properties, sync)
 
     def post(
-        self, exchange: str, routing_key: str | None, body: bytes, properties: SessionProperties, sync: bool = False
+        self, exchange: str, routing_key: str | None, body: Body, properties: SessionProperties, sync: bool = False
     ) -> Ticket[None]:
         """`publish`, with the properties given; without any, the header says only where it goes: made once for each key."""
+        if not isinstance(body, bytes):
+            body, properties = encoded(body, properties)
         if self.traces is not None:
             written(routing_key, properties)  # or says what is wrong in them
             return self.traces.publish(
@@ -254,7 +252,7 @@ class Talk:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
         self._check()
         self.transactions.must_count("publish", self._session)
-        often = max(1, self.most_in_flight // 4)  # so many ask for their completion, that the next ones need not wait for it
+        often = max(1, self.most_in_flight // 4)  # one in this many asks for completion: then the next ones need not wait
         prompt = sync or answers.messages % often == often - 1
         session = self.session if self._session is None or self._acceptance.ids else self._session
         id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
@@ -279,8 +277,9 @@ class Talk:
         accept: bool = True, browse: bool = False,
     ) -> Inbox:  # fmt: skip
         """Subscribes to a queue: see `Session.subscribe`."""
-        if prefetch < 1:
-            raise LocalProtocolError("message.subscribe", f"prefetch {prefetch}", ("a prefetch of 1 or more",))
+        for name, most in (("prefetch", prefetch), ("octets", octets)):
+            if not whole(most, INFINITE) or not most:
+                raise LocalProtocolError("message.subscribe", f"{name} {most!r}", (f"{name} of 1 to {INFINITE}",))
         self._check()
         if destination is None:
             self._numbers += 1
@@ -305,6 +304,8 @@ class Talk:
 
     def detach(self) -> Ticket[None]:
         """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: `sync` first."""
+        if self.ended.done:
+            return self.ended
         self._flush()
         self._detaching = True
         if self._session is None or self._session.state in ("ended", "detached"):

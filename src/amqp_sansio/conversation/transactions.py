@@ -202,7 +202,7 @@ class Transactions:
         return self._about(self._talk.session.dtx.forget(xid), "dtx.forget")
 
     def set_timeout(self, xid: Xid, seconds: int) -> Ticket[XaStatus]:
-        """Lets a branch take so many seconds; 0: the broker's default."""
+        """Lets a branch take `seconds` seconds; 0: the broker's default."""
         return self._about(self._talk.session.dtx.set_timeout(xid, seconds), "dtx.set-timeout")
 
     def get_timeout(self, xid: Xid) -> Ticket[int]:

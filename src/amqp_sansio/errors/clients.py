@@ -85,25 +85,33 @@ class SessionFailed(AmqpError):
         self.text: Final = text
         self.command: Final = command
 
-    def __reduce__(self) -> tuple[type[SessionFailed], tuple[bytes, int, str, str]]:
+    def __reduce__(self) -> tuple[type[SessionFailed], tuple[object, ...]]:
         return type(self), (self.session, self.code, self.text, self.command)
 
 
 class SharedSessionFailed(SessionFailed):
     """Another call's command was refused, which ended the session that this call used too.
 
-    `code`, `command` and `text` are those of the refusal.
+    `code`, `command` and `text` are those of the refusal; `sent` is False when this call came too late to send anything.
 
     Cause: a call of another task or thread, or a message that was sent before and not awaited.
     What to do: give tasks that should not share this a session each.
-    In doubt: what this call asked for, and every message of the session without an answer: each may have been taken or not.
-    The end of the session's block does not raise that again.
+    In doubt: what this call asked for, if it was `sent`, and every message of the session without an answer: each may have been
+    taken or not.  The end of the session's block does not raise that again.
     """
 
-    def __init__(self, session: bytes, code: int, text: str, command: str = "") -> None:
+    def __init__(self, session: bytes, code: int, text: str, command: str = "", sent: bool = True) -> None:
         super().__init__(session, code, text, command)
-        doubt = "that was not this call's command, which may have been executed or not, as all of the session without an answer"
-        self.args = (f"{self.args[0]}; {doubt}",)
+        self.sent: Final = sent
+        this = "which may have been executed or not, as all of" if sent else "which was not sent; in doubt is what was sent on"
+        self.args = (f"{self.args[0]}; that was not this call's command, {this} the session without an answer",)
+
+    def __reduce__(self) -> tuple[type[SharedSessionFailed], tuple[object, ...]]:
+        return type(self), (self.session, self.code, self.text, self.command, self.sent)
+
+    def unsent(self) -> SharedSessionFailed:
+        """The same for a call that has sent nothing."""
+        return SharedSessionFailed(self.session, self.code, self.text, self.command, sent=False)
 
 
 class SessionReopened(AmqpError):

@@ -174,7 +174,7 @@ def test_a_socket_that_fails_in_the_middle_of_a_write_is_just_left() -> None:
 
     with Served() as served, connect(served.url) as connection, Broken() as broken:
         driver = connection._line.driver
-        with driver._lock:
+        with driver._changed:
             connected, driver._socket = driver._socket, broken
             driver._outbox.extend(b"x")
             driver._transmit()
@@ -203,7 +203,7 @@ def test_nobody_waits_when_the_thread_breaks(monkeypatch: pytest.MonkeyPatch) ->
         for each in waiting:
             each.start()
         monkeypatch.setattr(connection._line.driver, "_turn", broken)
-        with connection._line.driver._lock:
+        with connection._line.driver._changed:
             connection._line.driver.poke()
         for each in waiting:
             each.join(30)

@@ -11,6 +11,7 @@ import pytest
 
 from amqp_sansio.adapters.sync.ears import EpollEars, PlainEars
 from amqp_sansio.adapters.sync.shift import AGAIN, Shift
+from amqp_sansio.adapters.sync.turn import Turn
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="no epoll here: nothing is lent")
 
@@ -36,7 +37,7 @@ class Scene:
         self.ears = Watched(self.poked, self.connected)
         self.lock = threading.RLock()
         self.pokes = 0
-        self.shift = Shift(self.ears, self.connected, self.lock, self.poke)
+        self.shift = Shift(self.ears, self.connected, Turn(self.lock), self.poke)
 
     def poke(self) -> None:
         self.pokes += 1
@@ -127,7 +128,7 @@ def test_a_thread_that_cannot_be_woken_listens_itself() -> None:
     connected, other = socket.socketpair()
     poked, poking = socket.socketpair()
     with connected, other, poked, poking:
-        shift = Shift(PlainEars(poked, connected), connected, threading.RLock(), lambda: None)
+        shift = Shift(PlainEars(poked, connected), connected, Turn(threading.RLock()), lambda: None)
         assert not shift.may_lend
         assert shift.look(False) is None
         other.send(b"x")

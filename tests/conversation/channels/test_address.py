@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.channels.address import GUEST, ChannelAddress
 from amqp_sansio.dialects import AMQP_0_9_1, CHANNEL_PROTOCOLS
 from amqp_sansio.engine.sasl import AmqPlain, External, Plain
@@ -86,3 +87,15 @@ def test_channel_max_takes_both_ends(value: int) -> None:
 def test_several_hosts_are_kept_in_order() -> None:
     address = ChannelAddress.parse("amqp://one:1,two:2,three/")
     assert [(each.host, each.port) for each in address.endpoints] == [("one", 1), ("two", 2), ("three", 5672)]
+
+
+@pytest.mark.parametrize("url", ["amqp://joe:my?secret@h", "amqp://joe:my?secret=1@h", "amqp://h?password=secret"])
+def test_a_password_is_no_option(url: str) -> None:
+    with pytest.raises(AddressError) as caught:
+        ChannelAddress.parse(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_address_of_sessions_is_none_of_channels() -> None:
+    with pytest.raises(AddressError, match="ChannelAddress"):
+        ChannelAddress.of(Address.parse("amqp://h"))  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.conversation.channels.stage import staged
 
@@ -10,8 +12,8 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import queue
 
 
-@pytest.mark.parametrize("prefetch", [0, 65536])
-def test_a_prefetch_has_bounds(prefetch: int) -> None:
+@pytest.mark.parametrize("prefetch", [0, 65536, "x"])
+def test_a_prefetch_has_bounds(prefetch: Any) -> None:
     with pytest.raises(LocalProtocolError, match="1 to 65535"):
         staged().open().subscribe("q", prefetch=prefetch)
 

@@ -16,6 +16,7 @@ from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBIT
 from amqp_sansio.errors import (
     CapabilityMissing,
     ChannelClosed,
+    EncodeError,
     InDoubt,
     LimitError,
     LocalProtocolError,
@@ -497,3 +498,22 @@ def test_a_channel_shows_where_it_stands() -> None:
     assert not cold.is_open
     with pytest.raises(LocalProtocolError, match="not open yet"):
         cold.execute(declare("q"))
+
+
+@pytest.mark.parametrize(
+    ("body", "properties", "says"),
+    [(None, {}, "body: takes octets, not NoneType"), (b"", {"headers": {"bad": object()}}, r"publish: headers\['bad'\]")],
+)
+def test_a_message_that_cannot_be_sent_selects_no_confirms(body: Any, properties: Any, says: str) -> None:
+    stage = staged()
+    core = stage.open()
+    stage.run()
+    with pytest.raises(EncodeError, match=says):
+        core.publish("", "q", body, properties)
+    assert stage.client.machine.data_to_send() == b""
+    core.transaction.begin()  # which needs a channel without confirms
+
+
+def test_what_is_no_method_is_not_executed() -> None:
+    with pytest.raises(EncodeError, match=r"a method of amqp_sansio\.spec\.methods, not str"):
+        staged().open().execute("queue.declare")  # type: ignore[arg-type]

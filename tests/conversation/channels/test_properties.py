@@ -36,7 +36,10 @@ def test_without_any_there_is_no_header_to_write() -> None:
     ("wrong", "named"),
     [
         ({"priority": 256}, "priority"), ({"priority": -1}, "priority"), ({"ttl": -1}, "ttl"), ({"ttl": "1"}, "ttl"),
-        ({"mandatory": 2}, "mandatory"),
+        ({"mandatory": 2}, "publish: mandatory: True or False, not 2"),
+        ({"persistent": "no"}, "publish: persistent: True or False, not 'no'"),
+        ({"headers": "none"}, "publish: headers: takes a mapping, not str"),
+        ({"expiration": "60000"}, r"'expiration': no such property \('ttl' may be meant\)"),
         ({"correlation_id": b"\xff"}, "correlation_id"), ({"persitent": True}, "persitent"),
     ],
 )  # fmt: skip

@@ -69,7 +69,7 @@ def connect(
 
     AddressError at once; ConnectFailed when no broker answers.
     """
-    address = Address.parse(url) if isinstance(url, str) else url
+    address = Address.of(url)
     client = Client(
         proving(address.config(config)), prefix=f"amqp-sansio-{uuid4()}", retry=retry, tell=teller(on_event),
         tap=logs.log_octets if log_octets else None, tracing=tracing,

@@ -51,7 +51,7 @@ class Wire(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """So many came."""
+        """`nbytes` octets came."""
         self._feeding = True
         try:
             self._client.receive_data(bytes(self._buffer[:nbytes]))
@@ -102,7 +102,7 @@ class Wire(asyncio.BufferedProtocol):
 
     @property
     def waiting(self) -> int:
-        """Octets that wait to be written, at least so many."""
+        """At least this number of octets waits to be written."""
         return self._machine.bytes_to_send
 
     def say(self, say: Callable[[], Ticket[Value]]) -> Ticket[Value]:

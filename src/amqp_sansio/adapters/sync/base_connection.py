@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import threading
+import weakref
 from types import TracebackType
 from typing import Final, Self
 
@@ -23,7 +24,8 @@ CLOSE_TIMEOUT: Final = 10.0
 class BaseConnection:
     """A client's connection, whatever is spoken on it; any number of threads may use it.  A base class.
 
-    A thread in the background keeps it alive, heartbeats included, until it is closed.
+    A thread in the background keeps it alive, heartbeats included, until it is closed, or until nothing of the program holds
+    it any more, nor a session, channel, subscription or pending result of it.
     """
 
     def __init__(
@@ -37,13 +39,16 @@ class BaseConnection:
     ) -> None:
         self.address: Final = address
         self._base: Final = client
-        self._line: Final = Line(Driver(client, address, tls, lock, turn), turn)
+        driver: Final = Driver(client, address, tls, lock, turn)
+        self._line: Final = Line(driver, turn)
+        # An interrupt may come before the block has begun or at its very end: then nobody closes the connection.
+        self._dropped: Final = weakref.finalize(self._line, driver.abandon)
         self._ending: Final = Ending(client, close_timeout)
 
     def _open(self) -> Self:
         self._base.enter()
-        self._line.driver.start()
         try:
+            self._line.driver.start()
             self._line.wait(self._base.opened)
         except BaseException:
             self._line.driver.stop(self._ending.seconds)
@@ -78,9 +83,14 @@ class BaseConnection:
         `sync` them.  Closing again does no harm.
         """
         try:
-            with self._line.turn:
-                self._line.wait(self._base.close(), self._ending.timeout if timeout is None else timeout)
-        except (TimeoutError, AmqpError):
-            pass  # it is over, one way or the other
-        finally:
+            try:
+                with self._line.turn:
+                    self._line.wait(self._base.close(), self._ending.timeout if timeout is None else timeout)
+            except (TimeoutError, AmqpError):
+                pass  # it is over, one way or the other
+            finally:
+                self._line.driver.stop(self._ending.seconds)
+        except BaseException:  # an interrupt, perhaps in the middle of `stop`
             self._line.driver.stop(self._ending.seconds)
+            raise
+        self._dropped.detach()

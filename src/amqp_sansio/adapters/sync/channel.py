@@ -60,12 +60,16 @@ class Channel:
         Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
         """
         with self._line.turn:
+            quiet = error is not None
             try:
                 if error is None and not self._core.ended.done:
                     self.sync(timeout=self._ending.timeout)
+            except BaseException as raised:
+                quiet = quiet or not isinstance(raised, Exception)  # nothing takes the place of a cancellation or an interrupt
+                raise
             finally:
-                self._end(quiet=error is not None)
-                if error is None:
+                self._end(quiet)
+                if not quiet:
                     self._core.in_flight.unheard()
 
     def _open(self, timeout: float | None) -> Self:
@@ -358,7 +362,7 @@ class Channel:
         except BaseException:
             with self._line.turn:
                 self._core.transaction.roll_back()
-                raise
+            raise
         with self._line.turn:
             self._line.asked(self._core.transaction.commit)
 

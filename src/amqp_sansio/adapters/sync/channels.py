@@ -100,7 +100,7 @@ def connect(
 
     AddressError at once; ConnectFailed when no broker answers.
     """
-    address = ChannelAddress.parse(url) if isinstance(url, str) else url
+    address = ChannelAddress.of(url)
     lock = threading.RLock()
     turn = Turn(lock)
     client = ChannelClient(

@@ -80,7 +80,7 @@ def connect(
 
     AddressError at once; ConnectFailed when no broker answers.
     """
-    address = Address.parse(url) if isinstance(url, str) else url
+    address = Address.of(url)
     lock = threading.RLock()
     turn = Turn(lock)
     client = Client(

@@ -30,6 +30,8 @@ Value = TypeVar("Value")
 
 READ: Final = 64 * 1024
 """Octets read at once."""
+A_DAY: Final = 24.0 * 60 * 60
+"""Seconds of one wait at most, and then of the next one: the system refuses to wait for a year, or for ever, at once."""
 HIGH: Final = 1024 * 1024
 """Octets that wait for a slow socket, from which on a publisher waits too."""
 
@@ -43,26 +45,28 @@ class Driver:
         self.client: Final = client
         self.address: Final = address
         self._tls: Final = tls
-        self._lock: Final = lock
         self._turns: Final = turn
         self._changed: Final = threading.Condition(lock)
         self._thread: Final = threading.Thread(target=self._run, name=f"amqp to {address.endpoints[0]}", daemon=True)
         self._poke_in, self._poke_out = pipe()
         self._poked = False
         self._stopped = False
+        self._abandoned = False
         self._socket: socket.socket | None = None
         self._machine: ClientHandshake  # of the present connection, from the first socket on
         self._shift: Shift | None = None  # as long as there is a socket
         self._standing_by = 0  # threads that wait until something has changed
         self._outbox: Final = bytearray()
         turn.ended = self.poke
+        turn.torn = self._torn
 
     def start(self) -> None:
         """Begins to connect, in the background."""
         self._thread.start()
 
     def stop(self, timeout: float) -> None:
-        """The end, however things stand; waits for the thread."""
+        """The end, however things stand; waits for the thread.  Outside of all turns; a second time does no harm."""
+        self._turns.over()
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -71,6 +75,26 @@ class Driver:
             self._thread.join(timeout)
         self._poke_in.close()
         self._poke_out.close()
+
+    def abandon(self) -> None:
+        """Nobody holds the connection any more, so nobody will close it: the thread ends it.  In any thread, at any time."""
+        self._stopped = self._abandoned = True
+        with suppress(OSError):  # it was stopped
+            self._poke_out.send(b"!")
+
+    def _torn(self) -> None:
+        """An interrupt broke off what was being done: nothing more is sent, and the thread ends the connection.
+
+        Which of the books were kept and which not is unknown: a command without its id, or octets sent twice, would spoil all
+        that follows.
+        """
+        self._stopped = True
+        self._socket = None
+        with suppress(Exception):  # whatever is wrong with the books: the thread tries again, at its end
+            self.client.give_up(ConnectionLost("a call was interrupted in the middle"))
+        self.client.closing = True
+        self._settled()
+        self.poke()
 
     def poke(self) -> None:
         """Wakes the thread, which has something to do, unless that was done already.  Under the lock."""
@@ -90,7 +114,7 @@ class Driver:
         if not self.free():
             self._transmit()
             while len(self._outbox) >= HIGH and self._socket is not None:
-                left = None if until is None else until - time.monotonic()
+                left = _left(until)
                 if left is not None and left <= 0:
                     return False
                 self._stand_by(left)
@@ -102,7 +126,7 @@ class Driver:
         ticket.on_done(self._settled)
         try:
             while not ticket.done:
-                left = None if until is None else until - time.monotonic()
+                left = _left(until)
                 if left is not None and left <= 0:
                     return False
                 shift, connected = self._shift, self._socket
@@ -122,6 +146,9 @@ class Driver:
         self._standing_by += 1
         try:
             self._changed.wait(seconds)
+        except BaseException as error:  # an interrupt can come before `wait` takes the lock again
+            self._turns.interrupted(error)
+            raise
         finally:
             self._standing_by -= 1
 
@@ -145,10 +172,10 @@ class Driver:
             tls = connected if isinstance(connected, ssl.SSLSocket) else None
             more = tls is not None and tls.pending() > 0
             while not ticket.done and self._socket is connected and client.closed is None:
-                left = None if until is None else (until - time.monotonic()) * 1000
+                left = _left(until)
                 if left is not None and left <= 0:
                     break  # whatever comes
-                heard = shift.listen(0 if more else left)
+                heard = shift.listen(0 if more else None if left is None else left * 1000)
                 if heard is None and not more:
                     break
                 if self._socket is connected and (heard or more):
@@ -157,7 +184,11 @@ class Driver:
                     if self._turns.wanted or machine.bytes_to_send:
                         self._transmit()
         finally:
-            shift.give_back()
+            try:
+                shift.give_back()
+            except BaseException:  # an interrupt came first: the thread would wait for ever for what was not given back
+                shift.give_back()
+                raise
             if client.closed is not None and self._socket is connected:
                 self.poke()
             self._tell()
@@ -177,6 +208,7 @@ class Driver:
                 except (OSError, AmqpError) as raised:  # TimeoutError and ssl's are OSErrors
                     error = raised
                 with self._changed:
+                    self.client.closing = self.client.closing or self._abandoned
                     following = attempts.after(error)
                 if following is None:
                     failure = attempts.error
@@ -189,6 +221,9 @@ class Driver:
             with self._changed:
                 self.client.give_up(failure or ConnectionLost("it was closed here"))
                 self._changed.notify_all()
+            if self._abandoned:
+                self._poke_in.close()
+                self._poke_out.close()
 
     def _sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds
@@ -206,7 +241,7 @@ class Driver:
         except TimeoutError:
             raise self._too_late() from None
         listening = ears(self._poke_in, connected)
-        shift = Shift(listening, connected, self._lock, self.poke)
+        shift = Shift(listening, connected, self._turns, self.poke)
         try:
             with self._changed:
                 self._outbox.clear()
@@ -215,23 +250,27 @@ class Driver:
                 self._shift = shift
             self._drive(connected, listening, shift, until)
         finally:
-            with self._changed:
-                self._socket = None
-                self._outbox.clear()
-                if not self.client.machine.finished:
-                    self.client.receive_eof()
-                    self.client.tick(time.monotonic())
-                self._settled()
-                while shift.taken:
-                    self._stand_by(None)
-                self._shift = None
-                self._changed.notify_all()
-            shift.close()
-            connected.close()
+            try:
+                with self._changed:
+                    self._socket = None
+                    self._outbox.clear()
+                    if not self.client.machine.finished:
+                        self.client.receive_eof()
+                        self.client.tick(time.monotonic())
+                    self._settled()
+                    while shift.taken:
+                        self._stand_by(None)
+                    self._shift = None
+                    self._changed.notify_all()
+            finally:
+                shift.close()
+                connected.close()
 
     def _drive(self, connected: socket.socket, listening: Ears, shift: Shift, until: float) -> None:
         while True:
             with self._changed:
+                if self._stopped:
+                    return
                 now = time.monotonic()
                 due = self._turn(now, until)
                 if self.client.machine.finished or self.client.closed is not None or self._stopped:
@@ -314,3 +353,8 @@ class Driver:
             return 0
         except OSError:
             return None
+
+
+def _left(until: float | None) -> float | None:
+    """Seconds until a moment, A_DAY at most; None: it never comes."""
+    return None if until is None else min(until - time.monotonic(), A_DAY)

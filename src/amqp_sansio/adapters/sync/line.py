@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from amqp_sansio.adapters.sync.driver import Driver
-from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.adapters.sync.turn import TimeIsOver, Turn
 from amqp_sansio.conversation.ticket import Ticket
 
 Value = TypeVar("Value")
@@ -29,7 +29,7 @@ class Line:
     def writable(self) -> None:
         """See `conversation.line`."""
         if not self.driver.wait_writable(self._scope.until):
-            raise _TimeIsOver("no room")
+            raise TimeIsOver("no room")
 
     def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
         """See `conversation.line`."""
@@ -46,7 +46,7 @@ class Line:
             own = None if timeout is None else time.monotonic() + timeout
             if own is None or (until is not None and until <= own):
                 if not self.driver.wait(ticket, until):
-                    raise _TimeIsOver("no answer")
+                    raise TimeIsOver("no answer")
             elif not self.driver.wait(ticket, own):
                 raise TimeoutError(f"no answer within {timeout} seconds")
         return ticket.result()
@@ -61,7 +61,7 @@ class Line:
         scope.until = until
         try:
             return work()
-        except _TimeIsOver as over:
+        except TimeIsOver as over:
             raise TimeoutError(f"{over} within {seconds} seconds") from None
         finally:
             scope.until = before
@@ -71,7 +71,3 @@ class _Scope(threading.local):
     """When the time of this thread's call is over; None: never."""
 
     until: float | None = None
-
-
-class _TimeIsOver(BaseException):
-    """What cancellation is in code that awaits."""

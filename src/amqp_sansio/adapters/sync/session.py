@@ -18,7 +18,7 @@ from amqp_sansio.adapters.sync.topology import Topology
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.properties import SessionProperties
+from amqp_sansio.conversation.properties import Body, SessionProperties
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
@@ -79,6 +79,7 @@ class Session(Topology):
         Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
         """
         with self._line.turn:
+            quiet = error is not None
             try:
                 if error is None:
                     over = self._talk.ended.done or self._talk.failure.again is not None
@@ -87,8 +88,11 @@ class Session(Topology):
                     elif not over:
                         self._finish()
                     self._talk.unheard()
+            except BaseException as raised:
+                quiet = quiet or not isinstance(raised, Exception)  # nothing takes the place of a cancellation or an interrupt
+                raise
             finally:
-                self._end(quiet=error is not None)
+                self._end(quiet)
 
     @property
     def name(self) -> bytes:
@@ -165,10 +169,13 @@ class Session(Topology):
     def _attached(self) -> None:
         """Until the session can send; raises why it never will: SessionLost where nobody answers the attach."""
         with self._line.turn:
-            self._talk.open_again()
-            while not self._talk.attached.done:
-                self._in_time(self._talk.attached, "session.attach")
-            self._talk.attached.result()
+            try:
+                self._talk.open_again()
+                while not self._talk.attached.done:
+                    self._in_time(self._talk.attached, "session.attach")
+                self._talk.attached.result()
+            except SharedSessionFailed as failed:
+                raise failed.unsent() from failed.__cause__
 
     def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
         """Sends something as soon as the session is attached, and waits for the answer."""
@@ -205,7 +212,7 @@ class Session(Topology):
         self,
         exchange: str = "",
         routing_key: str | None = None,
-        body: bytes = b"",
+        body: Body = b"",
         *,
         timeout: float | None = None,
         **properties: Unpack[SessionProperties],
@@ -224,18 +231,21 @@ class Session(Topology):
     def _room(self) -> None:
         """Until a message may be published."""
         with self._line.turn:
-            self._line.writable()
-            if not self._talk.has_room:
-                self._attached()
-            while not self._talk.has_room:
-                self._line.wait(self._talk.room)
+            try:
                 self._line.writable()
+                if not self._talk.has_room:
+                    self._attached()
+                while not self._talk.has_room:
+                    self._line.wait(self._talk.room)
+                    self._line.writable()
+            except SharedSessionFailed as failed:
+                raise failed.unsent() from failed.__cause__
 
     def publish(
         self,
         exchange: str = "",
         routing_key: str | None = None,
-        body: bytes = b"",
+        body: Body = b"",
         *,
         timeout: float | None = None,
         **properties: Unpack[SessionProperties],
@@ -278,7 +288,7 @@ class Session(Topology):
         except BaseException:
             with self._line.turn:
                 transactions.abandon()
-                raise
+            raise
         with self._line.turn:
             self._in_time(transactions.finish(), "tx.commit")
 
@@ -302,7 +312,7 @@ class Session(Topology):
         except BaseException:
             with self._line.turn:
                 transactions.abandon_branch(xid, started)
-                raise
+            raise
         with self._line.turn:
             self._in_time(transactions.finish_branch(xid), "dtx.end")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import select
 import socket
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
 from amqp_sansio.adapters.sync.ears import Ears
+from amqp_sansio.adapters.sync.turn import Turn
 
 AGAIN: Final = 0.05
 """Seconds after which the thread looks whether somebody in front still listens now and then."""
@@ -23,12 +23,12 @@ class Shift:
     `listen` is done under the lock; `poke` makes the thread look.
     """
 
-    def __init__(self, ears: Ears, connected: socket.socket, lock: threading.RLock, poke: Callable[[], None]) -> None:
+    def __init__(self, ears: Ears, connected: socket.socket, turn: Turn, poke: Callable[[], None]) -> None:
         self.may_lend: Final = ears.shared
         self.taken = False
         """Somebody in front has it now."""
         self._ears: Final = ears
-        self._lock: Final = lock
+        self._turn: Final = turn
         self._poke: Final = poke
         self._lent = False  # the thread does not listen
         self._came = False  # somebody in front did since the thread looked
@@ -52,11 +52,9 @@ class Shift:
     def listen(self, milliseconds: float | None) -> bool | None:
         """Gives up the lock and waits: whether the socket is ready, None when the time is over before anything happened."""
         self._waiting = True
-        self._lock.release()
         try:
-            ready = self._poll.poll(milliseconds)
+            ready = self._turn.aside(lambda: self._poll.poll(milliseconds))
         finally:
-            self._lock.acquire()
             self._waiting = False
         if not ready:
             return None

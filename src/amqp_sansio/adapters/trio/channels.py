@@ -100,7 +100,7 @@ def connect(
 
     AddressError at once; ConnectFailed when no broker answers.
     """
-    address = ChannelAddress.parse(url) if isinstance(url, str) else url
+    address = ChannelAddress.of(url)
     client = ChannelClient(
         address.config(config),
         prefix=f"amqp-sansio-{uuid4()}",

@@ -57,7 +57,7 @@ class Wire:
 
     @property
     def waiting(self) -> int:
-        """Octets that wait to be written, at least so many."""
+        """At least this number of octets waits to be written."""
         return self._machine.bytes_to_send
 
     def wake(self) -> None:

@@ -8,7 +8,14 @@ from urllib.parse import parse_qsl, urlencode
 import attrs
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.address import HEARTBEAT, OPTIONS, Address, no_option, without_password
+from amqp_sansio.conversation.address import (
+    HEARTBEAT,
+    OPTIONS,
+    Address,
+    no_option,
+    raise_for_split_password,
+    without_password,
+)
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS, Dialect
 from amqp_sansio.engine.sasl import AmqPlain, External, Plain
 from amqp_sansio.errors import AddressError
@@ -60,6 +67,7 @@ class ChannelAddress(Address):
         others: list[tuple[str, str]] = []
         for name, value in parse_qsl(query, keep_blank_values=True):
             if name not in OPTIONS and name not in _OWN:
+                raise_for_split_password(url)
                 raise no_option(shown, name, (*OPTIONS, *_OWN))
             (own if name in _OWN else others).append((name, value))
         base = Address.parse(f"{head}?{urlencode(others)}" if others else head)

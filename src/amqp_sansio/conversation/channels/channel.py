@@ -54,12 +54,16 @@ class Channel:
 
         Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
         """
+        quiet = error is not None
         try:
             if error is None and not self._core.ended.done:
                 await self.sync(timeout=self._ending.timeout)
+        except BaseException as raised:
+            quiet = quiet or not isinstance(raised, Exception)  # nothing takes the place of a cancellation or an interrupt
+            raise
         finally:
-            await self._end(quiet=error is not None)
-            if error is None:
+            await self._end(quiet)
+            if not quiet:
                 self._core.in_flight.unheard()
 
     async def _open(self, timeout: float | None) -> Self:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.errors import AmqpError, LocalProtocolError, SubscriptionCancelled
 from amqp_sansio.events import Origin
+from amqp_sansio.kernel.lines import whole
 from amqp_sansio.spec.methods import basic
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class Consumers:
 
     def subscribe(self, queue: str, prefetch: int, accept: bool, exclusive: bool, resubscribe: bool) -> Inbox:
         """Starts one, now or with the channel: see `Channel.subscribe`."""
-        if not 1 <= prefetch <= _MOST_PREFETCH:
-            raise LocalProtocolError("basic.consume", f"prefetch {prefetch}", (f"a prefetch of 1 to {_MOST_PREFETCH}",))
+        if not whole(prefetch, _MOST_PREFETCH) or not prefetch:
+            raise LocalProtocolError("basic.consume", f"prefetch {prefetch!r}", (f"a prefetch of 1 to {_MOST_PREFETCH}",))
         core = self._core
         self._made += 1
         tag = f"{core.client.prefix}-{core.index}-{self._made}"

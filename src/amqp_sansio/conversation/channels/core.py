@@ -12,8 +12,10 @@ from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties, published
 from amqp_sansio.conversation.channels.requests import REPLY_TO, Requests
 from amqp_sansio.conversation.channels.transaction import Transaction
+from amqp_sansio.conversation.channels.words import check_executable, check_mode
 from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.ticket import Ticket, seen
+from amqp_sansio.engine.carrier import octets_of
 from amqp_sansio.engine.channels.client import Channel, TagSet
 from amqp_sansio.errors import (
     AmqpError,
@@ -104,10 +106,7 @@ class ChannelCore:
 
         LocalProtocolError for one that carries a content (`publish`) and for basic.get (`get`).
         """
-        if method.VERB in self.channel._channels.codec.methods.contents:
-            raise LocalProtocolError(f"execute {method.VERB}", "it carries a content", ("publish",), method.VERB)
-        if method.VERB == "basic.get":
-            raise LocalProtocolError("execute basic.get", "its answer is a message", ("get",), method.VERB)
+        check_executable(method, self.channel._channels.codec.methods.contents)
         if isinstance(method, tx.Select):
             self._select("tx", method)
         elif isinstance(method, confirm.Select):
@@ -133,10 +132,7 @@ class ChannelCore:
 
     def _select(self, mode: str, method: Method) -> None:
         """Confirm mode and transactions exclude each other."""
-        if self._mode not in (None, mode):
-            raise LocalProtocolError(
-                method.VERB, f"the channel is in {self._mode} mode", ("another channel",), "confirms or transactions, not both"
-            )
+        check_mode(self._mode, mode, method)
         self._mode = mode
 
     def sync(self) -> Ticket[None]:
@@ -208,17 +204,17 @@ class ChannelCore:
         return self._post(exchange, routing_key, body, properties, alone)
 
     def _post(self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties, alone: bool) -> Ticket[None]:
+        body = body if type(body) is bytes else octets_of(body)
         self.transaction.must_count("publish")
         self.in_flight.must_have_room(len(body))
         said = published(properties)
         channel = self.channel
         if self._selects and self._mode is None:
+            said.check(channel, exchange, routing_key, body)
             self._mode = "confirm"
             channel.select_confirm(no_wait=True)
         self.flush()
-        number = channel.publish(
-            exchange, routing_key, body, said.properties, mandatory=said.mandatory, immediate=said.immediate
-        )
+        number = said.publish(channel, exchange, routing_key, body)
         ticket = self.in_flight.add(number, exchange, routing_key, body, said.mandatory or said.immediate)
         ticket.heard = self.transaction.open  # the commit tells
         if alone:

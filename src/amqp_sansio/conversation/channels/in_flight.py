@@ -53,7 +53,7 @@ class InFlight:
         return len(self._publishes) < self.most and self._octets < self.most_octets
 
     def must_have_room(self, octets: int) -> None:
-        """LimitError when there is no room for a body of so many octets."""
+        """LimitError when there is no room for a body of `octets` octets."""
         if len(self._publishes) >= self.most:
             raise LimitError("most_in_flight", self.most, len(self._publishes) + 1)
         if self._octets >= self.most_octets:

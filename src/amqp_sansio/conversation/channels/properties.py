@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeVar
 
-from amqp_sansio.conversation.properties import Arguments, CommonProperties, SessionProperties, refuse_unknown
+from amqp_sansio.conversation.properties import (
+    Arguments,
+    CommonProperties,
+    SessionProperties,
+    by_keyword,
+    check_flags,
+    refuse_unknown,
+)
+from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.spec.methods.basic import Properties
+from amqp_sansio.spec.methods.basic import Properties, Publish
 
 PERSISTENT: Final = 2
+_FLAGS: Final = ("mandatory", "immediate", "persistent")
 _PRIORITIES: Final = range(256)
 _MILLISECONDS: Final = range(1 << 63)
 
@@ -37,6 +46,22 @@ class Published(NamedTuple):
     mandatory: bool
     immediate: bool
 
+    def check(self, channel: Channel, exchange: str, routing_key: str, body: bytes) -> None:
+        """EncodeError names the keyword of what `publish` could not send.  Nothing is sent."""
+        try:
+            channel._frames(Publish(exchange, routing_key, self.mandatory, self.immediate), self.properties, body, None)
+        except EncodeError as error:
+            raise by_keyword(error) from None
+
+    def publish(self, channel: Channel, exchange: str, routing_key: str, body: bytes) -> int:
+        """Publishes a message with them: its number.  EncodeError as for `check`."""
+        try:
+            return channel.publish(
+                exchange, routing_key, body, self.properties, mandatory=self.mandatory, immediate=self.immediate
+            )
+        except EncodeError as error:
+            raise by_keyword(error) from None
+
 
 _PLAIN: Final = Published(None, False, False)
 NAMES: Final = frozenset(ChannelProperties.__annotations__)
@@ -50,6 +75,10 @@ def published(properties: ChannelProperties) -> Published:
         return _published(**properties)
     except TypeError:
         refuse_unknown(properties, NAMES)
+        raise
+    except EncodeError as error:
+        if error.what in ("field", "table"):  # what holds headers does not know how they are called
+            raise EncodeError("publish: headers", error.rule) from None
         raise
 
 
@@ -71,9 +100,7 @@ def _published(
     type: str | None = None,
     cluster_id: str | None = None,
 ) -> Published:
-    for flag in (mandatory, immediate, persistent):
-        if flag not in (False, True):
-            raise EncodeError("publish", f"mandatory, immediate and persistent are True or False, not {flag!r}")
+    check_flags(_FLAGS, (mandatory, immediate, persistent))
     if priority is not None and not _within(priority, _PRIORITIES):
         raise EncodeError("publish: priority", f"0 to 255, not {priority!r}")
     if ttl is not None and not _within(ttl, _MILLISECONDS):
@@ -83,7 +110,7 @@ def _published(
         _text("correlation_id", correlation_id), reply_to, None if ttl is None else str(ttl), message_id, timestamp, type,
         _text("user_id", user_id), _text("app_id", app_id), cluster_id,
     )  # fmt: skip
-    return Published(said, mandatory, immediate)
+    return Published(said, bool(mandatory), bool(immediate))
 
 
 def _within(number: object, numbers: range) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from amqp_sansio.conversation.properties import Arguments
+from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import exchange as exchanges
 from amqp_sansio.spec.methods import queue as queues
@@ -57,3 +60,21 @@ def declare_exchange(
 def delete_exchange(exchange: str, if_unused: bool) -> exchanges.Delete:
     """exchange.delete, to be answered."""
     return exchanges.Delete(exchange, if_unused, False, 0)
+
+
+def check_executable(method: Method, contents: Container[str]) -> None:
+    """Raises for what `execute` does not send: one of the `contents`, which carry one, and basic.get."""
+    if not isinstance(method, Method):
+        raise EncodeError("method", f"a method of amqp_sansio.spec.methods, not {type(method).__name__}")
+    if method.VERB in contents:
+        raise LocalProtocolError(f"execute {method.VERB}", "it carries a content", ("publish",), method.VERB)
+    if method.VERB == "basic.get":
+        raise LocalProtocolError("execute basic.get", "its answer is a message", ("get",), method.VERB)
+
+
+def check_mode(now: str | None, mode: str, method: Method) -> None:
+    """Raises where the channel is in another mode than the one that a method selects."""
+    if now not in (None, mode):
+        raise LocalProtocolError(
+            method.VERB, f"the channel is in {now} mode", ("another channel",), "confirms or transactions, not both"
+        )
