@@ -15,7 +15,6 @@ from amqp_sansio.conversation.channels.transaction import Transaction
 from amqp_sansio.conversation.channels.words import check_executable, check_mode
 from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.ticket import Ticket, seen
-from amqp_sansio.engine.carrier import octets_of
 from amqp_sansio.engine.channels.client import Channel, TagSet
 from amqp_sansio.errors import (
     AmqpError,
@@ -28,6 +27,7 @@ from amqp_sansio.errors import (
 )
 from amqp_sansio.events import Origin
 from amqp_sansio.events import channel as events
+from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, confirm, tx
