@@ -94,6 +94,25 @@ def test_messages_there_and_back(rabbitmq: Overhearing, loop: Any, protocol: str
     assert left(rabbitmq, "there") == [b"%d" % each for each in range(60, 100)]
 
 
+@PROTOCOLS
+@LOOPS
+def test_a_subscription_that_ends_at_once_leaves_the_connection_working(
+    rabbitmq: Overhearing, loop: Any, protocol: str
+) -> None:
+    """RabbitMQ 3.10 ends the connection with 541 over a cancel that it hears before it has said consume-ok."""
+
+    async def main() -> None:
+        async with loop.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as channel:
+            await channel.declare_queue("brief")
+            await channel.publish("", "brief", b"stays")
+            for _ in range(10):
+                async with channel.subscribe("brief"):
+                    pass
+
+    loop.run(main)
+    assert left(rabbitmq, "brief") == [b"stays"]
+
+
 @EXTENDED
 @LOOPS
 def test_ten_thousand_confirms_in_a_window_of_a_thousand(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:

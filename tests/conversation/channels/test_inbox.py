@@ -8,7 +8,9 @@ from tests.conversation.channels.stage import Stage, staged
 from amqp_sansio.conversation.channels import inbox as inboxes
 from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.dialects import AMQP_0_9_1
-from amqp_sansio.errors import ChannelClosed, SubscriptionClosed
+from amqp_sansio.errors import ChannelClosed, LimitError, SubscriptionClosed
+from amqp_sansio.events import MethodReceived
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import basic
 
 
@@ -130,6 +132,69 @@ def test_what_the_server_takes_back_is_here_no_more() -> None:
     assert message is not None
     assert (message.body, inbox.take()) == (b"again", None)
     message.accept()
+
+
+def test_a_cancel_waits_until_the_consumer_has_begun() -> None:
+    """RabbitMQ breaks down over one that it hears before it has said consume-ok, and ends the connection with 541."""
+    stage = staged()
+    stage.queue("q", b"1")
+    core = stage.open()
+    inbox = core.subscribe("q")
+    cancelled = inbox.cancel()
+    stage.broker.heard.clear()
+    stage.client.tick(0.0)
+    server = stage.server
+    assert server is not None
+    server.receive_data(stage.client.machine.data_to_send())
+    stage.broker.hear(server)
+    said = [event.method.VERB for event in stage.broker.heard if isinstance(event, MethodReceived)]
+    assert said == ["basic.qos", "basic.consume"]
+    assert stage.get(cancelled) is None
+    assert stage.bodies("q") == [b"1"]
+    assert not stage.broker.consumers["q"]
+
+
+def test_a_cancel_fails_with_the_consumer_that_never_began() -> None:
+    stage = staged()
+    core = stage.open()
+    cancelled = core.subscribe("none").cancel()
+    stage.run()
+    with pytest.raises(ChannelClosed, match="404"):
+        cancelled.result()
+
+
+def test_a_cancel_beyond_the_limit_of_calls_fails() -> None:
+    stage = staged(limits=Limits(calls=2))
+    stage.queue("q")
+    core = stage.open()
+    inbox = core.subscribe("q")
+    stage.run()
+    stage.broker.mute = True
+    for _ in range(2):
+        core.execute(basic.Qos(0, 1, False))
+    with pytest.raises(LimitError, match="calls"):
+        inbox.cancel().result()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_consumer_survives_a_loss_unless_its_end_was_wanted(begun: bool) -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    core = stage.open()
+    stage.broker.mute = not begun
+    stays, goes = core.subscribe("q", prefetch=3), core.subscribe("q", prefetch=3)
+    if begun:
+        stage.run()
+    stage.broker.mute = True
+    cancelled = goes.cancel()
+    stage.run()
+    stage.cut()
+    assert isinstance(cancelled.error, ChannelClosed)
+    assert (stays.closed, goes.closed) == (False, True)
+    stage.broker.mute = False
+    stage.connect()
+    assert [consumer.tag for consumer in stage.broker.consumers["q"]] == [stays.tag]
+    assert len(stays.messages) == 1
 
 
 def test_a_cancel_fails_when_the_channel_is_lost_first() -> None:

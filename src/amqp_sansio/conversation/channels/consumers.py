@@ -68,10 +68,8 @@ class Consumers:
 
     def _consume(self, inbox: Inbox) -> None:
         core = self._core
-        inbox.begins()
         core._call(basic.Qos(0, inbox.prefetch, False))
-        said = core._call(basic.Consume(inbox.queue, inbox.tag, False, False, inbox.exclusive, False, 0, {}, {}))
-        said.on_done(lambda: inbox.fail(said.error) if said.error is not None and core.error is None else None)
+        inbox.begins(core._call(basic.Consume(inbox.queue, inbox.tag, False, False, inbox.exclusive, False, 0, {}, {})))
 
     # --- what ends them ------------------------------------------------------------------------------------------------------
 
@@ -96,9 +94,12 @@ class Consumers:
             inbox.taken_back()
 
     def lost(self) -> None:
-        """The connection is gone, and they begin with the next one, with the same messages."""
-        for inbox in self.inboxes.values():
+        """The connection is gone: they begin with the next one, with the same messages, unless their end was wanted."""
+        for inbox in list(self.inboxes.values()):
             inbox.messages.clear()
+            if inbox.cancelling:
+                del self.inboxes[inbox.tag]
+                inbox.ended()
 
     def end(self, error: AmqpError | None) -> None:
         """The channel is over for good: why, None where it was closed here."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
-from amqp_sansio.errors import LimitError, SubscriptionClosed
+from amqp_sansio.errors import AmqpError, LimitError, SubscriptionClosed
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Inbox:
         self._more: Ticket[None] | None = None
         self._cancelling: Ticket[None] | None = None
         self._keeps = False  # what is here may still be taken behind the end
+        self._begun: Ticket[Method] | None = None
         self._beyond = 0  # octets that came beyond what was asked for
         self._former = 0  # messages of a consumer before that were here when it began
         self._again = False  # it starts again once less is here
@@ -81,8 +83,9 @@ class Inbox:
         if not self._again:
             self.core.consumers.start(self)
 
-    def begins(self) -> None:
-        """The server is asked for a consumer."""
+    def begins(self, begun: Ticket[Method]) -> None:
+        """The server is asked for a consumer, and `begun` is settled with its answer."""
+        self._begun = begun
         self._former = len(self.messages)
         self._beyond = 0
         self._again = False
@@ -121,15 +124,31 @@ class Inbox:
         if self._cancelling is None:
             self._cancelling = Ticket()
             self._keeps = keep
-            self._again = False
-            if self.core.is_open:
-                said = self.core.execute(basic.Cancel(self.tag, False))
-                cancelling = self._cancelling
-                said.on_done(lambda: cancelling.fail(said.error) if said.error is not None else None)
+            if self.core.is_open and self._begun is not None and not self._again:
+                self._begun.on_done(self._say_cancel)  # before consume-ok RabbitMQ ends the connection over it (541)
             else:
                 self.core.consumers.inboxes.pop(self.tag, None)
                 self.ended()
         return self._cancelling
+
+    def _say_cancel(self) -> None:
+        cancelling, begun = self._cancelling, self._begun
+        assert cancelling is not None
+        assert begun is not None  # it is done
+        if begun.error is not None:
+            cancelling.fail(begun.error)
+        elif self.core.is_open and not self._closed:
+            try:
+                said = self.core.execute(basic.Cancel(self.tag, False))
+            except AmqpError as error:
+                cancelling.fail(error)
+            else:
+                said.on_done(lambda: cancelling.fail(said.error) if said.error is not None else None)
+
+    @property
+    def cancelling(self) -> bool:
+        """Whether its end was wanted."""
+        return self._cancelling is not None
 
     def ended(self) -> None:
         """Nothing more comes, as was wanted."""
