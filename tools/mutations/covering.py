@@ -17,9 +17,9 @@ from tools.mutations.faults import Fault
 
 TESTS: Final = (
     "kernel", "tables", "grammar", "witnesses", "wire", "ledger", "engine", "broker", "conformance", "conversation/channels",
-    "captures/replay", "captures/columns", "testing/speech", "testing/strategies",
+    "captures/replay", "captures/columns", "testing/speech", "testing/strategies", "test_limits.py",
 )  # fmt: skip
-"""The folders of tests that may notice a fault."""
+"""The folders of tests, and files, that may notice a fault."""
 ALWAYS: Final = {"tables": ("tests/witnesses/test_sections.py", "tests/tables")}
 """What looks at a room as a whole: tables are rows, which no test goes through when they are made."""
 SECONDS: Final = 40.0
@@ -79,7 +79,8 @@ class Covering:
     def measure(self) -> int:
         """Measures the test files that have changed, or all when a module has; answers how many.  Raises Unsound."""
         modules = _digest(sorted((self.tree / PACKAGE).rglob("*.py")))
-        files = [path for folder in TESTS for path in sorted((self.tree / "tests" / folder).rglob("test_*.py"))]
+        places = [self.tree / "tests" / place for place in TESTS]
+        files = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("test_*.py")))]
         known: dict[str, dict[str, Any]] = {}
         stale: list[str] = []
         for path in files:

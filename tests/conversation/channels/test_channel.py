@@ -51,6 +51,39 @@ def test_there_and_back() -> None:
     assert world.stage.bodies("q") == []
 
 
+class Busy(World):
+    """One whose socket takes octets, or does not; `waited` counts who waits until it does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taking = True
+        self.waited = 0
+
+    def free(self) -> bool:
+        return self.taking
+
+    async def writable(self) -> None:
+        self.waited += 1
+
+
+@pytest.mark.parametrize("word", ["send", "publish"])
+def test_a_message_waits_for_the_socket_and_for_room_and_for_nothing_else(word: str) -> None:
+    world = Busy()
+    waited: list[int] = []
+
+    async def main() -> None:
+        async with world.channel() as channel:
+            await channel.declare_queue("q")
+            channel._core.in_flight.most = 2
+            for taking in (True, False, True):
+                world.taking = taking
+                await (channel.send if word == "send" else channel.publish)("", "q")
+                waited.append(world.waited)
+
+    run(main())
+    assert waited == ([0, 1, 3] if word == "send" else [0, 1, 1])  # the third that is sent waits for room, too
+
+
 def test_every_call_hands_its_timeout_on() -> None:
     world = World()
 

@@ -29,6 +29,7 @@ from amqp_sansio.errors import (
 from amqp_sansio.events import Confirmed
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.methods import basic, confirm, exchange, queue, tx
+from amqp_sansio.spec.methods import channel as channels
 from amqp_sansio.wire.method_frames import frame_content
 
 DIALECTS = (AMQP_0_9_1, AMQP_0_9, AMQP_0_9_RABBITMQ, AMQP_0_8)
@@ -178,6 +179,22 @@ def test_at_most_so_many_messages_are_in_flight() -> None:
         core.publish("", "q", b"", {})
     stage.get(core.room)
     assert [*room, core.has_room] == [True, False, True]
+
+
+def test_there_is_no_room_before_the_channel_is_open_nor_while_the_server_pauses_it() -> None:
+    stage = staged()
+    core = stage.client.open_channel()
+    room, opened = [core.has_room], core.room
+    stage.run()
+    room += [opened.done, core.has_room]
+    (side,) = stage.broker.sides.values()
+    side.channel.send(channels.Flow(False))
+    stage.run()
+    room.append(core.has_room)
+    again = core.room
+    side.channel.send(channels.Flow(True))
+    stage.run()
+    assert [*room, again.done, core.has_room] == [False, True, True, False, True, True]
 
 
 def test_sync_waits_for_all_that_was_published() -> None:
@@ -420,6 +437,8 @@ def test_a_channel_that_is_closed_here_ends_well() -> None:
     with pytest.raises(ChannelClosed, match="closed here"):
         core.execute(declare("q"))
     assert core not in stage.client.cores
+    assert isinstance(core.opened.error, ChannelClosed)
+    assert core.opened.error.channel == 1
 
 
 def test_calls_that_wait_fail_with_the_connection_and_publishes_are_in_doubt() -> None:

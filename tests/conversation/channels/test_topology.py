@@ -46,13 +46,15 @@ def test_a_queue_that_the_server_named_is_kept_by_that_name() -> None:
     topology = Topology()
     topology.hear(declared_queue(""), queue.DeclareOk("amq.gen-1", 0, 0))
     topology.hear(declared_queue(""), None)
-    topology.hear(bound("amq.gen-1"), queue.BindOk())
+    others = bound("other"), joined("amq.gen-1")
+    for each in (bound("amq.gen-1"), *others):
+        topology.hear(each, None)
     assert list(topology.queues) == ["amq.gen-1"]
     topology.rename({"amq.gen-1": "amq.gen-2"})
     assert list(topology.queues) == ["amq.gen-2"]
-    assert [each.queue for each in topology.bindings if isinstance(each, queue.Bind)] == ["amq.gen-2"]
+    assert topology.bindings == (*others, bound("amq.gen-2"))
     topology.hear(queue.Unbind("amq.gen-2", "e", "k", {}, 0, False), queue.UnbindOk())
-    assert topology.bindings == ()
+    assert topology.bindings == others
 
 
 def test_key_and_arguments_distinguish_bindings() -> None:

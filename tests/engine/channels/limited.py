@@ -33,6 +33,7 @@ def _judged(limit: str, events: list[Event]) -> bool:
     """Whether the other side was let pass; else the connection has ended with 506 by this limit."""
     ends = [each for each in events if isinstance(each, ConnectionClosed)]
     for end in ends:
+        assert end is events[-1]
         assert end.violation is not None
         assert (end.violation.rule, end.violation.code) == (f"limits.{limit}", 506)
     return not ends

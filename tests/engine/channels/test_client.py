@@ -401,6 +401,21 @@ def test_a_return_comes_before_its_confirm_and_names_its_publish(dialect: Channe
     assert confirmed == ([Confirmed(1, RangeSet([(1, 2)]))] if dialect in EXTENDED else [])
 
 
+@pytest.mark.parametrize("size", [None, 1], ids=["quick", "in parts"])
+def test_what_is_not_mandatory_is_not_taken_for_what_comes_back(size: int | None) -> None:
+    stage = Stage()
+    client, served = stage.open()
+    client.publish("x", "b", b"m", size=size)
+    number = client.publish("x", "b", b"m", size=size, mandatory=True)
+    client.publish("x", "b", b"m", size=size)
+    stage.run()
+    served.return_(ReplyCode.NO_ROUTE, "NO_ROUTE", "x", "b", b"m")
+    stage.run()
+    (returned,) = stage.take()[0]
+    assert isinstance(returned, MessageReturned)
+    assert returned.number == number == 2
+
+
 @extended
 def test_a_consumer_ends_by_either_side(dialect: ChannelDialect) -> None:
     stage = Stage(dialect)
@@ -506,17 +521,19 @@ def test_flow_is_answered_behind_a_content_under_way() -> None:
     assert stage.violations == []
 
 
-def test_a_blocked_connection_stops_publishing_where_that_is_asked_for() -> None:
-    for policy in ("publish", "raise"):
-        stage = Stage(blocked=policy)
-        client, _ = stage.open()
-        stage.client._blocked = True
-        if policy == "publish":
-            assert client.publish("x", "k", b"m") == 1
-        else:
-            with pytest.raises(FlowStopped, match="blocked"):
-                client.publish("x", "k", b"m")
-            assert client.in_doubt == RangeSet()
+@pytest.mark.parametrize("size", [None, 1], ids=["quick", "in parts"])
+@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize("policy", ["publish", "raise"])
+def test_a_blocked_connection_stops_publishing_where_that_is_asked_for(policy: str, blocked: bool, size: int | None) -> None:
+    stage = Stage(blocked=policy)
+    client, _ = stage.open()
+    stage.client._blocked = blocked
+    if blocked and policy == "raise":
+        with pytest.raises(FlowStopped, match="blocked"):
+            client.publish("x", "k", b"m", size=size)
+        assert client.in_doubt == RangeSet()
+    else:
+        assert client.publish("x", "k", b"m", size=size) == 1
 
 
 def test_what_only_the_other_side_says() -> None:

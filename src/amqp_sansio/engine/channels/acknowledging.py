@@ -14,8 +14,6 @@ def fewest(tags: RangeSet, outstanding: MutableRangeSet, next_tag: int) -> Itera
     that of the next delivery: serial numbers are ordered by it.
     """
     ranges = tags.ranges
-    if not ranges:
-        return
     begin = serial_add(next_tag, -HALF)
     first = outstanding.next_from(begin)
     taken = 0
