@@ -180,12 +180,12 @@ class BrokerLimits:
     further ones goes nowhere.  As many copies of them are made besides one each, and `routing_steps` queues are looked at."""
     letter_copies: int = 65536
     """Copies that the dead letters of one command make besides one for each letter: where an alternate exchange reaches many
-    queues, each letter after so many goes to the first queue that has room."""
+    queues, each further letter goes to the first queue that has room."""
     browsers: int = 1024
-    """Subscriptions to one queue that look at each message of it: not-acquired ones, and those with a selector.  So many looks
-    are what a message that comes, or comes back, can cost besides its deliveries."""
+    """Subscriptions to one queue that look at each message of it: not-acquired ones, and those with a selector.  A message that
+    comes, or comes back, can cost as many looks besides its deliveries."""
     consumer_priorities: int = 64
-    """Different priorities (x-priority) of the subscriptions to one queue: so many places are looked at for each delivery."""
+    """Different priorities (x-priority) of the subscriptions to one queue: each delivery looks at one place per priority."""
     queue_messages: int = 1024 * 1024
     """Messages in one queue, acquired ones included."""
     queue_octets: int = 1024 * _MIB

@@ -56,7 +56,7 @@ def rounds_done() -> int:
 
 
 def passes(command: Sequence[str], environment: Mapping[str, str], seconds: float | None = None) -> bool:
-    """Whether a command finds nothing wrong: nothing until it is stopped, after so many seconds, and nothing when it cannot be
+    """Whether a command finds nothing wrong: nothing until it is stopped, after `seconds`, and nothing when it cannot be
     run here."""
     try:
         return subprocess.run(command, cwd=ROOT, env=environment, check=False, timeout=seconds).returncode in (0, NOT_RUN)

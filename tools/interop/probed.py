@@ -54,7 +54,7 @@ class Restarted:
 
 
 def probe(conversations: int, seconds: float, section: str | None = None, seed: int = 0) -> tuple[dict[str, object], int]:
-    """The report as JSON, and how often the broker had to be started; no longer than so many seconds."""
+    """The report as JSON, and how often the broker had to be started; no longer than `seconds`."""
     server = Restarted(CACHE / "broker_j")
     prober = Prober(server.connect, section=section, conversations=conversations, seed=seed, virtual_host="default")
     until = time.monotonic() + seconds

@@ -37,7 +37,7 @@ def candidates(tree: Path, room: str) -> list[Fault]:
 
 
 def chosen(tree: Path, seed: int, rooms: Mapping[str, int] = ROOMS) -> list[Fault]:
-    """So many faults of each room; its kinds take turns, and for each kind its modules do.
+    """As many faults of each room as `rooms` says; its kinds take turns, and for each kind its modules do.
 
     A new line somewhere changes few of them: each fault draws its own lot, from the seed and its name.
     """

@@ -27,7 +27,7 @@ SECONDS: Final = 40.0
 
 
 FRAIL: Final = 5
-"""So many tests may fail when they are listened to, because they measure something; they are not asked."""
+"""How many tests may fail when they are listened to, because they measure something; they are not asked."""
 
 
 class Unsound(Exception):

@@ -21,7 +21,7 @@ SHARES: Final = Path(__file__).with_name("shares.json")
 
 
 class Share(NamedTuple):
-    """So many of the faults that were tried were noticed, with that seed, at that commit."""
+    """How many of the faults that were tried were noticed, with which seed, at which commit."""
 
     noticed: int
     tried: int

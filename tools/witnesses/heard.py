@@ -76,7 +76,7 @@ def differs(part: ChannelPart, said: Conversation, legal: bool) -> Heard | None:
 
 
 def differences(part: ChannelPart, random: Random, count: int = 0, most: int = MOST) -> Iterator[Heard]:
-    """The differences of one part, the shortest first; `count`: of so many cases, chosen by chance; 0: of all."""
+    """The differences of one part, the shortest first; `count`: how many cases, chosen by chance; 0: all."""
     every = list(cases(part, most))
     if 0 < count < len(every):
         every = [every[at] for at in sorted(random.sample(range(len(every)), count))]

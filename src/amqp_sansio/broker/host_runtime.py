@@ -45,7 +45,7 @@ class Site:
         return not host.queues and host.exchanges.keys() == self._predeclared and not self.coordinator.branches
 
     def dispatch(self, most: int) -> bool:
-        """Up to about so many deliveries, a few from each queue that can go on; whether there is more to do."""
+        """Up to about `most` deliveries, a few from each queue that can go on; whether there is more to do."""
         dispatchable, wakeable = self.dispatchable, self.wakeable
         while most > 0 and (dispatchable or wakeable):
             if not dispatchable:

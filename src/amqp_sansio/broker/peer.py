@@ -109,7 +109,7 @@ class Peer:
 
     @property
     def bytes_to_send(self) -> int:
-        """Octets that wait to be taken, at least so many; 0 when there is nothing to take."""
+        """At least this number of octets waits to be taken; 0 when there is nothing to take."""
         return self._connection.bytes_to_send
 
     @property
@@ -119,7 +119,7 @@ class Peer:
 
     @property
     def full(self) -> bool:
-        """Whether so many octets wait to be taken that there are no more deliveries (BrokerLimits.outbox_octets)."""
+        """Whether too many octets wait to be taken for more deliveries (BrokerLimits.outbox_octets)."""
         return self._connection.bytes_to_send >= self._most
 
     @property

@@ -146,7 +146,7 @@ class _Window:
         self._name: Final = name
 
     def fill(self, octets: int) -> None:
-        """Read until there are so many octets, or the stream ends."""
+        """Read until there are `octets` octets, or the stream ends."""
         parts, length = [self.octets], len(self.octets)
         while length < octets and not self.final:
             try:
@@ -162,7 +162,7 @@ class _Window:
             self.octets = b"".join(parts)
 
     def drop(self, octets: int) -> None:
-        """Forget the first so many octets."""
+        """Forget the first `octets` octets."""
         self.octets = self.octets[octets:]
         self.base += octets
 

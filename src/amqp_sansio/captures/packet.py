@@ -63,7 +63,7 @@ class Marks:
         self._near = (0, 0, 0, 0)
         """What was asked for last: from, to, packet, time."""
         self.room = MARKS
-        """So many marks are kept without looking whether they may still be asked for."""
+        """How many marks are kept without looking whether they may still be asked for."""
 
     def add(self, end: int, packet: int, time: int) -> None:
         """The next packet's octets end there."""

@@ -74,7 +74,7 @@ class Split(NamedTuple):
 
 
 def splits(path: str, file_id: int, octets: int = SPLIT_OCTETS, resync: bool = False) -> list[Split]:
-    """The splits of a file, each of about so many octets.
+    """The splits of a file, each of about `octets` octets.
 
     With `resync` they are found without reading the file.  A file that is compressed, small or cannot be read is one split: its
     reader reports what is wrong.

@@ -1,4 +1,4 @@
-"""Which files of a folder a stream has taken: a digest of each name, so many at most."""
+"""Which files of a folder a stream has taken: a digest of each name, and only a bounded number of them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Sink(Protocol):
         """The next octets; they were captured in `packet`."""
 
     def gap(self, side: int, octets: int, packet: int, time: int) -> None:
-        """So many octets are not in the capture; `packet` is the one after them, or that made it known."""
+        """`octets` octets are not in the capture; `packet` is the one after them, or that made it known."""
 
     def eof(self, side: int, packet: int, time: int) -> None:
         """The side has said its last octet (FIN)."""
@@ -198,7 +198,7 @@ class Flow:
         self.sides[1].position += octets[1]
 
     def went_back(self, by: int, packet: int, time: int, side: int, count: int = 1) -> None:
-        """The time of a packet lies so many ns before that of the one before it; `count` and `by` may be of several."""
+        """The time of a packet lies `by` ns before that of the one before it; `count` and `by` may be of several."""
         back = self.back or TimeBack(0, 0, packet, time, side)
         self.back = back._replace(often=back.often + count, most=max(back.most, by))
 

@@ -225,7 +225,10 @@ class LeftOut:
         self.counts: Final[dict[str, int]] = {}
 
     def add(self, why: str, captured: int, original: int, count: int = 1) -> None:
-        """So many more, of which so many octets were captured, and were on the wire.  What was captured whole is not CUT."""
+        """`count` more, with `original` octets on the wire, of which `captured` were captured.
+
+        What was captured whole is not CUT.
+        """
         if why and count and (why != CUT or captured < original):
             self.counts[why] = self.counts.get(why, 0) + count
 

@@ -68,7 +68,7 @@ class Chains:
         return self._ends.get(at)
 
     def broke(self, places: list[int], at: int, more: int) -> None:
-        """A chain over these places broke at `at`, so many records behind the last of them."""
+        """A chain over these places broke at `at`, `more` records behind the last of them."""
         if len(self._ends) > CHAINS_REMEMBERED:
             self._ends.clear()
         for away, place in enumerate(reversed(places), 1):
@@ -76,5 +76,5 @@ class Chains:
 
 
 def long_enough(records: int, octets: int) -> bool:
-    """Whether a chain of so many records, which take so many octets, shows that they are records."""
+    """Whether a chain of `records` records, which take `octets` octets, shows that they are records."""
     return (records >= CHAIN_RECORDS and octets >= CHAIN_OCTETS) or octets >= CHAIN_REACH

@@ -131,7 +131,7 @@ class Channel:
     # --- what the other side says -----------------------------------------------------------------------------------------
 
     def receive_control(self, control: Control, offset: int, octets: int = 0) -> None:
-        """A control of class session arrived, of so many octets; `offset` is that of its frame in the peer's octets."""
+        """A control of class session arrived.  It has `octets` octets; its frame begins at `offset` in the peer's octets."""
         verb = attachment_verb(control.VERB)
         if verb == OTHER:
             if self._hears(FRAME_HEADER_SIZE + octets, offset):
@@ -186,7 +186,7 @@ class Channel:
             violate(session, rule, said, legal, code, offset, text, id)
 
     def discard(self, octets: int, offset: int) -> None:
-        """So many octets, up to there, came for no session that hears them."""
+        """`octets` octets, which end at `offset`, came for no session that hears them."""
         self.discarded += octets
         self.channels.discard(octets, self.number, offset)
 
@@ -196,7 +196,7 @@ class Channel:
         self.discarded = 0
 
     def _hears(self, octets: int, offset: int) -> bool:
-        """Whether what comes, so many octets, counts.  Where no session is attached it is discarded and the other side told so.
+        """Whether the `octets` octets that come count.  Without an attached session it discards them, and tells the other side.
 
         Behind an exception of its own the other side says nothing but detach: the rest is as good as discarded.
         """
@@ -405,7 +405,7 @@ class Channels(Endpoints):
         return channel
 
     def free(self, channel_max: int) -> Channel:
-        """The lowest one, of so many, on which a session can be attached; LimitError when there is none.
+        """The lowest one up to `channel_max` on which a session can be attached; LimitError when there is none.
 
         From 1 on, as C++ clients do: channel 0 stays readable for the connection's own controls as long as it can.
         """
@@ -562,7 +562,7 @@ class Channels(Endpoints):
                 self.discard(octets, number, offset)
 
     def discard(self, octets: int, number: int, offset: int) -> None:
-        """So many octets came on a channel for no session: too many end the connection."""
+        """`octets` octets came on a channel for no session: too many end the connection."""
         self.discarded += octets
         carrier = self._carrier
         most = carrier.limits.discarded_octets

@@ -226,7 +226,7 @@ def is_global(command: Command) -> bool:
 
 
 def say_content(session: Session, command: Command, header: bool, octets: int) -> Callable[[int], None]:
-    """Whether a command with such a header and so many octets of body is legal now, and its effect; changes nothing.
+    """Whether a command with such a header and `octets` octets of body is legal now, and its effect; changes nothing.
 
     LocalProtocolError, LimitError.
     """

@@ -273,7 +273,7 @@ class Ear:
             self._head = b""
 
     def lost(self, octets: int) -> None:
-        """So many octets of the stream are missing here."""
+        """`octets` octets of the stream are missing here."""
         self.received += octets
         self.late = True
         if self.state == FRAMES and self.reader is not None:

@@ -106,7 +106,7 @@ class Guess:
         return max(min(wanted), min(later, first_stuck))
 
     def _grid(self, octets: int, kept: int) -> int:
-        """The first of those octets at which it looks in any case while so many are kept, not before `octets`."""
+        """The first place, not before `octets`, at which it looks in any case while it keeps `kept` octets."""
         step = 1 if kept <= SMALL else 1 << (kept // 8).bit_length() - 1
         return -(-(self.base + octets) // step) * step - self.base
 
@@ -118,7 +118,7 @@ class Guess:
         return octets
 
     def lost(self, octets: int) -> None:
-        """So many octets are missing here: it begins anew behind them."""
+        """`octets` octets are missing here: it begins anew behind them."""
         self.base += self.size + octets
         self.passed += self.size
         self.take()

@@ -88,7 +88,7 @@ class Observer:
         self._store(speaker, octets_of(data, "receive_data"), False)
 
     def receive_gap(self, speaker: Speaker, octets: int) -> None:
-        """So many octets of `speaker` are missing here: nobody is accused of what depends on them."""
+        """`octets` octets of `speaker` are missing here: it accuses nobody of what depends on them."""
         if octets < 0:
             raise ValueError(f"{octets} octets cannot be lost")
         self._store(speaker, octets, False)

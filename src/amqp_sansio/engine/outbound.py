@@ -78,7 +78,7 @@ class Outbound(OwnIds):
         return self.producer is not None and not self.producer.available
 
     def check_room(self, octets: int, limits: Limits, commands: int = 1) -> None:
-        """LimitError when commands of so many octets together cannot be kept for replay.  Changes nothing."""
+        """LimitError when `commands` commands of `octets` octets together cannot be kept for replay.  Changes nothing."""
         if len(self.kept) + commands > limits.replay_commands:
             raise LimitError("replay_commands", limits.replay_commands, len(self.kept) + commands)
         if self.kept_octets + octets > limits.replay_octets:

@@ -38,7 +38,7 @@ class Replaying:
         self._ids: Final = _ids(kept, spans)
 
     def gap(self, most: int) -> RangeSet:
-        """The next ids that are expected and not kept, in at most so many ranges; none when all were named."""
+        """The next ids that are expected and not kept, in at most `most` ranges; none when all were named."""
         return RangeSet(islice(self._gaps, most))
 
     def next(self) -> int | None:

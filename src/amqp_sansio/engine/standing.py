@@ -248,7 +248,7 @@ class Standing:
             self._carrier._emit(event)
 
     def _hold(self, octets: int) -> int:
-        """A command of so many octets came while the session was resuming: those of all that came."""
+        """A command of `octets` octets came while the session was resuming: the octets of all that came."""
         self._held_octets += octets
         return self._held_octets
 

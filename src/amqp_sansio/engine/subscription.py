@@ -264,7 +264,7 @@ class Subscribers:
         return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
 
     def delivered(self, subscriber: Subscriber, id: int, cost: int) -> None:
-        """Our transfer `id`, of so many octets, was sent to it."""
+        """Our transfer `id` was sent to it; `cost` are the octets that it is charged with."""
         book = subscriber._book
         book.transfer(cost)
         if book.mode:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def check_command(session: Session, command: Command, header: bool = False, octets: int = 0) -> Effect | None:
-    """Whether `command` (not a transfer) is legal now, with a header and so many octets of body, and its effect."""
+    """Whether `command` (not a transfer) is legal now, with a header and `octets` octets of body, and its effect."""
     verb = command.VERB
     speaker = COMMAND_SPEAKERS.get(verb)
     if speaker is not None and speaker != session.role:

@@ -105,7 +105,7 @@ class Witness(ConnectionWitness):
     def command(
         self, speaker: str, channel: int, verb: str, command: Command | None, octets: int, body: int | None = None
     ) -> tuple[bytes | None, int | None]:
-        """A command with so many octets of header and body, and of body alone (None: unknown).
+        """A command.  `octets` are those of header and body, `body` those of the body alone (None: unknown).
 
         The session and the id that it has, None where unknown.
         """

@@ -65,7 +65,7 @@ class CreditWitness:
             )
 
     def delivered(self, id: int | None, destination: str, octets: int, charge: int) -> None:
-        """The deliverer sends a transfer of so many octets of header and body, charged with `charge`."""
+        """The deliverer sends a transfer with `octets` octets of header and body, charged with `charge`."""
         book = self.book
         entry = book.entries.get(destination)
         if entry is not None:

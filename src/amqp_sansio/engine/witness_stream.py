@@ -79,7 +79,7 @@ class StreamWitness:
         return id
 
     def sent(self, id: int | None, transfer: Transfer, count: int = 1) -> None:
-        """The sender has said so many transfers that are alike, the first as command `id`."""
+        """The sender has said `count` transfers that are alike, the first as command `id`."""
         if self.transfers is not None and id is not None:
             # What is published is not anybody else's: the mode means something from a queue to its reader only.
             acquired = self._sender == CLIENT or not transfer.acquire_mode
@@ -286,7 +286,7 @@ class StreamWitness:
         self.transfers = None
 
     def _beyond(self, ids: RangeSet, verb: str, allowed: int) -> bool:
-        """Tells, as a breach, ids that have not been sent (`allowed`: so many behind the last may be named)."""
+        """Tells, as a breach, ids that have not been sent; up to `allowed` behind the last one may be named."""
         if self.next is None or serial_diff(ids.last, self.next) < allowed:
             return False
         code = 542

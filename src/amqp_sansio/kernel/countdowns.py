@@ -1,4 +1,4 @@
-"""What is over so many seconds after the first moment that is known."""
+"""Countdowns: each ends a number of seconds after the first moment that is known."""
 
 from __future__ import annotations
 

@@ -304,7 +304,7 @@ class MutableRangeSet:
         return RangeSet._of_line(tuple(found))
 
     def first_ranges(self, id: int, most: int) -> RangeSet:
-        """The first ranges, at most so many, that are met from `id` on, around the circle; what is before it in one is left."""
+        """The first ranges, at most `most`, that are met from `id` on, around the circle; what is before it in one is left."""
         lows, highs = self.lows, self.highs
         at = bisect_left(highs, id)
         found = [(max(id, low), high) for low, high in zip(lows[at : at + most], highs[at : at + most], strict=True)]

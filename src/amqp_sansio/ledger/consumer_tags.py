@@ -118,7 +118,7 @@ class ConsumerTags:
         return settled
 
     def bound(self, consumers: int) -> bool:
-        """Holds them to so many: whether the oldest had to go, so that there may be any from now on."""
+        """Keeps at most `consumers`: whether the oldest had to go, so that there may be any from now on."""
         if len(self) <= consumers:
             return False
         if self.live:

@@ -237,7 +237,7 @@ class CreditBook:
             self.switches += 1
 
     def give_back(self, messages: int, octets: int) -> None:
-        """So many messages of so many octets together were completed; in credit mode nothing counts as used."""
+        """`messages` messages of `octets` octets together were completed; in credit mode nothing counts as used."""
         credit = self.messages
         credit.used = max(0, credit.used - messages)
         credit = self.octets
@@ -263,7 +263,7 @@ class CreditBook:
     # --- what the deliverer says ---------------------------------------------------------------------------------------------
 
     def transfer(self, octets: int, messages: int = 1) -> None:
-        """The deliverer itself sends one message that costs so many octets, or several that cost so many together."""
+        """The deliverer itself sends one message, or several, which cost `octets` octets together."""
         if self.mode == WINDOW_MODE:
             self.messages.used += messages
             self.octets.used += octets
@@ -272,7 +272,7 @@ class CreditBook:
             self.octets.spend(octets)
 
     def spend(self, octets: int, charge: int) -> int | None:
-        """A transfer of so many octets, charged with `charge`.  The unit of which there was not enough, None when there was."""
+        """A transfer of `octets` octets, charged with `charge`.  The unit of which there was too little, or None."""
         self.transfer(octets)
         if not self.limited:
             return None
@@ -292,7 +292,7 @@ class CreditBook:
         return excess
 
     def spend_run(self, messages: int, octets: int, charge: int) -> bool:
-        """`spend` for so many transfers of so many octets together, if there is enough for all; else nothing changes."""
+        """`spend` for `messages` transfers of `octets` octets together, if there is enough for all; else nothing changes."""
         if not self.covers(messages, charge):
             return False
         self.transfer(octets, messages)
@@ -303,7 +303,7 @@ class CreditBook:
         return True
 
     def covers(self, messages: int, charge: int) -> bool:
-        """Whether the deliverer may still send so many messages charged with `charge` together."""
+        """Whether the deliverer may still send `messages` messages charged with `charge` together."""
         most_messages, most_octets = self.most_messages, self.most_octets
         return (most_messages is None or most_messages >= messages) and (most_octets is None or most_octets >= charge)
 
@@ -322,14 +322,14 @@ class CreditBook:
     # --- what stands there ---------------------------------------------------------------------------------------------------
 
     def lacks(self, octets: int) -> int | None:
-        """The unit of which there is not enough to send one message that costs so many octets now; None when there is."""
+        """The unit of which there is not enough to send one message that costs `octets` octets now; None when there is."""
         messages, credit = self.messages, self.octets  # `Credit.allows`, without the calls: each delivery asks
         if messages.limit != INFINITE and messages.used >= messages.limit:
             return MESSAGE
         return OCTET if credit.limit != INFINITE and credit.used + octets > credit.limit else None
 
     def allows(self, octets: int) -> bool:
-        """Whether one message that costs so many octets may be sent now."""
+        """Whether one message that costs `octets` octets may be sent now."""
         return self.lacks(octets) is None
 
     @property

@@ -157,7 +157,7 @@ class Demarcation:
                 del self.suspended[key]
 
     def bound(self, branches: int) -> bool:
-        """Holds what is suspended to so many branches: whether the oldest had to go, so that there is doubt from now on."""
+        """Keeps at most `branches` suspended ones: whether the oldest had to go, so that there is doubt from now on."""
         if len(self.suspended) <= branches:
             return False
         del self.suspended[next(iter(self.suspended))]

@@ -20,7 +20,7 @@ def trim(ids: MutableRangeSet, next_id: int) -> None:
 
 
 def bound(ids: MutableRangeSet, next_id: int, ranges: int) -> bool:
-    """Holds a set of ids before the next one to so many ranges: whether the oldest had to go."""
+    """Keeps at most `ranges` ranges of a set of ids, all before the next id: whether the oldest had to go."""
     excess = ids.range_count - ranges
     if excess > 0:
         ids.discard(ids.first_ranges(serial_add(next_id, 1 - HALF), excess))
@@ -60,7 +60,7 @@ class Ids:
         return id
 
     def take_run(self, count: int) -> int | None:
-        """So many commands are sent: the id of the first.  None, and nothing has changed, where ids wrap."""
+        """`count` commands are sent: the id of the first.  None, and nothing has changed, where ids wrap."""
         id = self.next_id
         if id + count > TOP:
             return None
@@ -69,7 +69,10 @@ class Ids:
         return id
 
     def wait(self, id: int, result: str, results: int) -> int | None:
-        """The command said last has a result of this name; of so many the oldest goes: its id, None where all are kept."""
+        """The command said last has a result of this name.
+
+        Beyond `results` of them the oldest goes: its id; None where all are kept.
+        """
         oldest = next(iter(self.awaited)) if len(self.awaited) >= results else None
         if oldest is not None:
             del self.awaited[oldest]
@@ -122,7 +125,10 @@ class Ids:
         return news
 
     def bound(self, ranges: int) -> bool:
-        """Holds what is outstanding to so many ranges: whether the oldest had to go, so that there is doubt from now on."""
+        """Keeps at most `ranges` ranges of what is outstanding.
+
+        Whether the oldest had to go, so that there is doubt from now on.
+        """
         return bound(self.outstanding, self.next_id, ranges)
 
 

@@ -51,7 +51,7 @@ class PendingReplies(Generic[T]):
         self.waiting -= 1
 
     def bound(self, most: int) -> bool:
-        """Holds what waits to so many: whether the oldest had to go, so that what comes as an answer may be one to it."""
+        """Keeps at most `most` that wait: whether the oldest had to go, so that what comes as an answer may be one to it."""
         excess = self.waiting > most
         if excess:
             self._pop(self.oldest)

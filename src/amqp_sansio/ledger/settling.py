@@ -68,7 +68,7 @@ class Settling:
         return RangeSet(asked)
 
     def bound(self, next_id: int, ranges: int) -> bool:
-        """Holds each set of ids before the next one to so many ranges: whether the oldest had to go."""
+        """Keeps at most `ranges` ranges of each set of ids, all before the next id: whether the oldest had to go."""
         gone = [bound(standing, next_id, ranges) for standing in self.standing.values()]
         while self._wanted > ranges:
             gone.append(bool(self._answered(next(iter(self._asked)))))

@@ -36,7 +36,7 @@ class Subscription:
 class Subscriptions:
     """Fed with what the subscriber says, and with the deliveries of the other side.
 
-    At most so many `subscriptions`, and so many `deliveries` under windows that are not completed.
+    At most `subscriptions` of them, and `deliveries` deliveries under windows that are not completed.
     """
 
     __slots__ = ("_barriers", "_deliveries", "_most", "doubt", "entries", "live", "moved")
@@ -160,7 +160,7 @@ class Subscriptions:
         entry.doubt = entry.doubt or entry.uncounted
 
     def delivered(self, id: int | None, destination: str, octets: int, charge: int) -> int | None:
-        """The deliverer sends a transfer of so many octets, charged with `charge`.  The unit of which there was not enough."""
+        """The deliverer sends a transfer of `octets` octets, charged with `charge`.  The unit of which there was not enough."""
         entry = self.entries.get(destination)
         if entry is None:
             return None

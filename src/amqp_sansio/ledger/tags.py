@@ -127,7 +127,7 @@ class Tags:
         self.count += len(tags)
 
     def bound(self, ranges: int) -> bool:
-        """Holds it to so many ranges: whether there is doubt from now on, and was not before."""
+        """Keeps at most `ranges` ranges: whether there is doubt from now on, and was not before."""
         if not self.ids.bound(ranges) or self.doubt:
             return False
         self.doubt = True
@@ -204,7 +204,7 @@ class Deliveries:
     def recover(self, ranges: int | None = None) -> RangeSet:
         """All that is outstanding will be delivered again, under other tags: what that is.
 
-        `ranges`: so many are remembered of what was; with more, whatever was delivered so far counts as if it was among it.
+        It remembers at most `ranges` ranges of that; with more, whatever was delivered so far counts as a part of it.
         """
         found = self.tags.settle_all()
         self._returned.update(found)

@@ -98,7 +98,7 @@ class Charts:
             return self._svg(figure, title)
 
     def histogram(self, latencies: Latencies, title: str, colour: str, unit: str) -> Markup:
-        """A histogram of so many of `unit` over a logarithmic axis of time, with the percentiles marked."""
+        """A histogram over a logarithmic axis of time, with the percentiles marked; it counts what `unit` names."""
         with mpl.rc_context(_STYLE):
             figure, plot = self._figure(WIDTH, 2.3)
             edges, counts = latencies.coarse()

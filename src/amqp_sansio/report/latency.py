@@ -160,7 +160,7 @@ class Messages:
         """Messages sent and not settled at the end of each step, while their connection is there; those whose fate is
         unknown do not count."""
         self.every = max(1, -(-self.with_id // JOINED))
-        """Of so many ids one was joined."""
+        """One in this many ids was joined."""
         self.end_to_end: Final = Latencies()
         self.early = 0
         """Deliveries, of the ids that were joined, that ended before their publication began, by the recorded times."""

@@ -30,7 +30,7 @@ OCTETS_OF_A_TASK: Final = 64 * 1024 * 1024
 LEAST_OF_A_TASK: Final = 1024 * 1024
 """Octets below which work is not cut further."""
 TASKS_OF_A_CORE: Final = 8
-"""Tasks for each core, if there are octets for so many: one with the busiest connections does not keep all others waiting."""
+"""Tasks for each core, if there are octets for them: one with the busiest connections does not keep all others waiting."""
 MORE_TASKS_OF_A_CORE: Final = 16
 """The same on several cores where each task then still has ENOUGH_OF_A_TASK: at the end fewer cores wait for the last one,
 which is more than the 20 ms that a task costs."""

@@ -35,7 +35,7 @@ EXPIRING_SCHEMA: Final = "snapshot binary, last_ns long, port int"
 that counted as over and is replayed from its middle when it goes on."""
 HOUR_NS: Final = 3_600_000_000_000
 REMEMBERED: Final = 30
-"""After so many times the hours it is forgotten, too, that a connection was taken for over."""
+"""After this many times those hours it also forgets that it took a connection for over."""
 LOOKS: Final = 8
 """In how many parts of the hours it is looked again at a pair that is not idle yet, at most."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def followed(bundles: DataFrame, plan: ReplayOptions, idle_hours: float = 0.0) -> DataFrame:
-    """Envelopes of what is settled by now, from a stream of bundles; state expires after so many hours (0: never)."""
+    """Envelopes of what is settled by now, from a stream of bundles; state expires after `idle_hours` (0: never)."""
     return bundles.groupBy("connection").transformWithStateInPandas(
         statefulProcessor=Follower(plan, idle_hours),
         outputStructType=ENVELOPE,

@@ -76,7 +76,7 @@ def write_end_to_end(
 
 
 def shares(files: Sequence[Written], count: int) -> list[list[str]]:
-    """The paths of these files in at most so many shares of about as many rows."""
+    """The paths of these files in at most `count` shares of about as many rows."""
     made: list[list[str]] = [[] for _ in range(min(count, len(files)))]
     rows = [0] * len(made)
     for each in sorted(files, key=lambda each: -each.rows):

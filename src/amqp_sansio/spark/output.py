@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 OPEN: Final = "open"
 """How the names of files begin that hold what open connections have said so far; the next batch takes them away."""
 MERGED_FILES: Final = 16
-"""So many small files of one table, day and broker become one: the manifest, which each batch writes, stays short."""
+"""This number of small files of one table, day and broker become one: the manifest, which each batch writes, stays short."""
 
 
 class Output:

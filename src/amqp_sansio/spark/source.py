@@ -292,7 +292,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"files": 0, "last": "", "names": "[]", "floor": "", "taken": ""}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
-        """So many files at a time."""
+        """How many files at a time."""
         return ReadMaxFiles(self.plan.files)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name

@@ -75,4 +75,4 @@ def _highest(channel_max: int, strict: bool) -> int:
 HIGHEST: Final = Numbering(_highest, _RULE)
 """Channels have the numbers from 1 to channel-max."""
 COUNT: Final = Numbering(lambda channel_max, strict: _TOP, _RULE, counted=True)
-"""So many may be open, whatever their numbers."""
+"""As many channels may be open at a time, whatever their numbers."""

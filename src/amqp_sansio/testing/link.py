@@ -139,7 +139,7 @@ class Link(Generic[C, S]):
         self.transcript.note(self.moment, "the link is cut")
 
     def cut_after(self, speaker: Speaker, octets: int) -> None:
-        """The link will break when so many more octets of `speaker` have arrived; 0 is before the next one."""
+        """The link will break when `octets` more octets of `speaker` have arrived; 0 is before the next one."""
         self._pipes[speaker].cut_in = octets
 
     def half_close(self, speaker: Speaker) -> None:

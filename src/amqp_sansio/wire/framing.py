@@ -355,7 +355,7 @@ class Reader:
         raise NotImplementedError
 
     def _plausible_at(self, octets: bytes, at: int) -> bool:
-        """Whether so many octets as a frame begins with could begin one there."""
+        """Whether a frame could begin with the octets that are there."""
         raise NotImplementedError
 
     def _begin_search(self) -> None:
@@ -371,7 +371,7 @@ class Reader:
         return {}
 
     def cut_run(self, head: int, most: int) -> list[Cut]:
-        """The fast path for content: messages like others before them, at most so many, until one is not as plain as that.
+        """The fast path for content: messages like others before them, at most `most`, until one is not as plain as that.
 
         `head` is how many octets of bodies are wanted.  Empty where more octets are needed, and where the next one is another:
         then `next` reads the same octets with every check.
@@ -493,7 +493,7 @@ class Reader:
         return octets
 
     def lost(self, octets: int) -> None:
-        """So many octets of the stream are missing behind what has been received (0: unknown where a frame begins).
+        """`octets` octets of the stream are missing behind what has been received (0: unknown where a frame begins).
 
         Units under way are broken off; reading goes on at the next octets that look like the first frame of one with another
         frame behind it.
@@ -552,8 +552,8 @@ class Reader:
 class Framing:
     """The frames of one family: `smallest` and `largest` are octets of a frame, all of it included.
 
-    Nothing larger than `smallest` comes or goes before the sizes are agreed on, where the letter counts; `usual` is the largest
-    that a side wants that does not say which.  `overhead` is how many octets of a frame are no payload.
+    Before the sides have agreed on a size, the letter allows no frame larger than `smallest`.  `usual` is the largest frame
+    that a side wants if it does not say.  `overhead` is how many octets of a frame are no payload.
     """
 
     def __init__(self, overhead: int, smallest: int, usual: int, largest: int) -> None:

@@ -66,6 +66,6 @@ class MethodFraming(Framing):
 
 
 METHODS: Final = MethodFraming(False)
-"""Of the dialect of today."""
+"""Without frames out of band and traces: the newest of the older dialects."""
 METHODS_AND_TRACES: Final = MethodFraming(True)
-"""Of the two before it."""
+"""With them: the two dialects before that."""

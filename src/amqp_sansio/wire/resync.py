@@ -62,7 +62,7 @@ def three_in_a_row(
     size_at: Callable[[bytes, int], int],
     plausible: Callable[[bytes, int, int], bool],
 ) -> tuple[int, int]:
-    """`find_three` for frames of any framing, which begin with a `head` of so many octets that tells their size."""
+    """`find_three` for frames of any framing, which begin with `head` octets that tell their size."""
     at, last = start, len(octets) - head
     while True:
         at, needed = find(octets, at, max_frame_size, False)

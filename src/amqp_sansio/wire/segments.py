@@ -210,7 +210,7 @@ class SegmentReader(Reader):
         self.known[frame_begun(channel, payload)] = KnownCommand(channel, command, sync, payload, account)
 
     def skip(self, position: int, frames: int, needed: int) -> None:
-        """Somebody else has read so many frames of the buffer: goes on at `position`, once so many octets are there."""
+        """Somebody else has read `frames` frames of the buffer: goes on at `position`, once `needed` octets are there."""
         self.position = position
         self.frames += frames
         self._needed = needed
@@ -447,5 +447,5 @@ class OneRange:
 
     @staticmethod
     def put_back(reader: SegmentReader, octets: int) -> None:
-        """What was cut just now, so many octets, is to be read again."""
+        """What was cut just now, `octets` octets, is to be read again."""
         reader.skip(reader.position - octets, -1, FRAME_HEADER_SIZE)

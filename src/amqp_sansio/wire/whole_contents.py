@@ -102,7 +102,7 @@ class Consumers:
 
 @cache
 def _splitter(octets: int) -> Callable[[bytes, int], tuple[Any, ...]]:
-    """What splits the rest of a deliver and the head of its content: the tag, so many octets behind it, `_HEADER_BEGINS`,
+    """What splits the rest of a deliver and the head of its content: the tag, `octets` octets behind it, `_HEADER_BEGINS`,
     channel, size of the frame, class and weight as one number, size of the body."""
     return Struct(f">Q{octets}sHHIIQ").unpack_from
 

@@ -53,7 +53,7 @@ _LIFETIMES: Final = {"PERMANENT": "", "DELETE_ON_SESSION_END": "SESSION", "DELET
 PRIORITY: Final = "x-priority"
 """Of a subscription: those with a higher one come first.  A number of 32 bits, 0 where there is none."""
 REPLAY_PERIOD: Final = "x-qpid-replay-period"
-"""Of a subscription: it gets what arrived in so many seconds before it, and later; with 0 what comes behind it.  Broker-J's."""
+"""Of a subscription: it gets what arrived up to this number of seconds before it; with 0 only what comes later.  Broker-J's."""
 OF_SUBSCRIPTIONS: Final = (*SELECTORS, NO_LOCAL_FILTER, PRIORITY, REPLAY_PERIOD)
 KNOWN: Final = (
     *PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME, AUTO_DELETE_TIMEOUT, LAST_VALUE,

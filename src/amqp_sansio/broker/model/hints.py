@@ -14,7 +14,7 @@ from amqp_sansio.spec.values import Value
 
 HINTS: Final[dict[str, dict[str, str]]] = {
     "message.subscribe": {
-        "qpid.sync_frequency": "qpidd's bridges ask so for a sync with each so many messages; completions come without it",
+        "qpid.sync_frequency": "qpidd's bridges ask with it for a sync after every N messages; completions come without it",
         "x-filter-no-consume": "Qpid's clients of AMQP 0-8 say so of browsers; in 0-10 acquire-mode says it",
         "x-filter-auto-close": "Qpid's clients of AMQP 0-8 say so of browsers; in 0-10 message.flush says it",
         "local-address": "Broker-J shows it to its administrator",

@@ -282,7 +282,7 @@ class Traffic:
         destroys.
 
         What rings give up for it goes where their alternate exchanges say, as far as there is room; of the first
-        BrokerLimits.displacing_queues of them, so that one message costs no more than so many routes.
+        BrokerLimits.displacing_queues of them, so that one message costs no more routes than that.
         """
         waits = self.journal.enabled
         chosen: list[Queue] = []

@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Shares:
-    """Of a level, so many messages go at most before the levels below it have their turns; 0: as many as there are.
+    """How many messages of a level go at most before the levels below it have their turns; 0: as many as there are.
 
     As in qpidd the turn goes down, from the lowest level to the highest again, and stays with a level that has more and has not
     had its share, whatever comes on higher ones.

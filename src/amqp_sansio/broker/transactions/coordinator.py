@@ -248,7 +248,7 @@ class Coordinator:
     def recover(self, octets: int | None = None, wanted: Callable[[Branch], bool] | None = None) -> tuple[Xid, ...]:
         """dtx.recover: the branches that are prepared or decided by an administrator, in the order of their prepares.
 
-        Only those that are `wanted`, and no more than about so many `octets` of them; None: all.
+        Only those that are `wanted`, and no more of them than about `octets` octets; None: all.
         """
         found: list[Xid] = []
         for branch in self._in_doubt if wanted is None else filter(wanted, self._in_doubt):

@@ -90,7 +90,7 @@ class Work:
         self.accepted.update(dict.fromkeys(taken))
 
     def admit(self, accepts: int) -> None:
-        """Refused 506, naming the limit, when the transaction would hold too much with so many accepts more."""
+        """Refused 506, naming the limit, when the transaction would hold too much with `accepts` more."""
         self._room(accepts, 0)
 
     def commit(self, operations: Sequence[Operation] = (), admitted: bool = False, taken: Sequence[Entry] = ()) -> int:

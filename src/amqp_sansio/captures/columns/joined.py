@@ -48,7 +48,7 @@ class Publications:
         self._times: Final = np.unique(begun)
         ids = _numbers(pc.index_in(published["message_id"], value_set=self._ids))
         keys = self._keys(ids, np.searchsorted(self._times, begun))
-        # The last of those that are equal is the one that counts, as in the query.
+        # The last of those that are equal is the one that counts, as in END_TO_END_SQL.
         order = np.lexsort((_numbers(published["stream_offset"]), _numbers(published["connection"]), keys))
         self._sorted: Final = keys[order]
         self._begun: Final = begun[order]
@@ -106,7 +106,7 @@ def _sides(messages: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def dealt(messages: pa.Table, buckets: int) -> Iterator[tuple[int, bool, pa.RecordBatch]]:
-    """Those of `messages` (COLUMNS) that have an id, in so many buckets; one id is always in the same.
+    """Those of `messages` (COLUMNS) that have an id, in `buckets` buckets; one id is always in the same.
 
     For each bucket that gets any its number, whether they are deliveries, and they, with the columns of SCHEMAS.
     """

@@ -1,6 +1,7 @@
 """About how much each connection has sent, and which task replays it: so that no task runs long after the others.
 
-Samples tell: of some splits the first megabytes, and of those every so many packets.  What they miss costs evenness, no more.
+Samples tell: of some splits the first megabytes, and of those one packet in PACKETS_APART.  What they miss costs evenness
+only.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from amqp_sansio.captures.splits import Split, over_split
 SAMPLES: Final = 64
 """Splits that are looked into, each up to its first STRETCH_OCTETS, which takes some 4 ms."""
 PACKETS_APART: Final = 4
-"""Of so many packets one is looked at."""
+"""One packet in this many is looked at."""
 PACKET_WEIGHT: Final = 256
 """Octets of payload that cost as much as a packet does."""
 LEAST_FILE_OCTETS: Final = 64 * 1024
 """Smaller files are not looked into."""
 SMALL_PART: Final = 16
-"""A connection that has less than one part in so many of what a task gets is left to chance."""
+"""A connection that has less than this part (one in 16) of what a task gets is left to chance."""
 LAST_TASK: Final = 0.3
 """What the last task has to do, where the first has 1."""
 

@@ -16,9 +16,9 @@ from amqp_sansio.captures.tcp import ACK
 RUN_OCTETS: Final = 256 * 1024
 """Octets of one side that are replayed at once."""
 RUN_NANOSECONDS: Final = 1_000_000_000
-"""Time that they may have taken: whatever is agreed on meanwhile, no silence that counts is shorter."""
+"""Time that these may span.  The shortest silence that breaks a rule is longer, even if they agree on other heartbeats."""
 LOOKED_AT: Final = 512
-"""Packets that are looked at together: each one that is not plain costs a look at so many."""
+"""Packets that are looked at together: each one that is not plain costs a look at all of them."""
 
 _MASK: Final = 0xFFFFFFFF
 _PLAIN: Final = ACK | 0x08 | 0x20 | 0x40 | 0x80  # PSH, URG and what TCP says about congestion
@@ -50,7 +50,7 @@ class Packets:
         self.octets: Final = octets
         self.lengths: Final = np.diff(offsets)
         self.odd: Final = (flags & ~_PLAIN != 0) | (cuts != 0)
-        """Which say something on the connection itself, or are not whole."""
+        """Packets that do more than carry data (SYN, FIN, RST), or of which the capture has a part only."""
         spoken = self.lengths * sides
         self.said: Final = np.zeros((2, len(times)), np.int64)
         """How much each side has sent in this batch before each packet, without retransmissions."""
@@ -75,8 +75,7 @@ def listed(packets: pa.RecordBatch, sides: Ints) -> Packets:
 
 
 def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: Packets, at: int, count: int, order: int) -> int:
-    """Hears packets from index `at` on, and before `count`, as long as they are plain: in order, whole, without a word on the
-    connection itself.
+    """Hears packets from index `at` on, and before `count`, as long as they are plain: in order, whole, and data only.
 
     Gives the index of the first one that is not; that packet is for `Listener.segment`.  `order` is the number of the packet
     before the one at `at`.
@@ -126,7 +125,7 @@ def _plain(talk: Talk, packets: Packets, here: int, stop: int) -> tuple[int, Int
 
 
 def _silent(talk: Talk, packets: Packets, here: int, stop: int) -> NDArray[np.bool_] | None:
-    """Before which packets a side was silent for longer than agreed on; None: before none of them."""
+    """Before which packets a side was silent for longer than heartbeats allow; None: before none of them."""
     patience, *last = talk.conversation.patience()
     times = packets.times[here:stop]
     if not patience or int(times.max()) - min(last) <= patience:

@@ -56,7 +56,7 @@ class Rows:
             rows.clear()
 
     def full(self, rows: int) -> bool:
-        """Whether there are so many rows of a table that grows with the traffic."""
+        """Whether there are `rows` rows of a table that grows with the traffic."""
         return max(len(self.messages), len(self.transfers), len(self.commands), len(self.frames)) >= rows
 
 

@@ -84,7 +84,7 @@ class Session:
     # Commands.
 
     def within(self, time: int, count: int = 1) -> Demarcation:
-        """The client publishes so many messages, the first of them then: the transaction that they are in."""
+        """The client publishes `count` messages, the first of them at `time`: the transaction that they are in."""
         if self.tx is not None:
             current = self.tx.touch(time)
             current.transfers += count

@@ -35,7 +35,7 @@ class Consumers:
         return max(self._widest, sum([inbox.prefetch for inbox in self.inboxes.values()]))
 
     def asked(self, messages: int) -> None:
-        """A basic.qos was sent for so many messages."""
+        """A basic.qos was sent that asks for `messages` messages at most."""
         self._widest = max(self._widest, messages)
 
     # --- how they start ------------------------------------------------------------------------------------------------------

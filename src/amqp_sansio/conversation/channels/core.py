@@ -261,7 +261,7 @@ class ChannelCore:
             self.client.wake()
 
     def _may_settle(self, channel: Channel) -> None:
-        """LimitError when a transaction has settled too much already, to be said now and not when that is written."""
+        """LimitError when a transaction has settled too much already: at this call, not when the acknowledgement goes out."""
         most = channel._channels.carrier.limits.ranges
         ranges = channel._deliveries.ranges_with(self._acks.freeze()) + 1
         if ranges > most:

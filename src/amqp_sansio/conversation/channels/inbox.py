@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BEYOND_OCTETS: Final = 64 * 1024 * 1024
 """Octets that a server may deliver beyond the prefetch: RabbitMQ delivers of a stream the whole chunk that it has begun."""
 MESSAGE_OCTETS: Final = 512
-"""So many are counted for a message, besides those of its properties and body."""
+"""Octets that count for a message besides those of its properties and body."""
 
 
 class Inbox:

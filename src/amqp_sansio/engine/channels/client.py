@@ -366,8 +366,8 @@ class Channel(BaseChannel):
         self._deliveries.settle_set(ids, transacted)
 
     def _refuse_deliveries(self, consumer_tag: str, waiting: int, most: int) -> None:
-        """The server delivers far more than it was asked for: `waiting` messages, and not at most so many (basic.qos).  The
-        channel ends by that."""
+        """The server delivers far more than basic.qos asked for: `waiting` messages instead of at most `most`.  That ends the
+        channel."""
         reader = self._channels._reader
         offset = 0 if reader is None else reader.offset
         said = f'basic.deliver with consumer-tag "{consumer_tag[:200]}"'

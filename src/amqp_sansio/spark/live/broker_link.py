@@ -192,7 +192,7 @@ class Link:
 
 
 def give_time(session: Session, branch: Xid, timeout: int | None, bounded: bool | None = None) -> bool | None:
-    """Sees to it that a branch that was started may take so many seconds.
+    """Sees to it that a branch that was started may take `timeout` seconds.
 
     None: as long as it takes where the broker sets no bound by itself, else BRANCH_TIMEOUT; a broker may keep to a bound for
     prepared branches, too.  `bounded` is what an earlier call found out about that, None without one, and so is the answer.

@@ -76,7 +76,7 @@ class Intake:
         return sum([len(inbox.messages) for _, inbox in self._inboxes])
 
     def receive(self, seconds: float) -> tuple[Message, Taken] | None:
-        """The next message of any queue, in turn; None when there is none within so many seconds."""
+        """The next message of any queue, in turn; None when there is none within `seconds`."""
         until = time.monotonic() + seconds
         try:
             while True:
@@ -114,7 +114,7 @@ class Intake:
                 each.forget(come)
 
     def begin(self, branch: Xid, timeout: int | None) -> None:
-        """What is accepted from now on belongs to the branch, which may take so many seconds (see the options)."""
+        """What is accepted from now on belongs to the branch, which may take `timeout` seconds (see the options)."""
         self._ask(lambda: self._session._talk.transactions.start(branch))
         try:
             self._bounded = give_time(self._session, branch, timeout, self._bounded)

@@ -13,7 +13,8 @@ from amqp_sansio.spark.live.spooler import Spooler, Step, go_on
 
 LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 PATIENCE: Final = 20
-"""How often, in a row, nothing may come from queues that hold something, before a drain takes it for somebody else's."""
+"""A drain reads all that was on the queues when it began (trigger availableNow).  After this many attempts in a row that bring
+nothing, it leaves the messages that are still there: somebody else has them."""
 
 
 class Reader:

@@ -25,7 +25,7 @@ from amqp_sansio.wire.primitives import frame_header
 from amqp_sansio.wire.segments import SegmentReader
 
 ASIDE: Final = 1
-"""The barrier's channel stands so many behind that of the session."""
+"""How far the number of the barrier's channel lies behind that of the session's."""
 MOST_SILENCES: Final = 1
 _EMPTY_READS: Final = 10_000
 

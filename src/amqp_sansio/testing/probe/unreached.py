@@ -23,7 +23,7 @@ REASONS: Final[dict[tuple[str, Word], str]] = {
 
 
 class Missed(NamedTuple):
-    """So many moves with the same word that were not gone through for the same reason."""
+    """Moves with the same word that were not gone through for the same reason, and how many."""
 
     word: Word
     moves: int

@@ -150,7 +150,7 @@ class World:
         self.digest = zlib.crc32(octets, self.digest)
 
     def arrive(self, line: Line, pieces: int, most: int) -> bool:
-        """Up to so many pieces of up to `most` octets arrive on a line, in each direction; whether anything did."""
+        """Up to `pieces` pieces of up to `most` octets arrive on a line, in each direction; whether anything did."""
         happened = False
         for _ in range(pieces):
             wire = line.wire

@@ -30,7 +30,7 @@ class ChannelPart(NamedTuple):
     edition: Edition
     name: str
     grammar: Callable[[int], Automaton]
-    """The language when so many words may wait for an answer, as far as it counts: that is not regular without a bound."""
+    """The language, given how many words may wait for an answer, as far as it counts: that is not regular without a bound."""
     opening: tuple[Word, ...] | None = _OPEN
     """The words before it on a connection that is open; None when it begins with the first octet."""
     rules: tuple[str, ...] = ("",)

@@ -95,7 +95,7 @@ def header_structs() -> st.SearchStrategy[Struct]:
 
 
 def headers(max_size: int = 3) -> st.SearchStrategy[tuple[Struct, ...]]:
-    """Header segments of so many structs at most, each kind once."""
+    """Header segments of at most `max_size` structs, each kind once."""
     return st.lists(header_structs(), max_size=max_size, unique_by=type).map(tuple)
 
 

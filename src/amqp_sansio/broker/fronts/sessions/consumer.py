@@ -34,7 +34,7 @@ class Unsettled:
 
 
 def _begin(broker: Broker, replay: int | None) -> Since | None:
-    """From when on a subscription of now wants messages that asks for a replay of so many seconds."""
+    """From when on a subscription that begins now wants messages; `replay`: the seconds of replay that it asks for."""
     if replay is None:
         return None
     return Since((broker._now or 0.0) - replay, 0 if replay else broker._intake.last)
