@@ -6,6 +6,7 @@ kept from what both applications are told, message by message, and hold nothing 
 
 from __future__ import annotations
 
+import os
 from random import Random
 from typing import Final
 
@@ -35,6 +36,8 @@ from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.testing.link import Link
 
 PREFETCH: Final = 7
+SEEDS: Final = 1000 if os.environ.get("AMQP_PROFILE") == "soak" else 50
+FIRST: Final = int(os.environ.get("AMQP_SEED", "0")) * SEEDS
 
 
 def numbers(ids: RangeSet) -> set[int]:

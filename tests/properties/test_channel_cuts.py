@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from random import Random
 from typing import Any, Final
 
 import pytest
 from tests.adapters.channel_broker import ChannelBroker
 from tests.engine.channels.stage import DIALECTS
+from tests.properties.channel_world import FIRST, SEEDS
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.channels.client import ChannelClient
@@ -91,7 +93,10 @@ class Told:
 class Conversation:
     """Both applications, joined by a link that breaks behind so many octets of one side; None: never."""
 
-    def __init__(self, dialect: ChannelDialect, speaker: Speaker = "client", octets: int | None = None) -> None:
+    def __init__(
+        self, dialect: ChannelDialect, speaker: Speaker = "client", octets: int | None = None, chance: Random | None = None
+    ) -> None:
+        """`chance`: octets fly for a while, and arrive in pieces."""
         self.extended: Final = dialect.codec.extended
         self.broker: Final = broker_of(dialect)
         self.came: Final[list[bytes]] = []  # bodies, to the broker
@@ -107,6 +112,7 @@ class Conversation:
             self.broker.connect(),
             on_client=self._hear_client,
             on_server=self._hear_server,
+            **({} if chance is None else {"delay": (0, 3), "chunk": (1, 100), "choices": chance}),
         )
         if octets is not None:
             self.link.cut_after(speaker, octets)
@@ -209,19 +215,33 @@ def test_what_is_under_way_at_a_cut_is_told_once(dialect: ChannelDialect, speake
     seen: set[str] = set()
     for octets in range(len(whole(dialect).link.said[speaker])):
         talk = Conversation(dialect, speaker, octets)
-        at = f"{octets} octets of the {speaker}"
-        assert talk.link.broken, at
-        for side, connection in (("client", talk.link.client), ("server", talk.link.server)):
-            assert connection.finished, (at, side)
-            ends = [event for event in talk.ends[side] if isinstance(event, ConnectionClosed)]
-            assert ends == talk.ends[side][-1:], (at, side)
-        assert not talk.open, at
-        assert all(talk.calls.fates.values()), (at, talk.calls.fates)
-        for key, fate in talk.messages.fates.items():
-            assert fate or (key[0] == 2 or not talk.extended), (at, key)
-            assert fate == "in doubt" or talk.bodies[key] in talk.came, (at, key, fate)
+        check(talk, f"{octets} octets of the {speaker}")
         seen |= {*talk.calls.fates.values(), *talk.messages.fates.values()}
     assert seen >= {"answered", "ended", "in doubt", *(("confirmed", "nacked") if whole(dialect).extended else ())}
+
+
+def check(talk: Conversation, at: str) -> None:
+    """Both sides are finished, and everything that was under way has ended once."""
+    assert talk.link.broken, at
+    for side, connection in (("client", talk.link.client), ("server", talk.link.server)):
+        assert connection.finished, (at, side)
+        ends = [event for event in talk.ends[side] if isinstance(event, ConnectionClosed)]
+        assert ends == talk.ends[side][-1:], (at, side)
+    assert not talk.open, at
+    assert all(talk.calls.fates.values()), (at, talk.calls.fates)
+    for key, fate in talk.messages.fates.items():
+        assert fate or (key[0] == 2 or not talk.extended), (at, key)
+        assert fate == "in doubt" or talk.bodies[key] in talk.came, (at, key, fate)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_delay_and_pieces_change_nothing_of_that(dialect: ChannelDialect) -> None:
+    """The same where octets fly for a while and arrive in pieces: 50 seeds in `make test`, 1,000 in `make soak`."""
+    for seed in range(FIRST, FIRST + SEEDS):
+        chance = Random(seed)
+        speaker = chance.choice(SPEAKERS)
+        octets = chance.randrange(len(whole(dialect).link.said[speaker]))
+        check(Conversation(dialect, speaker, octets, chance), f"seed {seed}")
 
 
 # --- the same with tickets ----------------------------------------------------------------------------------------------------

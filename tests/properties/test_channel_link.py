@@ -6,19 +6,14 @@ acknowledged twice.
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.engine.channels.stage import DIALECTS
-from tests.properties.channel_world import World
+from tests.properties.channel_world import FIRST, SEEDS, World
 
 from amqp_sansio.dialects import ChannelDialect
-
-SEEDS = 1000 if os.environ.get("AMQP_PROFILE") == "soak" else 50
-FIRST = int(os.environ.get("AMQP_SEED", "0")) * SEEDS
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)

@@ -96,6 +96,23 @@ def test_an_auto_delete_queue_is_declared_again_as_long_as_it_has_a_consumer() -
     assert list(topology.queues) == ["stays"]
 
 
+def test_an_auto_delete_queue_whose_last_consumer_was_to_end_at_a_loss_is_not_declared_again() -> None:
+    stage = staged()
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q", False, False, False, True, False, {}, 0)))
+    inbox = core.subscribe("q")
+    stage.run()
+    stage.broker.mute = True
+    inbox.cancel()
+    stage.run()
+    stage.cut()
+    del stage.broker.queues["q"]
+    stage.broker.mute = False
+    stage.connect()
+    assert core.is_open
+    assert not stage.broker.queues
+
+
 def test_a_consumer_of_no_queue_fails_with_its_channel() -> None:
     stage = staged()
     inbox = stage.open().subscribe("none")

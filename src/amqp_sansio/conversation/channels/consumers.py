@@ -81,8 +81,7 @@ class Consumers:
         if origin is Origin.PEER and inbox.resubscribe:
             inbox.start_again()
             return
-        del self.inboxes[tag]
-        self._core.client.unconsumed(inbox.queue)
+        self._remove(inbox)
         if origin is Origin.LOCAL:
             inbox.ended()
         else:
@@ -98,8 +97,12 @@ class Consumers:
         for inbox in list(self.inboxes.values()):
             inbox.messages.clear()
             if inbox.cancelling:
-                del self.inboxes[inbox.tag]
+                self._remove(inbox)
                 inbox.ended()
+
+    def _remove(self, inbox: Inbox) -> None:
+        del self.inboxes[inbox.tag]
+        self._core.client.unconsumed(inbox.queue)
 
     def end(self, error: AmqpError | None) -> None:
         """The channel is over for good: why, None where it was closed here."""
