@@ -13,7 +13,7 @@ from tests.steps import assert_linear
 
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Malformed
-from amqp_sansio.wire.method_frames import frame_content, frame_method, put_frame
+from amqp_sansio.wire.method_frames import FRAME_MAX_SIZE, GUESSED, frame_content, frame_method, put_frame
 from amqp_sansio.wire.method_reader import MethodReader
 
 PUBLISH = bytes.fromhex("003c0028") + b"\0\0\0\0\0"
@@ -219,6 +219,14 @@ def test_reading_goes_on_behind_lost_octets() -> None:
     assert [(unit.channel, unit.complete) for unit in found if isinstance(unit, Assembly)] == [(1, False), (2, True), (0, True)]
     assert read.skipped == 4 + 6
     assert read.received == read.offset
+
+
+def test_nobody_waits_behind_lost_octets_for_a_frame_that_is_a_guess_and_very_large() -> None:
+    """Each such guess would want some octets more than the one before it, and have all of them joined again."""
+    read = reader(tolerant=True, most=FRAME_MAX_SIZE)
+    read.lost(50)
+    read.receive(b"\x01\x09\x09" + GUESSED.to_bytes(4, "big") + ACK + frame_method(1, ACK) + frame_method(2, ACK))
+    assert [each.channel for each in units(read)] == [1, 2]
 
 
 @pytest.mark.parametrize("piece", [1, 1 << 20])

@@ -93,7 +93,9 @@ def _first() -> re.Pattern[bytes]:
     )
 
 
-_GUESSED: Final = 131_072
+GUESSED: Final = 131_072
+"""Octets of the largest frame that is looked for where nobody knows where one begins.  RabbitMQ agrees to larger
+ones by itself, but nobody waits for one that a guess is wrong about."""
 _LONGEST: Final = 12
 """Octets that the pattern looks at."""
 
@@ -138,12 +140,8 @@ def find_method_frame(octets: bytes, start: int, max_frame_size: int, ended: boo
 
 
 def find_three_method_frames(octets: bytes, start: int, ended: bool) -> tuple[int, int]:
-    """The first place where such a frame begins with two others behind it; see `resync.find_three`.
-
-    Frames of more than 131,072 octets, which RabbitMQ agrees to by itself, are not looked for: nobody waits for one that a
-    guess is wrong about.
-    """
-    return three_in_a_row(octets, start, _GUESSED, ended, FRAME_HEAD, find_method_frame, _size_at, plausible_frame)
+    """The first place where such a frame begins with two others behind it; see `resync.find_three`."""
+    return three_in_a_row(octets, start, GUESSED, ended, FRAME_HEAD, find_method_frame, _size_at, plausible_frame)
 
 
 def _size_at(octets: bytes, at: int) -> int:

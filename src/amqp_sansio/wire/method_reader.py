@@ -29,6 +29,7 @@ from amqp_sansio.wire.method_frames import (
     CONTENT_HEADER,
     FRAME_END,
     FRAME_HEAD,
+    GUESSED,
     HEADER_HEAD,
     HEARTBEAT,
     METHOD,
@@ -112,7 +113,7 @@ class MethodReader(Reader):
         return plausible_frame(octets, at, self._largest)
 
     def _find(self, octets: bytes, start: int) -> tuple[int, int]:
-        return find_method_frame(octets, start, self._largest, self._ended)
+        return find_method_frame(octets, start, min(self._largest, GUESSED), self._ended)
 
     @property
     def _largest(self) -> int:
