@@ -26,7 +26,9 @@ from amqp_sansio.captures.rows import Row
 from amqp_sansio.captures.tunnels import IN_TWO
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events.observed import Note
+from amqp_sansio.kernel.build import COMPILED
 
 
 def packets(records: Iterable[Record]) -> list[Packet]:
@@ -398,3 +400,26 @@ def test_a_violation_after_the_limit_of_findings_is_still_seen() -> None:
     assert len(case.findings) == FINDINGS + 1
     assert case.violated
     assert case.more == 5
+
+
+class Number(int):
+    """A number of a packet; counts how often two are compared."""
+
+    compared = 0
+
+    def __lt__(self, other: int) -> bool:
+        Number.compared += 1
+        return int(self) < int(other)
+
+
+def test_the_floor_does_not_look_at_all_that_is_unfinished() -> None:
+    if COMPILED:
+        pytest.skip("comparisons of compiled code cannot be counted")
+    listener = Listener(observers(), lambda talk, heard: None, lambda talk: None)
+    octets, most = AMQP_0_10.header + b"\x0f\x00\x01\x00", 300
+    for number in range(1, most + 1):
+        listener.at(Number(number), 0)
+        key = build.CLIENT.encode(), number, build.SERVER.encode(), 5672
+        listener.segment(key, 0, 1, 1, 16, octets, 0)
+    Number.compared = 0
+    assert (listener.floor(), Number.compared < 20) == (1, True)

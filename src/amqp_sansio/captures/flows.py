@@ -18,6 +18,7 @@ from amqp_sansio.captures.link_layer import CUT, LINKS, UNREAD, unknown_link
 from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
 from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost
+from amqp_sansio.kernel.agenda import Agenda
 
 CONVERSATIONS: Final = 16384
 """AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
@@ -111,8 +112,10 @@ class Listener:
         self._past: OrderedDict[Key, Past] = OrderedDict()
         self._used: OrderedDict[int, int] = OrderedDict()  # by the hash of the key: it takes a quarter of the memory
         self._reset: deque[tuple[int, Talk]] = deque()
-        self._stalled: dict[Key, int] = {}  # connections of which octets wait, and the packet since when
-        self._unfinished: dict[Key, int] = {}  # connections on which something is under way, and the packet of its latest part
+        self._stalled: Final[Agenda[Key]] = Agenda()  # connections of which octets wait, by the packet since when
+        self._unfinished: Final[Agenda[Key]] = (
+            Agenda()
+        )  # those on which something is under way, by the packet of its latest part
         self._waiting = 0
         self._left_out: Final = LeftOut()
         self._packet = 0
@@ -199,8 +202,8 @@ class Listener:
         """No later event is from a packet with a number below this one."""
         lowest = self._packet + 1
         for open_ends in (self._stalled, self._unfinished):
-            if open_ends:
-                lowest = min(lowest, min(open_ends.values()))
+            if (first := open_ends.next) is not None:
+                lowest = min(lowest, int(first))
         return lowest
 
     def _segment(self, found: TcpIn, data: bytes) -> None:
@@ -333,14 +336,13 @@ class Listener:
     def _note_floor(self, talk: Talk) -> None:
         key = talk.key
         if talk.sides[0].pieces or talk.sides[1].pieces:
-            self._stalled.setdefault(key, self._packet)
+            self._stalled.note(key, self._packet)
         elif self._stalled:
-            self._stalled.pop(key, None)
+            self._stalled.forget(key)
         unfinished = talk.conversation.unfinished()
-        if unfinished is not None:
-            self._unfinished[key] = unfinished
-        elif self._unfinished:
-            self._unfinished.pop(key, None)
+        if self._unfinished:
+            self._unfinished.forget(key)  # it may be a later packet by now
+        self._unfinished.note(key, unfinished)
 
     def _adopt(self, talk: Talk) -> None:
         """From the strangers to the conversations."""
@@ -377,8 +379,8 @@ class Listener:
         key = talk.key
         self._talks.pop(key, None)
         self._strangers.pop(key, None)
-        self._stalled.pop(key, None)
-        self._unfinished.pop(key, None)
+        self._stalled.forget(key)
+        self._unfinished.forget(key)
         first, second = talk.sides
         ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
         self._past[key] = Past(ends, (talk.syn[0], talk.syn[1]), open_ended)
