@@ -101,3 +101,23 @@ def test_many_without_a_name_cost_linear(answered: bool) -> None:
         return run
 
     assert_linear(work, 300)
+
+
+# A client that cancels one tag again and again, while the server answers none of it and delivers or cancels, makes linear cost.
+@pytest.mark.parametrize("consumes", [False, True])
+def test_many_cancels_of_one_tag_cost_linear(consumes: bool) -> None:
+    def work(count: int) -> Callable[[], object]:
+        book = ConsumerTags(False)
+
+        def run() -> None:
+            for _ in range(count):
+                if consumes:
+                    book.consume(A, False, waits=True)
+                book.cancel(A, waits=True)
+            for _ in range(count):
+                book.settled(A)
+                book.cancelled(A)
+
+        return run
+
+    assert_linear(work, 300)

@@ -31,7 +31,12 @@ class ConsumerTags:
         self.unnamed = unnamed
 
     def __len__(self) -> int:
-        return len(self.live) + len(self._leaving) + sum([len(places) for places in self._asked.values()])
+        return self.held + len(self._leaving)
+
+    @property
+    def held(self) -> int:
+        """How many are not cancelled."""
+        return len(self.live) + sum([len(places) for places in self._asked.values()])
 
     @property
     def tags(self) -> tuple[Key, ...]:
@@ -116,6 +121,12 @@ class ConsumerTags:
             oldest = [(places[0], each) for (name, each), places in self._asked.items() if name == key[0]]
             settled = min(oldest)[1] if oldest else None
         return settled
+
+    def bound_leaving(self, tags: int) -> None:
+        """Holds those that are cancelled to so many tags; where the oldest had to go, there may be any from now on."""
+        if len(self._leaving) > tags:
+            del self._leaving[next(iter(self._leaving))]
+            self.unnamed = True
 
     def bound(self, consumers: int) -> bool:
         """Keeps at most `consumers`: whether the oldest had to go, so that there may be any from now on."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests.engine.channels.stage import DIALECTS, Stage
 from tests.families.channels import content, frame
+from tests.steps import assert_linear
 
 from amqp_sansio.config import Profile
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, ChannelDialect
@@ -283,3 +286,25 @@ def test_a_channel_is_shown_by_number_and_state() -> None:
     assert (client.role, served.role) == ("client", "server")
     assert client.closed_cause is None
     assert isinstance(channel.Open(), channel.Open)
+
+
+def test_a_number_that_is_free_again_is_found_without_looking_at_those_in_use() -> None:
+    def work(count: int) -> Callable[[], object]:
+        stage = Stage()
+        channels = [stage.client.channel() for _ in range(20 * count)]
+        first = channels[0]
+        stage.run()
+
+        def run() -> None:
+            nonlocal first
+            for _ in range(count):
+                first.close()
+                stage.run()
+                first = stage.client.channel()
+                assert first.number == 1
+                stage.client.channel()
+                stage.run()
+
+        return run
+
+    assert_linear(work, 20)

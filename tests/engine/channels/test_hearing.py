@@ -17,6 +17,7 @@ from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channels import returns
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.engine.channels.server import ServedChannel
+from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import (
     ChannelClosed,
     ConnectionClosed,
@@ -316,3 +317,34 @@ def test_messages_of_two_keys_take_no_memory(monkeypatch: pytest.MonkeyPatch) ->
     returned = carrier.happened()[-1]
     assert isinstance(returned, MessageReturned)
     assert returned.number == 500
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_consumer_that_was_cancelled_without_an_answer_counts_no_more(dialect: ChannelDialect) -> None:
+    stage = Stage(dialect, limits=Limits(subscriptions=2))
+    client, served = stage.open()
+    for number in range(6):
+        client.consume("q", str(number), no_wait=True)
+        stage.run()
+        client.cancel(str(number), no_wait=True)
+        stage.run()
+    client.consume("q", "last", no_wait=True)
+    stage.run()
+    assert served.consumers == client.consumers == ("last",)
+    with pytest.raises(LocalProtocolError, match="no such consumer"):
+        served.deliver("5")
+    assert not stage.violations
+
+
+@pytest.mark.parametrize("verb", ["basic.consume-ok", "basic.cancel-ok"])
+def test_an_answer_names_the_consumer_that_was_asked_for(verb: str) -> None:
+    for tag, right in (("t", True), ("u", False)):
+        stage = Stage()
+        client, _ = stage.open()
+        client.consume("q", "u", no_wait=True)
+        client.consume("q", "t", no_wait=verb == "basic.cancel-ok")
+        if verb == "basic.cancel-ok":
+            client.cancel("t")
+        stage.client.receive_data(frame(AMQP_0_9_1, verb, consumer_tag=tag))
+        ends = [each for each in stage.client.events() if isinstance(each, ConnectionClosed)]
+        assert [each.violation and each.violation.rule for each in ends] == ([] if right else [f"{verb}.consumer-tag"])

@@ -49,13 +49,13 @@ LARGEST: Final = (1 << 64) - 1
 class Asked(NamedTuple):
     """What is kept of a method that wants an answer.
 
-    `settled`: what comes need not be settled; `named`: it names its consumer; `taken`: the number of the last publish that the
-    other side has taken when it answers, 0 for none.
+    `settled`: what comes need not be settled; `tag`: the consumer that it names, "" for none; `taken`: the number of the last
+    publish that the other side has taken when it answers, 0 for none.
     """
 
     id: MethodId
     settled: bool
-    named: bool
+    tag: str
     taken: int
 
 
@@ -309,7 +309,7 @@ class BaseChannel:
         elif verb not in ANY_TIME:  # where it is transacted, 0: confirms and transactions exclude each other
             taken = self._published.last if mode == PLAIN else self._confirm_base
         settled, tag = getattr(method, "no_ack", False), getattr(method, "consumer_tag", "")
-        return Asked(id, bool(settled), bool(tag), taken)
+        return Asked(id, bool(settled), tag or "", taken)
 
     # --- its end ----------------------------------------------------------------------------------------------------------
 

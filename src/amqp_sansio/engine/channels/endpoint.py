@@ -14,7 +14,7 @@ from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ChannelRequested, Event, MessageDelivered, Origin, Violation
 from amqp_sansio.kernel.build import COMPILED
-from amqp_sansio.kernel.serials import whole
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, whole
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods import channel as words
 from amqp_sansio.spec.methods.basic import Ack, Deliver
@@ -41,7 +41,7 @@ class Channels(Endpoints):
     """
 
     __slots__ = (
-        "_answers", "_counted", "_lowest", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes", "properties",
+        "_answers", "_counted", "_free", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes", "properties",
         "used", "verbs",
     )  # fmt: skip
 
@@ -59,7 +59,7 @@ class Channels(Endpoints):
         """By number those whose close is not answered."""
         self._answers: Final = frozenset([verb for verb, replies in REPLIES.items() if not codec.verbs.isdisjoint(replies)])
         self._counted: Final = counted
-        self._lowest = 1  # from 1 up to here none is free
+        self._free: Final = MutableRangeSet(RangeSet.span(1, _HIGHEST))  # numbers that a client has not in use
         self._requests: Final[dict[int, ServedChannel]] = {}
         self._reader: MethodReader | None = None
         self._ack = 0
@@ -88,10 +88,8 @@ class Channels(Endpoints):
             raise LimitError("channels", most, len(used) + 1)
         highest = _HIGHEST if self._counted else self.carrier._channel_max
         if number is None:
-            number = self._lowest
-            while number in used:
-                number += 1
-            self._lowest = number
+            number = self._free.next_from(1)
+            assert number is not None  # there are fewer than `most`
         elif not whole(number, highest) or not number:
             legal = (f"channel 1 to {highest}",)
             raise LocalProtocolError(f"{OPEN} on channel {number!r:.80}", "open", legal, "connection.tune-ok.channel-max")
@@ -101,6 +99,7 @@ class Channels(Endpoints):
         frame = channel._method_frame(words.Open("" if self.codec.has_argument(words.Open, "out_of_band") else None))
         channel._life.step(CLIENT, OPEN)
         used[number] = channel
+        self._free.discard_id(number)
         self.carrier._write(frame)
         return channel
 
@@ -281,7 +280,7 @@ class Channels(Endpoints):
             if self._reader is not None:
                 self._reader.unlearn()
             self._requests.pop(channel.number, None)
-            self._lowest = min(self._lowest, channel.number)
+            self._free.add(channel.number)
 
     # --- nothing is gathered ----------------------------------------------------------------------------------------------
 

@@ -98,6 +98,11 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
         on._blame(unit.start, "reply.order", verb, text, legal, ReplyCode.COMMAND_INVALID)
         return
     asked, emit = answered.kept, on._channels.carrier._emit
+    if isinstance(method, basic.ConsumeOk | basic.CancelOk) and asked.tag and asked.tag != method.consumer_tag:
+        said, text = f'{verb} with consumer-tag "{method.consumer_tag[:200]}"', "it answers a method with another consumer-tag"
+        legal = (f'consumer-tag "{asked.tag[:200]}"',)
+        on._blame(unit.start, f"{verb}.consumer-tag", said, text, legal, ReplyCode.COMMAND_INVALID)
+        return
     if isinstance(method, basic.GetOk):
         if _take_tag(on, method.delivery_tag, asked.settled, verb, unit) and on._cause is None:
             _tell_content(on, unit, MessageGot(on.number, asked.id, method, unit.header or b"", unit.body or b""))
@@ -110,7 +115,7 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
     if asked.taken:
         on._published.settle(on._published.named(asked.taken, True)[0])
     if isinstance(method, basic.ConsumeOk):
-        on._consumers.started(("basic", method.consumer_tag), asked.named, asked.settled)
+        on._consumers.started(("basic", method.consumer_tag), bool(asked.tag), asked.settled)
     elif isinstance(method, basic.CancelOk) and on.role == CLIENT:
         on._consumers.left(("basic", method.consumer_tag))
         emit(ConsumerCancelled(on.number, method.consumer_tag, Origin.LOCAL))
@@ -271,7 +276,11 @@ def _hear_consume(on: BaseChannel, method: basic.Consume, unit: Assembly) -> Non
 
 
 def _hear_cancel(on: BaseChannel, method: basic.Cancel, unit: Assembly) -> None:
-    on._consumers.cancel(("basic", method.consumer_tag), waits(method))
+    key = "basic", method.consumer_tag
+    if waits(method):
+        on._consumers.cancel(key, True)
+    else:
+        on._consumers.drop(key)  # nothing follows that could end it
     _hear_other(on, method, unit)
 
 

@@ -56,13 +56,17 @@ def _consume(on: BaseChannel, method: basic.Consume, _: Answer) -> Effect:
         legal = (f"basic.cancel {method.consumer_tag!r:.80}", "another tag")
         raise LocalProtocolError(f"basic.consume {method.consumer_tag!r:.80}", on.state, legal, "basic.consume.consumer-tag")
     most = on._channels.carrier.limits.subscriptions
-    if len(on._consumers) >= most:
-        raise LimitError("subscriptions", most, len(on._consumers) + 1)
+    if on._consumers.held >= most:
+        raise LimitError("subscriptions", most, on._consumers.held + 1)
     return lambda _: on._consumers.consume(key, bool(method.no_ack), waits(method))
 
 
 def _cancel(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
-    return lambda _: on._consumers.cancel(("basic", method.consumer_tag), waits(method))
+    def effect(_: MethodId) -> None:
+        on._consumers.cancel(("basic", method.consumer_tag), waits(method))
+        on._consumers.bound_leaving(on._channels.carrier.limits.subscriptions)  # what wants no answer leaves at no time
+
+    return effect
 
 
 def _settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject, _: Answer) -> Effect:
@@ -203,7 +207,7 @@ def _revoke(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
 
 def _started(on: BaseChannel, method: basic.ConsumeOk, answered: Answer) -> Effect:
     assert answered is not None  # it is an answer
-    named, settled = answered.kept.named, answered.kept.settled
+    named, settled = bool(answered.kept.tag), answered.kept.settled
     return lambda _: on._consumers.started(("basic", method.consumer_tag), named, settled)
 
 
