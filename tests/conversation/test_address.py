@@ -97,6 +97,10 @@ def test_what_is_wrong_is_named(url: str, rule: str) -> None:
         "amqp://joe:9/secret@h",
         "amqp://joe:secret/9@h",
         "amqp://joe:secret?9#@h",
+        "amqp://joe:secret",
+        "amqp://joe:secret/x",
+        "amqp://h?user=joe&password=secret",
+        "amqp://joe@h?heartbeat=5&Passwd=secret&x=y",
     ],
 )
 def test_a_password_is_never_shown(url: str) -> None:
@@ -106,6 +110,12 @@ def test_a_password_is_never_shown(url: str) -> None:
     assert "secret" not in without_password(url)
     assert "secret" not in repr(Address.parse("amqp://joe:secret@h"))
     assert without_password("amqp://joe@h/x") == "amqp://joe@h/x"
+    assert without_password("amqp://joe:a@secret/b@h") == "amqp://joe:***@h"  # or a virtual host, who knows
+
+
+def test_a_port_that_python_does_not_read_as_a_number_is_refused() -> None:
+    with pytest.raises(AddressError):
+        Address.parse(f"amqp://h:{'9' * 5000}")
 
 
 def test_what_an_option_says_that_does_not_exist_is_not_shown() -> None:
@@ -141,7 +151,7 @@ def test_hosts_that_brokers_name() -> None:
     assert known_hosts("amqp:tcp:a", tls=True) == (Endpoint("a", 5671, True),)
     assert known_hosts("a:1,b") == (Endpoint("a", 1), Endpoint("b"))
     assert known_hosts("amqp:rdma:x:1,tcp:b") == (Endpoint("b"),)
-    for text in ("", "amqp:", "amqp:rdma:x", "amqp:tcp:"):
+    for text in ("", "amqp:", "amqp:rdma:x", "amqp:tcp:", f"amqp:tcp:h:{'9' * 5000}"):
         with pytest.raises(AddressError):
             known_hosts(text)
 

@@ -74,7 +74,10 @@ def test_trying_for_ever_remembers_the_last_word_of_each_endpoint_alone() -> Non
 def test_a_client_that_was_connected_comes_back_as_the_policy_says_to_all_that_are_known() -> None:
     trying = attempts("amqp://a,b", POLICY)
     trying.first()
-    converse(trying.client, ServerConnection(ServerConfig(known_hosts=("amqp:tcp:b:5672,tcp:c:9", "nonsense:tcp:x:y"))))
+    converse(
+        trying.client,
+        ServerConnection(ServerConfig(known_hosts=("amqp:tcp:b:5672,tcp:c:9", "nonsense:tcp:x:y", f"x:{'9' * 5000}"))),
+    )
     trying.client.receive_eof()
     trying.client.tick(0.0)
     tried = [trying.after()]

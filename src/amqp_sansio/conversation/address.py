@@ -20,6 +20,10 @@ PORT: Final = 5672
 TLS_PORT: Final = 5671
 HEARTBEAT: Final = 60
 """Seconds between heartbeats where nobody says anything about them: a silent end is noticed some time."""
+DIGITS: Final = 20
+"""Digits of a number that are looked at: Python refuses to read one of several thousand."""
+_SECRETS: Final = ("pass", "pwd", "secret", "token")
+"""What is in the names of options, none of which there is here, that other clients take a password by."""
 OPTIONS: Final = {  # with what they may be
     "heartbeat": (0, 65535),
     "connect_timeout": (0, 65535),
@@ -206,9 +210,9 @@ def _endpoint(text: str, tls: bool, shown: str) -> Endpoint:
         raise AddressError(shown, f"an IPv6 address stands in brackets, not {text!r}")
     if not host:
         raise AddressError(shown, "names no host")
-    number = int(port) if port.isascii() and port.isdecimal() else (TLS_PORT if tls else PORT) if not port else 0
+    number = int(port[:DIGITS]) if port.isascii() and port.isdecimal() else (TLS_PORT if tls else PORT) if not port else 0
     if not 1 <= number <= 65535:
-        raise AddressError(shown, f"a port is 1 to 65535, not {port!r}")
+        raise AddressError(shown, "a port is 1 to 65535")
     return Endpoint(_host(host, shown), number, tls)
 
 
@@ -235,8 +239,17 @@ def without_password(url: str) -> str:
     if not separator:
         return url if "@" not in url else f"...@{url.rpartition('@')[2]}"
     authority, tail = _authority(rest)
-    if "@" in tail and "@" not in authority:
+    if "@" in tail:
         authority, tail = rest, ""  # a password with a slash in it, perhaps
     userinfo, at, hosts = authority.rpartition("@")
     username = userinfo.partition(":")[0]
-    return f"{scheme}://{username}{':***' if ':' in userinfo else ''}{at}{hosts}{tail}"
+    if not at and hosts.count(":") == 1 and not hosts.rpartition(":")[2].isdigit():
+        hosts = f"{hosts.partition(':')[0]}:***"  # no port: user and password without a host, perhaps
+    path, mark, options = tail.partition("?")
+    shown = "&".join([_option_shown(each) for each in options.split("&")])
+    return f"{scheme}://{username}{':***' if ':' in userinfo else ''}{at}{hosts}{path}{mark}{shown}"
+
+
+def _option_shown(option: str) -> str:
+    name, sign, _ = option.partition("=")
+    return f"{name}{sign}***" if sign and any(word in name.lower() for word in _SECRETS) else option

@@ -79,6 +79,18 @@ def test_an_option_that_cannot_be_is_named_and_no_password_with_it(query: str, s
     assert "hush" not in str(caught.value)
 
 
+def test_what_may_be_a_part_of_a_password_is_no_option() -> None:
+    with pytest.raises(AddressError, match="%3F") as caught:
+        ChannelAddress.parse("amqp://ann:x?hush@broker")
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["channel_max", "connection_timeout"])
+def test_a_number_that_python_does_not_read_is_refused(name: str) -> None:
+    with pytest.raises(AddressError):
+        ChannelAddress.parse(f"amqp://broker?{name}={'9' * 5000}")
+
+
 @pytest.mark.parametrize("value", [0, 65535])
 def test_channel_max_takes_both_ends(value: int) -> None:
     assert ChannelAddress.parse(f"amqp://broker?channel_max={value}").channel_max == value

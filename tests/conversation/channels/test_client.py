@@ -9,7 +9,7 @@ from tests.conversation.channels.stage import staged
 from tests.steps import assert_linear
 
 from amqp_sansio.conversation.retry import NEVER
-from amqp_sansio.errors import ConnectionClosedError, ConnectionLost
+from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, EncodeError
 from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked
 from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
 
@@ -40,7 +40,7 @@ def test_the_listener_hears_what_no_call_waits_for() -> None:
     stage = staged()
     stage.queue("q")
     core, other = stage.open(), stage.open()
-    core.subscribe("q")
+    core.consumers.subscribe("q")
     stage.run()
     returned = core.publish("", "nowhere", b"", {"mandatory": True})
     stage.run()
@@ -59,6 +59,15 @@ def test_a_new_secret_is_for_the_next_connections_too() -> None:
     assert stage.broker.secrets == [b"guest"]
     assert stage.client.config.password == "guest"
     assert "expired" not in repr(stage.client.config)
+
+
+def test_a_secret_that_is_no_text_is_refused_and_not_quoted() -> None:
+    stage = staged()
+    with pytest.raises(EncodeError) as raised:
+        stage.client.update_secret("hush-hush\ud800")
+    assert "hush" not in repr(raised.value)
+    assert raised.value.__suppress_context__
+    assert stage.client.config.password == "guest"
 
 
 def test_a_secret_whose_answer_is_lost_is_an_error() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.sasl import (
     Accepted,
+    AmqPlain,
     Challenge,
     ClientMechanism,
     CramMd5,
@@ -128,3 +131,11 @@ def test_octets_at_random_are_answered_or_refused(index: int, challenges: list[b
             exchange.step(octets)
         except SaslError:
             return
+
+
+@pytest.mark.parametrize("kind", [Plain, AmqPlain, CramMd5, Scram])
+def test_a_password_that_is_no_text_is_refused_and_not_quoted(kind: Callable[[str, str], ClientMechanism]) -> None:
+    with pytest.raises(SaslError) as raised:
+        kind("ann", "hush-hush\ud800").start()
+    assert "hush" not in repr(raised.value) + str(raised.value)
+    assert raised.value.__suppress_context__

@@ -9,6 +9,7 @@ import attrs
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import (
+    DIGITS,
     HEARTBEAT,
     OPTIONS,
     Address,
@@ -94,7 +95,7 @@ class ChannelAddress(Address):
                 said["auth_mechanisms"] = (*known, value.lower())
             case "channel_max" | "connection_timeout":
                 most = _CHANNELS if name == "channel_max" else _CHANNELS * _MILLISECONDS
-                if not (value.isascii() and value.isdecimal() and int(value) <= most):
+                if not (value.isascii() and value.isdecimal() and len(value) <= DIGITS and int(value) <= most):
                     raise one_of(f"0 to {most}")
                 if name == "channel_max":
                     said[name] = int(value)

@@ -19,7 +19,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.tracing import Traces, Tracing
 from amqp_sansio.dialects import DIALECTS
 from amqp_sansio.engine.channel_client import ChannelClientConnection
-from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost
+from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost, EncodeError
 from amqp_sansio.events import (
     ConnectionBlocked,
     ConnectionClosed,
@@ -121,7 +121,11 @@ class ChannelClient(BaseClient):
 
     def update_secret(self, secret: str, reason: str = "") -> Ticket[None]:
         """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
-        self.machine.update_secret(secret.encode(), reason)
+        try:
+            octets = secret.encode()
+        except UnicodeEncodeError:  # it would quote the secret
+            raise EncodeError("update_secret", "takes a text that UTF-8 can carry") from None
+        self.machine.update_secret(octets, reason)
         self._updating = Ticket()
         self._hides = True
         if not self.config.mechanisms:

@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Deferred, Rejected, ServerExchange
-from amqp_sansio.engine.sasl.plain import OneMessage, PasswordExchange, PlainServer
+from amqp_sansio.engine.sasl.plain import OneMessage, PasswordExchange, PlainServer, must_be_text
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.primitives import put_u32
@@ -40,7 +40,8 @@ class AmqPlain:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """A new exchange."""
+        """A new exchange.  Raises SaslError for a name or a password that is no UTF-8."""
+        must_be_text(self.username, self.password)
         return OneMessage(NAME, _TABLES.write({"LOGIN": self.username, "PASSWORD": self.password})[_SIZE:])
 
 

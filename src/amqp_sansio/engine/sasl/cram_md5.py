@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
+from amqp_sansio.engine.sasl.plain import must_be_text
 from amqp_sansio.limits import USERNAME_OCTETS
 
 NAME: Final = "CRAM-MD5"
@@ -76,7 +77,8 @@ class CramMd5:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """A new exchange."""
+        """A new exchange.  Raises SaslError for a name or a password that is no UTF-8."""
+        must_be_text(self.username, self.password)
         return _Client(self.username, self.password)
 
 

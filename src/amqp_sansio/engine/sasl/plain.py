@@ -13,6 +13,15 @@ from amqp_sansio.limits import USERNAME_OCTETS
 NAME: Final = "PLAIN"
 
 
+def must_be_text(*texts: str) -> None:
+    """SaslError for a name or a password that UTF-8 cannot carry.  Python's own error would quote it."""
+    try:
+        for text in texts:
+            text.encode()
+    except UnicodeEncodeError:
+        raise SaslError("a name or a password is a text that UTF-8 can carry") from None
+
+
 class OneMessage(ClientExchange):
     """The exchange of a client that says one message, at once or when it is asked."""
 
@@ -84,7 +93,8 @@ class Plain:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """A new exchange.  Raises SaslError for a NUL in the name or the password."""
+        """A new exchange.  Raises SaslError for a NUL in the name or the password, and for what is no UTF-8."""
+        must_be_text(self.username, self.password)
         if "\0" in self.username or "\0" in self.password:
             raise SaslError("PLAIN cannot carry a NUL")
         return OneMessage(NAME, b"\0" + self.username.encode() + b"\0" + self.password.encode())

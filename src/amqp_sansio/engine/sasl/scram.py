@@ -14,6 +14,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
+from amqp_sansio.engine.sasl.plain import must_be_text
 from amqp_sansio.limits import USERNAME_OCTETS
 
 _SALT: Final = 16
@@ -159,6 +160,7 @@ class Scram:
 
     def start(self) -> ClientExchange:
         """A new exchange.  Raises ImportError, naming the extra, when scramp is missing; SaslError for a name it refuses."""
+        must_be_text(self.username, self.password)
         scramp = _scramp()
         nonce = None if self.nonce is None else self.nonce()
         try:
