@@ -40,7 +40,7 @@ def test_the_listener_hears_what_no_call_waits_for() -> None:
     stage = staged()
     stage.queue("q")
     core, other = stage.open(), stage.open()
-    core.consumers.subscribe("q")
+    core.subscribe("q")
     stage.run()
     returned = core.publish("", "nowhere", b"", {"mandatory": True})
     stage.run()

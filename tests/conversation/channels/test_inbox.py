@@ -311,3 +311,19 @@ def test_it_shows_where_it_stands() -> None:
     inbox = stage.open().subscribe("q")
     stage.run()
     assert repr(inbox) == "<Inbox 'test-1-1' of 'q', 1 waiting>"
+
+
+def test_a_cancel_of_the_server_that_crosses_that_of_the_user_starts_nothing_again() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    inbox = core.subscribe("q", resubscribe=True)
+    stage.run()
+    assert stage.server is not None
+    (served,) = stage.server.channels
+    served.cancel_consumer(inbox.tag)
+    cancelled = inbox.cancel()
+    stage.run()
+    assert cancelled.done
+    assert inbox.closed
+    assert served.consumers == core.channel.consumers == ()

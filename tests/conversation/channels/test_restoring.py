@@ -135,3 +135,20 @@ def test_a_server_that_refuses_the_channel_of_the_declarations_leaves_nobody_wai
     stage.connect()
     assert not stage.broker.queues
     assert all(core.is_open for core in stage.client.cores)
+
+
+def test_answers_in_another_order_and_with_other_names_rename_nothing() -> None:
+    stage = staged()
+    declare(stage, ["a"])
+    stage.cut()
+    stage.broker.mute = True
+    stage.connect()
+    (channel,) = [each.number for each in stage.client.machine.channels]
+    answers = frame(AMQP_0_9_1, "queue.declare-ok", channel, queue="other") + frame(AMQP_0_9_1, "exchange.declare-ok", channel)
+    stage.client.receive_data(answers)
+    stage.client.tick(stage.now)
+    stage.client.receive_data(frame(AMQP_0_9_1, "queue.bind-ok", channel))
+    stage.client.tick(stage.now)
+    assert list(stage.client.topology.queues) == ["a"]
+    stage.run()
+    assert all(core.is_open for core in stage.client.cores)

@@ -85,12 +85,22 @@ def test_a_queue_that_goes_with_its_last_consumer_is_forgotten() -> None:
 
 
 def test_what_the_server_refuses_is_dropped() -> None:
-    methods = declared_exchange("e"), declared_queue("a"), bound("a")
-    topology = filled(*methods)
-    for method in methods:
-        topology.drop(method)
+    declared: list[tuple[str, Declared]] = [("", declared_exchange("e")), ("a", declared_queue("a")), ("", bound("a"))]
+    topology = filled(*[method for _, method in declared])
+    for name, method in declared:
+        topology.drop(name, method)
     assert (topology.exchanges, topology.queues, topology.bindings) == ((), {}, ())
-    topology.drop(methods[0])
+    topology.drop(*declared[0])
+
+
+def test_names_may_be_exchanged() -> None:
+    topology = Topology()
+    for name in ("a", "b"):
+        topology.hear(queue.Declare("", False, False, False, False, False, {"of": name}, 0), queue.DeclareOk(name, 0, 0))
+        topology.hear(bound(name), None)
+    topology.rename({"a": "b", "b": "a", "unknown": "c"})
+    assert {name: each.arguments for name, each in topology.queues.items()} == {"b": {"of": "a"}, "a": {"of": "b"}}
+    assert sorted([each.queue for each in topology.bindings if isinstance(each, queue.Bind)]) == ["a", "b"]
 
 
 def test_the_user_chooses() -> None:

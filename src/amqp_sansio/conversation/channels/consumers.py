@@ -79,7 +79,8 @@ class Consumers:
         if inbox is None:
             return
         if origin is Origin.PEER and inbox.resubscribe:
-            inbox.start_again()
+            if not inbox.cancelling:  # else the server answers that, too
+                inbox.start_again()
             return
         self._remove(inbox)
         if origin is Origin.LOCAL:

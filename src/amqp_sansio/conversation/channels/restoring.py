@@ -29,7 +29,7 @@ class Restoring:
         self._queued: deque[tuple[str, Declared]] = deque(
             [*[("", each) for each in topology.exchanges], *list(topology.queues.items())]
         )
-        self._said: deque[tuple[str, Declared]] = deque()
+        self._said: Final[dict[int, tuple[str, Declared]]] = {}  # by the ids of the methods, the oldest first
         self._bound = False
         self._over = False
         self._names: Final[dict[str, str]] = {}
@@ -40,15 +40,16 @@ class Restoring:
         match event:
             case ChannelOpened():
                 self._send()
-            case MethodAnswered(method=method):
-                old, _ = self._said.popleft()
-                if isinstance(method, queue.DeclareOk) and method.queue != old:
+            case MethodAnswered(id=id, method=method):
+                old, said = self._said.pop(id)
+                # Only a queue that the server named may have another name now.
+                if isinstance(said, queue.Declare) and not said.queue and isinstance(method, queue.DeclareOk):
                     self._names[old] = method.queue
                 self._send()
             case ChannelClosed(code=code) if code is not None and self._said:
-                _, refused = self._said.popleft()
-                self._topology.drop(refused)
-                self._queued.extendleft(reversed(self._said))
+                (name, refused), *others = self._said.values()
+                self._topology.drop(name, refused)
+                self._queued.extendleft(reversed(others))
                 self._said.clear()
                 try:
                     self.channel = self._open()
@@ -64,11 +65,11 @@ class Restoring:
         while self._queued and len(self._said) < window:
             name, method = self._queued.popleft()
             try:
-                self.channel.send(_waiting(method))
+                id = self.channel.send(_waiting(method))
             except (CapabilityMissing, EncodeError):  # this broker has no such method, which is as good as a refusal
-                self._topology.drop(method)
+                self._topology.drop(name, method)
             else:
-                self._said.append((name, method))
+                self._said[id] = name, method
         if self._queued or self._said:
             return
         if not self._bound:

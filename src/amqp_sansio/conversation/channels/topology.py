@@ -42,17 +42,10 @@ class Topology:
                 name = answer.queue if isinstance(answer, queue.DeclareOk) else method.queue
                 if name:
                     self._queues[name] = method
-            case queue.Bind() if self._chosen(method):
-                self._bindings["queue", method.queue, method.exchange, method.routing_key, repr(method.arguments)] = method
-            case exchange.Bind() if self._chosen(method):
-                key = "exchange", method.destination, method.source, method.routing_key, repr(method.arguments)
-                self._bindings[key] = method
-            case queue.Unbind():
-                key = "queue", method.queue, method.exchange, method.routing_key, repr(method.arguments)
-                self._bindings.pop(key, None)
-            case exchange.Unbind():
-                key = "exchange", method.destination, method.source, method.routing_key, repr(method.arguments)
-                self._bindings.pop(key, None)
+            case queue.Bind() | exchange.Bind() if self._chosen(method):
+                self._bindings[_key(method)] = method
+            case queue.Unbind() | exchange.Unbind():
+                self._bindings.pop(_key(method), None)
             case exchange.Delete():
                 self._exchanges.pop(method.exchange, None)
                 self._forget("exchange", method.exchange)
@@ -77,20 +70,14 @@ class Topology:
             if key[:2] == (kind, name) or (kind == "exchange" and key[2] == name):
                 del self._bindings[key]
 
-    def drop(self, refused: Declared) -> None:
-        """The server refuses it: it is not declared again."""
-        for name, exchange_ in self._exchanges.items():
-            if exchange_ is refused:
-                del self._exchanges[name]
-                return
-        for name, queue_ in self._queues.items():
-            if queue_ is refused:
-                del self._queues[name]
-                return
-        for key, binding in self._bindings.items():
-            if binding is refused:
-                del self._bindings[key]
-                return
+    def drop(self, name: str, refused: Declared) -> None:
+        """The server refuses it: it is not declared again.  `name`: that of a queue."""
+        if isinstance(refused, exchange.Declare):
+            self._exchanges.pop(refused.exchange, None)
+        elif isinstance(refused, queue.Declare):
+            self._queues.pop(name, None)
+        else:
+            self._bindings.pop(_key(refused), None)
 
     @property
     def exchanges(self) -> tuple[exchange.Declare, ...]:
@@ -109,10 +96,22 @@ class Topology:
 
     def rename(self, names: dict[str, str]) -> None:
         """Queues that the server named have other names now: so have their bindings."""
-        for old, new in names.items():
-            self._queues[new] = self._queues.pop(old)
-            for key, bound in [(key, bound) for key, bound in self._bindings.items() if key[0] == "queue" and key[1] == old]:
-                assert isinstance(bound, queue.Bind)
-                del self._bindings[key]
-                moved = queue.Bind(new, bound.exchange, bound.routing_key, bound.no_wait, bound.arguments, bound.ticket)
-                self._bindings["queue", new, *key[2:]] = moved
+        queues = {names.get(name, name): method for name, method in self._queues.items()}
+        self._queues.clear()
+        self._queues.update(queues)
+        bindings = [_renamed(each, names) for each in self._bindings.values()]
+        self._bindings.clear()
+        self._bindings.update([(_key(each), each) for each in bindings])
+
+
+def _key(method: queue.Bind | queue.Unbind | exchange.Bind | exchange.Unbind) -> tuple[str, str, str, str, str]:
+    """What a binding is known by."""
+    if isinstance(method, queue.Bind | queue.Unbind):
+        return "queue", method.queue, method.exchange, method.routing_key, repr(method.arguments)
+    return "exchange", method.destination, method.source, method.routing_key, repr(method.arguments)
+
+
+def _renamed(bound: queue.Bind | exchange.Bind, names: dict[str, str]) -> queue.Bind | exchange.Bind:
+    if not isinstance(bound, queue.Bind) or bound.queue not in names:
+        return bound
+    return queue.Bind(names[bound.queue], bound.exchange, bound.routing_key, bound.no_wait, bound.arguments, bound.ticket)
