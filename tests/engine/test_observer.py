@@ -464,3 +464,16 @@ def test_no_secret_is_shown_however_it_comes(strict: bool, rest: bytes) -> None:
     assert "start-ok" in shown
     assert "secret" not in shown
     assert b"secret".hex() not in shown.replace(" ", "")
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000])
+def test_how_long_nobody_is_held_to_anything_behind_a_gap_does_not_depend_on_the_pieces(piece: int) -> None:
+    """The server's tune comes behind what answers it: the capture has it late, or the server said it late."""
+    watch = Observer(strict=True)
+    said = opening()
+    tune = next(at for at, (speaker, octets) in enumerate(said) if speaker == "S" and at > 2)
+    found = observe(said[:tune], watch, piece, end=False)
+    watch.receive_gap("C", 100)
+    answer = b"".join([octets for speaker, octets in said[tune:] if speaker == "C"])
+    found += observe([("C", answer), said[tune]], watch, piece, end=False)
+    assert [each.event.rule for each in found if isinstance(each.event, Violation)] == []

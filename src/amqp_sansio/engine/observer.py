@@ -71,10 +71,9 @@ class Observer:
         self._at: Speaker | None = None
         self._late: set[str] = set()
         """Speakers whose stream starts in its middle, or of whom something was lost."""
-        self._resuming: set[str] = set()
-        """Those whose first frame since had to be found: it reports their next frames later than they sent them."""
-        self._heard_before: dict[str, int] = {}
-        """How many octets of a speaker there were before the last ones came."""
+        self._resuming: dict[str, int] = {}
+        """Those whose first frame since had to be found: it is told later than they sent it, and so is all up to the offset
+        that is kept here, with which it was known to be one; 0 before."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
 
@@ -208,7 +207,6 @@ class Observer:
         if ear.ended and what != b"":
             return
         self._at = speaker
-        self._heard_before[speaker] = ear.received
         if isinstance(what, bytes):
             ear.receive(what)
         elif what is None:
@@ -285,13 +283,15 @@ class Observer:
             self._checker.consider(kin)
         self._checker.flush(speaker, start, end)
         if speaker in self._resuming and not ear.searching:
-            if end > self._heard_before.get(speaker, 0):
-                self._resuming.discard(speaker)
+            if not self._resuming[speaker]:
+                self._resuming[speaker] = end + (0 if ear.reader is None else ear.reader.HEAD)
+            elif end > self._resuming[speaker]:
+                del self._resuming[speaker]
             self._checker.unsettle()  # the other side may have answered already
 
     def _lose(self, speaker: Speaker) -> None:
         self._late.add(speaker)
-        self._resuming.add(speaker)
+        self._resuming[speaker] = 0
         self._checker.lost(speaker)
 
     def _plug(self, dialect: Dialect[Codec], known: bool = True) -> None:
@@ -363,7 +363,7 @@ class Observer:
             raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
         for ear in self._ears.values():
             ear.forget()
-        name, late = None if self._dialect is None else self._dialect.name, (self._late, self._resuming)
+        name, late = None if self._dialect is None else self._dialect.name, (self._late, set(self._resuming.items()))
         state = name, self.strict, late, self._eof, self._client_header, self._ears, self._checker.state(), self.limits
         plugged = self._plugged.name if name is None else None
         return dump((VERSION, plugged, *state), self._checker, self._dialects)
@@ -390,7 +390,7 @@ class Observer:
         made._checker.resume(state)
         made._ears.update(ears)
         made._eof, made._client_header = eof, client_header
-        made._late, made._resuming = late
+        made._late, made._resuming = late[0], dict([each if isinstance(each, tuple) else (each, 0) for each in late[1]])
         return made
 
 
