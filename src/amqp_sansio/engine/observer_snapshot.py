@@ -46,7 +46,14 @@ def load(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]], car
 
 
 State = tuple[
-    object, bool, tuple[set[str], set[str]], bool, "ProtocolHeader | None", "dict[Literal['C', 'S'], Ear]", object, Limits
+    object,
+    bool,
+    tuple[set[str], set[str | tuple[str, int]]],
+    bool,
+    "ProtocolHeader | None",
+    "dict[Literal['C', 'S'], Ear]",
+    object,
+    Limits,
 ]
 """Name of the dialect, strict, the late speakers, the end, the client's header, the ears, the checker's state, the limits."""
 

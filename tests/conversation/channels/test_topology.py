@@ -52,7 +52,7 @@ def test_a_queue_that_the_server_named_is_kept_by_that_name() -> None:
     assert list(topology.queues) == ["amq.gen-1"]
     topology.rename({"amq.gen-1": "amq.gen-2"})
     assert list(topology.queues) == ["amq.gen-2"]
-    assert list(topology.bindings) == [*others, bound("amq.gen-2")]
+    assert list(topology.bindings) == [bound("amq.gen-2"), *others]
     topology.hear(queue.Unbind("amq.gen-2", "e", "k", {}, 0, False), queue.UnbindOk())
     assert list(topology.bindings) == [*others]
 
