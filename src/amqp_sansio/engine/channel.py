@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.breach import violate
@@ -140,15 +140,8 @@ class Channel:
             return
         if self._about_another(control):
             return
-        refusal = self.dialogue.step(self.peer, verb)
-        if isinstance(control, controls.Attach):
-            self._attach(control.name or b"", control.force)
-        elif isinstance(control, controls.Attached):
-            self._attached(control.name or b"", refusal is not None, offset)
-        elif isinstance(control, controls.Detach):
-            self._detach(control.name or b"")
-        elif isinstance(control, controls.Detached):
-            self._detached(control.code or 0)
+        refused = self.dialogue.step(self.peer, verb) is not None
+        _ATTACHMENT[type(control)](self, control, refused, offset)
 
     def _about_another(self, control: Control) -> bool:
         """Words about another session than the one attached here: they are answered, and change nothing.
@@ -158,13 +151,11 @@ class Channel:
         session = self.session
         if session is None or not isinstance(control, (controls.Attach, controls.Detach, controls.Detached)):
             return False
-        name = control.name or b""
-        if name == session.name or (not name and not isinstance(control, controls.Attach)):
+        name, attach = control.name or b"", isinstance(control, controls.Attach)
+        if name == session.name or (not name and not attach):
             return False
-        if session.state != "detaching" and isinstance(control, controls.Attach):
-            self._write(controls.Detached(name, DetachCode.TRANSPORT_BUSY))
-        elif session.state != "detaching" and isinstance(control, controls.Detach):
-            self._write(controls.Detached(name, DetachCode.NOT_ATTACHED))
+        if session.state != "detaching" and not isinstance(control, controls.Detached):
+            self._write(controls.Detached(name, DetachCode.TRANSPORT_BUSY if attach else DetachCode.NOT_ATTACHED))
         return True
 
     def receive_command(self, assembly: Assembly) -> None:
@@ -211,8 +202,8 @@ class Channel:
             self.say(controls.Detached(b"", DetachCode.NOT_ATTACHED))
         return False
 
-    def _attach(self, name: bytes, force: bool) -> None:
-        session = self.session
+    def _attach(self, control: controls.Attach, refused: bool, offset: int) -> None:
+        session, name = self.session, control.name or b""
         if session is not None:
             if session._hears:
                 self.say(controls.Attached(name))
@@ -226,15 +217,15 @@ class Channel:
         if self.own == "client":
             self.say(controls.Detached(name, DetachCode.NOT_ATTACHED))
             return
-        if not force and self.channels.session_named(name) is not None:
+        if not control.force and self.channels.session_named(name) is not None:
             self.say(controls.Detached(name, DetachCode.SESSION_BUSY))
             return
         self.requested = name
-        self.requested_force = force
-        self.carrier._emit(AttachRequested(name, self.number, force))
+        self.requested_force = control.force
+        self.carrier._emit(AttachRequested(name, self.number, control.force))
 
-    def _attached(self, name: bytes, refused: bool, offset: int) -> None:
-        session = self.session
+    def _attached(self, control: controls.Attached, refused: bool, offset: int) -> None:
+        session, name = self.session, control.name or b""
         if session is not None and session.state == "attaching" and session.name == name:
             session._attached(self.peer)
         elif session is not None and session.name != name and session._hears and session.profile.strict:
@@ -243,21 +234,21 @@ class Channel:
         elif session is None and refused and self.dialogue.state(self.own) == "detached":
             self.say(controls.Detached(name, DetachCode.NOT_ATTACHED))
 
-    def _detach(self, name: bytes) -> None:
+    def _detach(self, control: controls.Detach, refused: bool, offset: int) -> None:
         session = self.session
         if session is None:
             waits = self.dialogue.state(self.own) == "detaching"
             self.requested = None
-            self.say(controls.Detached(name, DetachCode.NORMAL if waits else DetachCode.NOT_ATTACHED))
+            self.say(controls.Detached(control.name or b"", DetachCode.NORMAL if waits else DetachCode.NOT_ATTACHED))
             return
         self.say(controls.Detached(session.name, DetachCode.NORMAL))
         if session.state != "detaching":  # else the two crossed, and we go on waiting for our own answer
-            refused = session.state == "refused"
-            text = session._cause if refused else ""
-            session._leave(Origin.PEER, DetachCode.NORMAL, text, ended=refused, keep=session.state == "attaching")
+            over = session.state == "refused"
+            text = session._cause if over else ""
+            session._leave(Origin.PEER, DetachCode.NORMAL, text, ended=over, keep=session.state == "attaching")
 
-    def _detached(self, code: int) -> None:
-        session = self.session
+    def _detached(self, control: controls.Detached, refused: bool, offset: int) -> None:
+        session, code = self.session, control.code or 0
         self.in_step()
         if session is None:
             return  # never answer detached with detached
@@ -341,6 +332,14 @@ class Channel:
 
     def __repr__(self) -> str:
         return f"<Channel {self.number}>"
+
+
+_ATTACHMENT: Final[dict[type[Control], Callable[[Channel, Any, bool, int], None]]] = {  # Any: each row takes its own control
+    controls.Attach: Channel._attach,
+    controls.Attached: Channel._attached,
+    controls.Detach: Channel._detach,
+    controls.Detached: Channel._detached,
+}
 
 
 def check_role(said: str, session: object, role: Role) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from collections.abc import Callable
+from typing import Any, Final
 
 from amqp_sansio.config import ClientConfig, ClientExchange, SaslError
 from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
@@ -59,22 +60,7 @@ class ClientHandshake(Connection):
         self._refuse_header("connection.start.client-support", header)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
-        match control:
-            case Start():
-                self._hear_start(control, assembly)
-            case Secure():
-                self._hear_secure(control, assembly)
-            case Tune():
-                self._hear_tune(control, assembly)
-            case OpenOk():
-                self._hear_open_ok(control, assembly)
-            case Redirect():
-                self._hear_redirect(control, assembly)
-            case _:
-                self._never(control)
-
-    def _never(self, control: Control) -> NoReturn:
-        raise AssertionError(f"the table lets a server say {control.VERB}")
+        _HEARS[type(control)](self, control, assembly)  # the table of the handshake lets nothing else come here
 
     # --- authentication ----------------------------------------------------------------------------------------------------
 
@@ -197,6 +183,15 @@ class ClientHandshake(Connection):
         self._emit(ConnectionRedirected(host, redirect.known_hosts or ()))
         self._closed_cause = f"redirected to {host}"
         self._end(Origin.PEER, None, self._closed_cause)
+
+
+_HEARS: Final[dict[type[Control], Callable[[ClientHandshake, Any, Assembly], None]]] = {  # Any: each row takes its own control
+    Start: ClientHandshake._hear_start,
+    Secure: ClientHandshake._hear_secure,
+    Tune: ClientHandshake._hear_tune,
+    OpenOk: ClientHandshake._hear_open_ok,
+    Redirect: ClientHandshake._hear_redirect,
+}
 
 
 def _reason(error: Exception) -> str:

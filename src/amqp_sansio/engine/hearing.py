@@ -373,37 +373,46 @@ def _note_cancel(session: Session, id: int, command: message.Cancel) -> Objectio
     return None
 
 
-def _note_credit(
-    session: Session, id: int, command: message.Flush | message.Stop | message.Flow | message.SetFlowMode
-) -> Objection | None:
-    """Without a subscription, an empty destination means all that we publish."""
-    subscriber, of_all = session._subscribers.current.get(command.destination or ""), not command.destination
-    if isinstance(command, message.Flow):
-        unit, value = command.unit or 0, INFINITE if command.value is None else command.value
-        if unit not in (MESSAGE, OCTET):
-            return _no_such("message.credit-unit", command.VERB, unit)
-        if subscriber is not None:
-            subscriber._book.grant(unit, value)
-        elif of_all and unit == MESSAGE and session._outbound.producer is not None:
-            session._outbound.producer.grant(value)
-    elif isinstance(command, message.SetFlowMode):
-        mode = command.flow_mode or 0
-        if mode not in (CREDIT_MODE, WINDOW_MODE):
-            return _no_such("message.flow-mode", command.VERB, mode)
-        if subscriber is not None and session.profile.strict and not subscriber._book.ends_empty:
-            text = "the mode changes only while there is no credit"
-            said, legal = f"{command.VERB} {subscriber.destination[:80]!r}", ("message.stop", "message.flush")
-            return Objection("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
-        if subscriber is not None:
-            subscriber._book.set_mode(mode)
-    elif isinstance(command, message.Stop):
-        if subscriber is not None:
-            subscriber._book.stop()
-        elif of_all:
-            session._outbound.stop_producer()
-    elif subscriber is not None:
-        session._subscribers.begin_flush(subscriber, id)
+# Without a subscription, an empty destination means all that we publish.
+
+
+def _note_flow(session: Session, id: int, command: message.Flow) -> Objection | None:
+    unit, value = command.unit or 0, INFINITE if command.value is None else command.value
+    if unit not in (MESSAGE, OCTET):
+        return _no_such("message.credit-unit", command.VERB, unit)
+    subscriber, producer = session._subscribers.current.get(command.destination or ""), session._outbound.producer
+    if subscriber is not None:
+        subscriber._book.grant(unit, value)
+    elif not command.destination and unit == MESSAGE and producer is not None:
+        producer.grant(value)
     return None
+
+
+def _note_flow_mode(session: Session, id: int, command: message.SetFlowMode) -> Objection | None:
+    mode, subscriber = command.flow_mode or 0, session._subscribers.current.get(command.destination or "")
+    if mode not in (CREDIT_MODE, WINDOW_MODE):
+        return _no_such("message.flow-mode", command.VERB, mode)
+    if subscriber is not None and session.profile.strict and not subscriber._book.ends_empty:
+        text = "the mode changes only while there is no credit"
+        said, legal = f"{command.VERB} {subscriber.destination[:80]!r}", ("message.stop", "message.flush")
+        return Objection("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
+    if subscriber is not None:
+        subscriber._book.set_mode(mode)
+    return None
+
+
+def _note_stop(session: Session, id: int, command: message.Stop) -> None:
+    subscriber = session._subscribers.current.get(command.destination or "")
+    if subscriber is not None:
+        subscriber._book.stop()
+    elif not command.destination:
+        session._outbound.stop_producer()
+
+
+def _note_flush(session: Session, id: int, command: message.Flush) -> None:
+    subscriber = session._subscribers.current.get(command.destination or "")
+    if subscriber is not None:
+        session._subscribers.begin_flush(subscriber, id)
 
 
 def _note_settled(
@@ -423,7 +432,10 @@ def _note_settled(
 _NOTES: Final[dict[type[Command], Callable[[Session, int, Any], Objection | None]]] = {  # Any: each row takes its own command
     message.Subscribe: _note_subscribe,
     message.Cancel: _note_cancel,
-    **dict.fromkeys((message.Flush, message.Stop, message.Flow, message.SetFlowMode), _note_credit),
+    message.Flow: _note_flow,
+    message.SetFlowMode: _note_flow_mode,
+    message.Stop: _note_stop,
+    message.Flush: _note_flush,
     **dict.fromkeys((message.Accept, message.Reject, message.Release, message.Acquire), _note_settled),
     **dict.fromkeys(demarcation.COMMANDS, demarcation.hear),
 }

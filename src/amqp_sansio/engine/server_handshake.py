@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NoReturn
+from typing import Any, Final
 
 from amqp_sansio.config import Accepted, Challenge, Deferred, Rejected, SaslError, ServerConfig, ServerExchange
 from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
@@ -57,20 +57,7 @@ class ServerHandshake(Connection):
         self._refuse_header("connection.start.protocol-name", header)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
-        match control:
-            case StartOk():
-                self._hear_start_ok(control, assembly)
-            case SecureOk():
-                self._hear_response(control.response or b"", assembly)
-            case TuneOk():
-                self._hear_tune_ok(control, assembly)
-            case Open():
-                self._hear_open(control, assembly)
-            case _:
-                self._never(control)
-
-    def _never(self, control: Control) -> NoReturn:
-        raise AssertionError(f"the table lets a client say {control.VERB}")
+        _HEARS[type(control)](self, control, assembly)  # the table of the handshake lets nothing else come here
 
     # --- authentication ----------------------------------------------------------------------------------------------------
 
@@ -245,6 +232,14 @@ class ServerHandshake(Connection):
                 self._asked = None
                 self._close_for(self._codes.host, clip(f"no virtual host {host!r}"), "")
         return True
+
+
+_HEARS: Final[dict[type[Control], Callable[[ServerHandshake, Any, Assembly], None]]] = {  # Any: each row takes its own control
+    StartOk: ServerHandshake._hear_start_ok,
+    SecureOk: lambda self, control, assembly: self._hear_response(control.response or b"", assembly),
+    TuneOk: ServerHandshake._hear_tune_ok,
+    Open: ServerHandshake._hear_open,
+}
 
 
 def _hosts(known: Iterable[str]) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.limits import MAX_CHANNELS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
@@ -50,22 +51,9 @@ class HandshakeWitness:
 
     def hear(self, control: Control) -> None:
         """A control of class connection that was legal when it was sent."""
-        if isinstance(control, Start):
-            self._start(control)
-        elif isinstance(control, StartOk):
-            self._start_ok(control)
-        elif isinstance(control, Tune):
-            self._tune(control)
-        elif isinstance(control, TuneOk):
-            self._tune_ok(control)
-        elif isinstance(control, Open):
-            self.insist = control.insist
-            if control.virtual_host is None:
-                self._required("connection.open", "virtual-host")
-        elif isinstance(control, Redirect):
-            self._redirect()
-        elif isinstance(control, Close):
-            self._close(control)
+        hear = _HEARS.get(type(control))
+        if hear is not None:
+            hear(self, control)
 
     def _start(self, control: Start) -> None:
         self.mechanisms = _words(control.mechanisms)
@@ -120,7 +108,12 @@ class HandshakeWitness:
         self.channels = control.channel_max or offer.channel_max or MAX_CHANNELS
         self.max_frame_size = max(control.max_frame_size or offer.max_frame_size or MAX_FRAME_SIZE, FRAME_FLOOR)
 
-    def _redirect(self) -> None:
+    def _open(self, control: Open) -> None:
+        self.insist = control.insist
+        if control.virtual_host is None:
+            self._required("connection.open", "virtual-host")
+
+    def _redirect(self, control: Redirect) -> None:
         if self.insist:
             text = "the client insisted on this server"
             legal = ("connection.open-ok", "connection.close")
@@ -142,6 +135,16 @@ class HandshakeWitness:
     def _required(self, verb: str, field: str) -> None:
         self._findings.letter(f"{verb}.{field}", verb, f"the field {field} is required", (field,), about=field)
 
+
+_HEARS: Final[dict[type[Control], Callable[[HandshakeWitness, Any], None]]] = {  # Any: each row takes its own control
+    Start: HandshakeWitness._start,
+    StartOk: HandshakeWitness._start_ok,
+    Tune: HandshakeWitness._tune,
+    TuneOk: HandshakeWitness._tune_ok,
+    Open: HandshakeWitness._open,
+    Redirect: HandshakeWitness._redirect,
+    Close: HandshakeWitness._close,
+}
 
 FRAME_FLOOR: Final = 256
 """A maximum below this is taken for a mistake of the fields, not for a limit to hold frames to."""
