@@ -59,47 +59,34 @@ def row_of(file: str, connection: str, heard: Heard, secrets: bool = False, bodi
         "headers": [],
         "body_octets": 0,
     }
+    word: Value | None
     if isinstance(said, CommandSeen):
-        row["channel"] = said.channel
-        row["verb"] = said.verb
-        row["command_id"] = said.id
-        row["sync"] = bool(said.sync)
-        row["complete"] = said.complete
-        if said.command is not None:
-            row["fields"] = fields(said.command, secrets)
+        word = said.command
+        row["command_id"], row["sync"] = said.id, bool(said.sync)
         if said.header:
             row["headers"] = headers_of(said.header)
-        if said.body:
-            row["body_octets"] = len(said.body)
     elif isinstance(said, MethodSeen):
-        row["kind"] = "method"
-        row["channel"] = said.channel
-        row["verb"] = said.verb
-        row["complete"] = said.complete
-        if said.method is not None:
-            row["fields"] = fields(said.method, secrets)
+        row["kind"], word = "method", said.method
         if said.header is not None:
             row["headers"] = [properties_of(said.verb, said.properties, said.header)]
-        if said.body:
-            row["body_octets"] = len(said.body)
     elif isinstance(said, ControlSeen):
-        row["kind"] = "control"
-        row["channel"] = said.channel
-        row["verb"] = said.verb
-        row["complete"] = said.complete
-        if said.control is not None:
-            row["fields"] = fields(said.control, secrets)
+        row["kind"], word = "control", said.control
     elif isinstance(said, HeaderSeen):
-        row["kind"] = "header"
-        row["complete"] = len(said.octets) == 8
+        row["kind"], row["complete"] = "header", len(said.octets) == 8
         row["fields"] = {"octets": said.octets.hex(), "version": said.version}
+        return row
     elif isinstance(said, OpaqueSeen):
-        row["kind"] = "opaque"
-        row["fields"] = {"reason": said.reason}
+        row["kind"], row["fields"] = "opaque", {"reason": said.reason}
+        return row
     else:
         return None
-    if bodies != "none" and row["body_octets"] and isinstance(said, CommandSeen | MethodSeen):
-        _add_body(row, bytes(said.body or b""), bodies == "text")
+    row["channel"], row["verb"], row["complete"] = said.channel, said.verb, said.complete
+    if word is not None:
+        row["fields"] = fields(word, secrets)
+    if isinstance(said, CommandSeen | MethodSeen) and said.body:
+        row["body_octets"] = len(said.body)
+        if bodies != "none":
+            _add_body(row, bytes(said.body), bodies == "text")
     return row
 
 
