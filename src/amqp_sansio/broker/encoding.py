@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from amqp_sansio.broker.journal import FIRST_FORM, OPERATIONS, BranchPrepared, Entry, MessageStored, Operation
 from amqp_sansio.errors import AmqpError, RestoreError
+from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec.values import List, Map, Value
 from amqp_sansio.wire.encoding import encode_map
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
@@ -77,12 +78,7 @@ _Reader: TypeAlias = Callable[[Value], object]
 
 
 def _typed(*kinds: type) -> _Reader:
-    def read(value: Value) -> object:
-        if type(value) not in kinds:
-            raise TypeError(f"{type(value).__name__} where {' or '.join([kind.__name__ for kind in kinds])} belongs")
-        return value
-
-    return read
+    return lambda value: typed(value, *kinds)
 
 
 _text, _flag, _number, _octets = _typed(str), _typed(bool), _typed(int), _typed(bytes)

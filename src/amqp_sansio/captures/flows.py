@@ -19,6 +19,7 @@ from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
 from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost
 from amqp_sansio.kernel.agenda import Agenda
+from amqp_sansio.kernel.snapshots import typed
 
 CONVERSATIONS: Final = 16384
 """AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
@@ -175,10 +176,7 @@ class Listener:
         self._past.update(past)  # type: ignore[call-overload]
         self._used.update(used)  # type: ignore[call-overload]
         self._reset.extend(reset)  # type: ignore[arg-type]
-        for value in (count, packet, time, waiting):
-            if type(value) is not int:
-                raise TypeError("a number is none")
-        self._count, self._packet, self._time, self._waiting = count, packet, time, waiting  # type: ignore[assignment]
+        self._count, self._packet, self._time, self._waiting = [typed(each, int) for each in (count, packet, time, waiting)]
 
     def memory(self) -> tuple[object, ...]:
         """What a quiet one remembers: plain values; `recall` takes them."""

@@ -9,6 +9,7 @@ from amqp_sansio.engine.objection import Objection, machine_in, refused, some
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec import file, stream
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables.connection import CLIENT, SERVER
@@ -144,10 +145,8 @@ class Consumers:
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
         for tag, states, acks in snapshot["tags"]:
-            if type(tag) is not str or acks not in (True, False, None):
-                raise TypeError("tag")
-            self._machines[tag] = machine_in(Machine(self._table), states)
-            self._acks[tag] = acks
+            self._machines[typed(tag, str)] = machine_in(Machine(self._table), states)
+            self._acks[tag] = typed(acks, bool, type(None))
         self._cancels.update(snapshot["cancels"])
         self._latest.update({tag: id for id, tag in self._cancels.items()})
         RangeSet.of(*self._cancels)

@@ -15,6 +15,7 @@ from amqp_sansio.engine.staging import Staging
 from amqp_sansio.errors import LimitError, LocalProtocolError
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import file, stream
 from amqp_sansio.spec.base import Command
@@ -203,9 +204,7 @@ class Contents:
             staging.restore(snapshot["staging"][who])
         self._deliveries.restore(snapshot["deliveries"])
         octets, messages = snapshot["asked"]
-        if type(octets) is not int or type(messages) is not int:
-            raise TypeError("asked")
-        self._asked = octets, messages
+        self._asked = typed(octets, int), typed(messages, int)
 
     def _of(self, command: Command) -> ContentClass:
         return self._file if command.VERB.startswith("file.") else self._stream
@@ -240,7 +239,7 @@ def say_content(session: Session, command: Command, header: bool, octets: int) -
         raise LocalProtocolError(wrong.said, wrong.text, wrong.legal, wrong.rule)
 
     def effect(id: int) -> None:
-        _step(session, contents, session.role, command, id)
+        session._said_content(contents, session.role, command, id)
 
     return effect
 
@@ -251,18 +250,9 @@ def hear_content(session: Session, id: int, command: Command, header: bytes, bod
     wrong = contents.check(session.peer, command, bool(header), len(body))
     if wrong is not None and (wrong.sure or session.profile.strict):
         return wrong
-    _step(session, contents, session.peer, command, id)
+    session._said_content(contents, session.peer, command, id)
     return None
 
 
 def _contents(session: Session) -> Contents:
     return session._contents or Contents(session.limits, session.role)
-
-
-def _step(session: Session, contents: Contents, speaker: str, command: Command, id: int) -> None:
-    session._contents = contents
-    contents.step(speaker, command, id)
-    if is_global(command) and session._channel is not None:
-        for other in session._channel.channels.sessions:
-            if other is not session and other._contents is not None:
-                other._contents.close_window()

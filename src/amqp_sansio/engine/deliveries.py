@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 from amqp_sansio.engine.objection import Objection, some
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec import file
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import file as rows
@@ -168,9 +169,9 @@ class Deliveries:
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
-        self._count = snapshot["count"]
+        self._count = typed(snapshot["count"], int)
         for tag, state, id, octets, number in snapshot["deliveries"]:
-            if {type(each) for each in (tag, octets, number, self._count)} != {int} or state not in rows.DELIVERY.states:
+            if {type(each) for each in (tag, octets, number)} != {int} or state not in rows.DELIVERY.states:
                 raise TypeError("delivery")
             if state in (rows.DELIVERED, rows.RECEIVED):
                 self._open[tag] = (state, id, octets, number)
@@ -186,8 +187,7 @@ class Deliveries:
         window = snapshot["window"]
         if window is not None:
             octets, messages = window
-            if type(octets) is not int or type(messages) is not int:
-                raise TypeError("window")
+            window = typed(octets, int), typed(messages, int)
         self._window = window
 
     def _settle(self, tag: int, verb: str) -> None:

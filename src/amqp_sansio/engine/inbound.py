@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.picking import pick
@@ -32,6 +33,13 @@ class Owed(NamedTuple):
     class_code: int
     code: int
     result: str
+
+
+_SETS: Final = {
+    "holes": "holes", "gapped": "gapped", "incomplete": "outstanding", "skipped": "skipped", "completed": "known",
+    "confirmed": "confirmed",
+}  # fmt: skip
+"""Sets of ids by their names in a snapshot."""
 
 
 class Inbound(OwnIds):
@@ -348,3 +356,22 @@ class Inbound(OwnIds):
             end = self.gapped.end_of(0)
         self.gapped.discard(RangeSet([(serial_add(end, 1 - HALF), end)]))
         return serial_add(end, 1)
+
+    def snapshot(self) -> dict[str, object]:
+        """As plain values, without what belongs to one attachment."""
+        seen = {"cursor": self.cursor, "received": self.next_id if self.begun else None}
+        syncs = [id for low, high in zip(self.syncs.lows, self.syncs.highs, strict=True) for id in range(low, high + 1)]
+        half = {**seen, **self._sets(_SETS), "syncs": tuple(syncs)}
+        owed = tuple([(id, tuple(each)) for id, each in self.owed.items()])
+        return {"inbound": half, "throttle": self.throttle and self.throttle.snapshot(), "owed": owed}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        half, throttle = snapshot["inbound"], snapshot["throttle"]
+        received, syncs = half["received"], half["syncs"]
+        self._restore_sets(_SETS, half)
+        self.begun = received is not None
+        self.cursor, self.next_id = [RangeSet.of(id).first for id in (half["cursor"], 0 if received is None else received)]
+        self.syncs, self.sync_count = MutableRangeSet(RangeSet.of(*syncs)), len(syncs)
+        self.throttle = None if throttle is None else Credit(*throttle)
+        self.owed.update({id: Owed(*each) for id, each in snapshot["owed"]})

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from amqp_sansio.engine.demarcation import COMMANDS
 from amqp_sansio.errors import LimitError
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout, Event, TransactionEnded, TransactionOutcome
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le, serial_lt
+from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.ledger.credit import Credit
 from amqp_sansio.ledger.ids import WIDEST, OwnIds, trim
 from amqp_sansio.limits import Limits
@@ -20,6 +23,9 @@ _STATUSES: Final = {int(status): status for status in XaStatus}
 
 Said = tuple[bytes, bytes | None, bytes | None]
 """What a command is made of, as octets: command segment, header segment, body segment.  Frames are cut anew on replay."""
+
+_SETS: Final = {"outstanding": "outstanding", "confirmed": "confirmed", "known": "known"}
+"""Sets of ids by their names in a snapshot."""
 
 
 class Outbound(OwnIds):
@@ -300,6 +306,38 @@ class Outbound(OwnIds):
         if isinstance(command, dtx.GetTimeout):
             return BranchTimeout(name, id, xid, value.timeout if isinstance(value, dtx.GetTimeoutResult) else None)
         return BranchAnswered(name, id, command.VERB, xid, status, refused)
+
+    # --- plain values --------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, object]:
+        """As plain values, without what belongs to one attachment."""
+        begun = {"next_id": self.next_id, "sent": self.begun}
+        asked = self.asked.items()
+        return {
+            "outbound": {**begun, **self._sets(_SETS), "retain": self.retain, "kept": tuple(self.kept.items())},
+            "producer": self.producer and self.producer.snapshot(),
+            "asked": tuple([each for each in asked if each[1].RESULT]),
+            "stray": self.stray,
+            "unanswered": {
+                "commands": tuple([each for each in asked if isinstance(each[1], COMMANDS)]),
+                "boundary": self.boundary,
+                "refused": self.refused,
+            },
+        }
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        half, producer, unanswered = snapshot["outbound"], snapshot["producer"], snapshot["unanswered"]
+        self._restore_sets(_SETS, half)
+        self.next_id = self.bare_from = RangeSet.of(half["next_id"]).first
+        self.begun, self.retain = typed(half["sent"], bool), typed(half["retain"], bool)
+        self.kept.add_all(dict(half["kept"]))
+        self.kept_octets = sum([len(segment or b"") for said in self.kept.values() for segment in said])
+        self.bare.update(self.outstanding.freeze() - self.confirmed.freeze() - self.kept.ids.freeze())
+        self.producer = None if producer is None else Credit(*producer)
+        self.asked.add_all(dict(unanswered["commands"]) | dict(snapshot["asked"]))
+        self.stray, self.boundary = typed(snapshot["stray"], int), typed(unanswered["boundary"], int)
+        self.refused = typed(unanswered["refused"], tuple, type(None))
 
 
 def status_of(value: Struct | None) -> XaStatus | None:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine.carrier import CommandId
+from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.standing import Standing, check_seconds
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.engine.transactions import Dtx, Tx
 from amqp_sansio.engine.transmit import ALONE, prepare, say, say_exception, transfer
-from amqp_sansio.errors import (
-    EncodeError,
-    LocalProtocolError,
-    SessionDetachedError,
-)
+from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.kernel.deadlines import AT_ONCE, moment_of
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import RangeSet, whole
+from amqp_sansio.kernel.snapshots import typed
+from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as controls
@@ -29,6 +28,15 @@ from amqp_sansio.spec.values import Value
 from amqp_sansio.tables.endpoint import OVER, TRANSPORT
 from amqp_sansio.tables.session import ATTACH, DETACH
 from amqp_sansio.wire.layouts.properties import write_properties
+
+_VERSION: Final = 3
+"""Of the shape of a snapshot."""
+_SECONDS: Final = (int, type(None))
+_FIELDS: Final = {
+    "timeout": _SECONDS, "timeout_known": (bool,), "max_timeout": _SECONDS, "wanted": _SECONDS, "attachments": (int,),
+    "established": (bool,),
+}  # fmt: skip
+"""Attributes of a session that are plain values, with their types."""
 
 Ids: TypeAlias = RangeSet | int | Iterable[int]
 
@@ -67,19 +75,50 @@ class Session(Standing):
             self._outbound.begin_retaining()
 
     def snapshot(self) -> dict[str, object]:
-        """All of it as a plain value: builtins and values of spec, which can be stored and pickled.  See `restore`."""
-        from amqp_sansio.engine.snapshot import take
+        """All of it as a plain value: builtins and values of spec, which can be stored, pickled and compared.  See `restore`.
 
-        return take(self)
+        What belongs to one attachment (the channel, its command-points) is not in it.
+        """
+        return {
+            "version": _VERSION, "name": self.name, "role": self.role,
+            **{name: getattr(self, f"_{name}") for name in _FIELDS}, "ended": self.state == "ended", "cause": self._cause,
+            **self._outbound.snapshot(), **self._inbound.snapshot(),
+            "demarcation": self._demarcation.snapshot(), **self._subscriptions.snapshot(self._transfers),
+            **self._subscribers.snapshot(), "contents": self._contents and self._contents.snapshot(),
+        }  # fmt: skip
 
     @classmethod
     def restore(
         cls, snapshot: Mapping[str, object], *, profile: Profile = DEFAULT_PROFILE, limits: Limits = DEFAULT_LIMITS
     ) -> Session:
-        """A detached session in the state of a snapshot."""
-        from amqp_sansio.engine.snapshot import restore
-
-        return restore(cls, snapshot, profile, limits)
+        """A detached session in the state of a snapshot.  DecodeError for what `snapshot` has not made."""
+        given: Mapping[str, Any] = snapshot
+        try:
+            if given.get("version") != _VERSION:
+                raise ValueError(f"version {given.get('version')!r}: this library reads version {_VERSION}")
+            name, role = typed(given["name"], bytes), given["role"]
+            if role not in ("client", "server"):
+                raise ValueError(f"role {role!r}")
+            timeout, most = given["timeout"], given["max_timeout"]
+            session = cls(name, role, timeout=timeout, max_timeout=most, profile=profile, limits=limits)
+            check_seconds(given["wanted"])
+            for field, kinds in _FIELDS.items():
+                setattr(session, f"_{field}", typed(given[field], *kinds))
+            if typed(given["ended"], bool):
+                session._step(TRANSPORT, OVER)
+            cause = typed(given["cause"], str)
+            session._cause = cause if given["ended"] else "restored, and not attached yet"
+            session._outbound.restore(given)
+            session._inbound.restore(given)
+            session._demarcation = Demarcation.restore(given["demarcation"])
+            session._subscriptions.restore(given, session)
+            session._subscribers.restore(given)
+            if given["contents"] is not None:
+                session._contents = Contents(limits, role)
+                session._contents.restore(given["contents"])
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as why:
+            raise DecodeError("snapshot", 0, f"not a snapshot of a session: {type(why).__name__} {why}") from None
+        return session
 
     # --- its transport --------------------------------------------------------------------------------------------------------
 

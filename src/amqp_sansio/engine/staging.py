@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from amqp_sansio.engine.objection import Objection, machine_in, refused, some
 from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec import file
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables.file import OPEN, OPEN_OK, STAGE, STAGING
@@ -111,9 +112,6 @@ class Staging:
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
         machine_in(self._machine, snapshot["states"])
-        numbers = snapshot["size"], snapshot["offset"], *[size for _, size in snapshot["files"]]
-        if [number for number in numbers if number is not None and type(number) is not int]:
-            raise TypeError("size")
-        self._size, self._offset = numbers[:2]
-        self._sizes.update(snapshot["files"])
+        self._size, self._offset = [typed(snapshot[name], int, type(None)) for name in ("size", "offset")]
+        self._sizes.update({identifier: typed(size, int, type(None)) for identifier, size in snapshot["files"]})
         self._forgot = bool(snapshot["forgot"])

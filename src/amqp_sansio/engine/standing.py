@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import feedback
 from amqp_sansio.engine.carrier import Role
-from amqp_sansio.engine.contents import Contents
+from amqp_sansio.engine.contents import Contents, is_global
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.subscription import Subscriber, Subscribers, Subscription, Subscriptions
@@ -21,6 +21,7 @@ from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.transfers import Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import session as controls
+from amqp_sansio.spec.base import Command
 from amqp_sansio.tables.demarcation import TX
 from amqp_sansio.tables.endpoint import ATTACHED_AGAIN, COMMAND, ENDPOINT, EXCEPTION, KEPT, OVER, TRANSPORT
 from amqp_sansio.tables.session import ATTACHED, EXPECTED
@@ -314,6 +315,15 @@ class Standing:
         self._emit_held()
         if self.role == "client" and self._timeout != 0 and not self._timeout_known:
             self._channel.say(controls.RequestTimeout(self._timeout))
+
+    def _said_content(self, contents: Contents, speaker: Role, command: Command, id: int) -> None:
+        """`speaker` said a command of class file or stream, to which `contents` objects nothing, as its command `id`."""
+        self._contents = contents
+        contents.step(speaker, command, id)
+        if is_global(command) and self._channel is not None:
+            for other in self._channel.channels.sessions:
+                if other is not self and other._contents is not None:
+                    other._contents.close_window()
 
     def _keep_for(self, seconds: int | None) -> None:
         """It lives so long while detached, until somebody grants something else."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet, serial_lt, whole
+from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, CreditBook
-from amqp_sansio.ledger.transfers import Completed
+from amqp_sansio.ledger.transfers import Completed, Transfers
 from amqp_sansio.spec import message
 from amqp_sansio.spec.codes import FlowMode
 
@@ -60,11 +62,12 @@ class Subscription(Terms):
     __slots__ = ("_cancel_id", "_session")
 
     def __init__(
-        self, session: Session, queue: str, destination: str, accept_mode: int, acquire_mode: int, book: CreditBook
-    ) -> None:
+        self, session: Session, queue: str, destination: str, accept_mode: int, acquire_mode: int, book: CreditBook,
+        cancel_id: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(queue, destination, accept_mode, acquire_mode, book)
         self._session: Final = session
-        self._cancel_id: int | None = None
+        self._cancel_id = cancel_id
         """The command that cancelled it."""
 
     @property
@@ -221,6 +224,36 @@ class Subscriptions:
             book.reported()
         self.unreported.clear()
 
+    def snapshot(self, transfers: Transfers[Subscription]) -> dict[str, object]:
+        """As plain values, with those deliveries: what was cancelled and replaced lives on in them, and in withdrawals."""
+        every = dict.fromkeys([*self.current.values(), *transfers.subscriptions(), *self.withdrawals.values()])
+        numbers = {each: number for number, each in enumerate(every)}
+        return {
+            "current": {name: numbers[each] for name, each in self.current.items()},
+            **transfers.snapshot(numbers),
+            "withdrawn": tuple(self.completed),
+            "withdrawals": tuple([(id, numbers[each]) for id, each in self.withdrawals.items()]),
+            "subscriptions": tuple([
+                (each.queue, each.destination, each.accept_mode, each.acquire_mode, each._cancel_id, each._book.snapshot())
+                for each in every
+            ]),
+        }  # fmt: skip
+
+    def restore(self, snapshot: Mapping[str, Any], session: Session) -> None:
+        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        every = [
+            Subscription(
+                session, queue, destination, accept_mode, acquire_mode, CreditBook.restore(*book),
+                typed(cancel_id, int, type(None)),
+            )
+            for queue, destination, accept_mode, acquire_mode, cancel_id, book in snapshot["subscriptions"]
+        ]  # fmt: skip
+        self.current.update({name: every[at] for name, at in snapshot["current"].items()})
+        session._transfers.restore(snapshot, every)
+        self.completed.extend([id for id in snapshot["withdrawn"] if type(id) is int])
+        self.withdrawals.update({id: every[at] for id, at in snapshot["withdrawals"]})
+        self.unreported.update({each._book: None for each in every if each._book.owes_report})
+
 
 class Subscriber(Terms):
     """Somebody at the other side who subscribed to us: where `Session.deliver` sends, and how much it may."""
@@ -288,3 +321,29 @@ class Subscribers:
         """These commands of the other side are completed: the flushes among them end the credit."""
         for id in pick(ids, self.flushes):
             self.flushes.pop(id)._book.end_flush(id)
+
+    def snapshot(self) -> dict[str, object]:
+        """As plain values."""
+        windows = [
+            (id, whose, cost) for id, (whose, cost, switches) in self.windows.items() if switches == whose._book.switches
+        ]
+        every = dict.fromkeys([*self.current.values(), *self.flushes.values(), *[whose for _, whose, _ in windows]])
+        numbers = {each: number for number, each in enumerate(every)}
+        return {
+            "current_subscribers": {name: numbers[each] for name, each in self.current.items()},
+            "subscriber_flushes": tuple([(id, numbers[each]) for id, each in self.flushes.items()]),
+            "windows": tuple([(id, numbers[whose], cost) for id, whose, cost in windows]),
+            "subscribers": tuple([
+                (each.queue, each.destination, each.accept_mode, each.acquire_mode, each._book.granted()) for each in every
+            ]),
+        }  # fmt: skip
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        every = [
+            Subscriber(queue, destination, accept_mode, acquire_mode, CreditBook.restore(book))
+            for queue, destination, accept_mode, acquire_mode, book in snapshot["subscribers"]
+        ]
+        self.current.update({name: every[at] for name, at in snapshot["current_subscribers"].items()})
+        self.flushes.update({id: every[at] for id, at in snapshot["subscriber_flushes"]})
+        self.windows.update({id: (every[at], cost, 0) for id, at, cost in snapshot["windows"]})

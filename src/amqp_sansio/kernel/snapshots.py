@@ -16,6 +16,14 @@ from amqp_sansio.kernel.picking import ById
 
 Plain = tuple[object, ...]
 
+
+def typed(value: Any, *kinds: type) -> Any:  # Any: for values that nobody knows the types of
+    """The value, of one of these types exactly.  TypeError for any other one."""
+    if type(value) not in kinds:
+        raise TypeError(f"{type(value).__name__} where {' or '.join([kind.__name__ for kind in kinds])} belongs")
+    return value
+
+
 _ATOMS: Final = (type(None), bool, int, float, str, bytes)
 
 

@@ -66,6 +66,10 @@ class Credit:
         if self.limit != INFINITE:
             self.limit = max(0, self.limit - cost)
 
+    def snapshot(self) -> tuple[int, int]:
+        """As a plain value: what the constructor takes."""
+        return self.limit, self.used
+
 
 class Grants:
     """What was granted in one unit since each of several moments, at the cost of one number for each grant."""
@@ -359,17 +363,11 @@ class CreditBook:
 
     def granted(self) -> FlowState:
         """What is granted, as a plain value; see `restore`."""
-        return (
-            self.mode,
-            (self.messages.limit, self.messages.used),
-            (self.octets.limit, self.octets.used),
-            tuple(
-                [
-                    (id, self._message_grants.since(messages), self._octet_grants.since(octets))
-                    for id, (messages, octets) in self._flushes.items()
-                ]
-            ),
-        )
+        flushes = tuple([
+            (id, self._message_grants.since(messages), self._octet_grants.since(octets))
+            for id, (messages, octets) in self._flushes.items()
+        ])  # fmt: skip
+        return self.mode, self.messages.snapshot(), self.octets.snapshot(), flushes
 
     def snapshot(self) -> BookState:
         """A plain value; see `restore`."""

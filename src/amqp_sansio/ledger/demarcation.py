@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
@@ -181,30 +182,20 @@ class Demarcation:
     def restore(cls, value: tuple[object, ...]) -> Demarcation:
         """The same again.  ValueError or TypeError for what is no snapshot."""
         states, associated, start, suspended, late = value
-        if not isinstance(states, tuple) or not isinstance(suspended, tuple) or not isinstance(late, bool):
-            raise TypeError("demarcation")
-        if not states or not set(states) <= set(rows.DEMARCATION.states):
+        if not isinstance(states, tuple) or not states or not set(states) <= set(rows.DEMARCATION.states):
             raise ValueError(f"demarcation {states!r}")
         made = cls()
         made.machine = Machine(rows.DEMARCATION, states)
         made.associated = None if associated is None else key_in(associated)
-        made.start = _id(start)
-        made.suspended = {key_in(key): _id(id) for key, id in suspended}
-        made.late = late
+        made.start = typed(start, int, type(None))
+        made.suspended = {key_in(key): typed(id, int, type(None)) for key, id in typed(suspended, tuple)}
+        made.late = typed(late, bool)
         return made
 
 
 def key_in(value: object) -> XidKey:
     """The key that a plain value is.  TypeError or ValueError for what is none."""
-    if not isinstance(value, tuple):
-        raise TypeError("xid")
-    form, global_id, branch_id = value
+    form, global_id, branch_id = typed(value, tuple)
     if not isinstance(form, int) or not isinstance(global_id, bytes) or not isinstance(branch_id, bytes):
         raise TypeError("xid")
     return form, global_id, branch_id
-
-
-def _id(value: object) -> int | None:
-    if value is not None and not isinstance(value, int):
-        raise TypeError("command id")
-    return value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import HALF, TOP, MutableRangeSet, RangeSet, between, serial_add
@@ -154,3 +155,11 @@ class OwnIds(Ids):
     def beyond(self, ids: RangeSet) -> RangeSet:
         """As `Ids.beyond`; all of them before the first."""
         return super().beyond(ids) if self.begun else ids
+
+    def _sets(self, names: Mapping[str, str]) -> dict[str, object]:
+        """Its sets of ids as plain values: these attributes, by their names in a snapshot."""
+        return {name: getattr(self, attribute).freeze().ranges for name, attribute in names.items()}
+
+    def _restore_sets(self, names: Mapping[str, str], snapshot: Mapping[str, Any]) -> None:
+        for name, attribute in names.items():
+            setattr(self, attribute, MutableRangeSet(RangeSet(snapshot[name])))

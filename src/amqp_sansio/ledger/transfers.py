@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet
@@ -127,6 +128,31 @@ class Transfers(Generic[W]):
             for id, d in self.deliveries.items()
             if d.state != rows.END and d.accept_mode == EXPLICIT and subscription in (None, d.subscription)
         ])  # fmt: skip
+
+    def _tables(self) -> dict[str, dict[int, Delivery[W]]]:
+        """Both, by their names in a snapshot."""
+        return {"deliveries": self.deliveries, "provisional": self.provisional}
+
+    def subscriptions(self) -> list[W]:
+        """Those for which deliveries came, each as often."""
+        every = (*self.deliveries.values(), *self.provisional.values())
+        return [delivery.subscription for delivery in every if delivery.subscription is not None]
+
+    def snapshot(self, numbers: Mapping[W, int]) -> dict[str, object]:
+        """As plain values; subscriptions by these numbers."""
+        return {
+            name: tuple([
+                (id, state, accept_mode, None if whose is None else numbers[whose], *more)
+                for id, (state, accept_mode, whose, *more) in table.items()
+            ])
+            for name, table in self._tables().items()
+        }  # fmt: skip
+
+    def restore(self, snapshot: Mapping[str, Any], subscriptions: Sequence[W]) -> None:
+        """Takes what `snapshot` gave, and `subscriptions` by number.  TypeError, ValueError or KeyError for anything else."""
+        for name, table in self._tables().items():
+            for id, state, accept_mode, at, *more in snapshot[name]:
+                table[id] = Delivery(state, accept_mode, None if at is None else subscriptions[at], *more)
 
 
 def _count(given: Completed[W], delivery: Delivery[W]) -> None:
