@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count, repeat
 
 import pytest
@@ -63,6 +64,18 @@ def an_endless_body(tag: str) -> Iterator[bytes]:
         yield content(b"x" * 1000)[-1008:]
 
 
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """What is done in it takes less than 4 MiB at any time."""
+    tracemalloc.start()
+    try:
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * MIB
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [
@@ -91,12 +104,8 @@ def test_a_server_that_floods_is_dropped_and_memory_stays_flat(
                 await subscription.receive()
 
     with HostileChannels(said, 16 * MIB).serving() as server:
-        tracemalloc.start()
-        with pytest.raises(ChannelClosed, match=why) as caught:
+        with little_memory(), pytest.raises(ChannelClosed, match=why) as caught:
             loop.run(lambda: main(server.url))
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-    assert peak < 4 * MIB
     assert server.sent < 16 * MIB
     assert caught.value.code == (406 if said in (an_endless_body, deliveries) else None)
     assert caught.value.method == ("basic.deliver" if said is deliveries else "")
@@ -109,10 +118,6 @@ def test_a_deadline_passes_however_many_messages_come_back(loop: Loop) -> None:
                 await loop.receive(subscription, 0.1)
 
     with HostileChannels(returns, 64 * MIB).serving() as server:
-        tracemalloc.start()
-        with pytest.raises(loop.timed_out):
+        with little_memory(), pytest.raises(loop.timed_out):
             loop.run(lambda: main(server.url))
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-    assert peak < 4 * MIB
     assert server.sent < 48 * MIB
