@@ -35,9 +35,9 @@ def backwards(tag: str) -> Iterator[bytes]:
     return deliveries(tag, 1 << 32, -1)
 
 
-def returns(tag: str) -> Iterator[bytes]:
+def returns(tag: str, octets: int = 1000) -> Iterator[bytes]:
     """Messages come back that nobody published."""
-    return repeat(frame(ONE, "basic.return", reply_code=312, reply_text="NO_ROUTE") + content(b"x" * 30_000))
+    return repeat(frame(ONE, "basic.return", reply_code=312, reply_text="NO_ROUTE") + content(b"x" * octets))
 
 
 def answers(tag: str) -> Iterator[bytes]:
@@ -119,7 +119,7 @@ def test_messages_that_come_back_are_not_kept(loop: Loop) -> None:
             channel.subscribe("q")
             await channel.closed
 
-    with HostileChannels(returns, 16 * MIB).serving() as server:
+    with HostileChannels(lambda tag: returns(tag, 30_000), 16 * MIB).serving() as server:
         with little_memory(), pytest.raises(ChannelClosed, match="the connection ended: the octets ended without a close"):
             loop.run(lambda: main(server.url))
     assert server.sent >= 16 * MIB
