@@ -26,7 +26,7 @@ def test_a_connection_is_opened_once_and_closed_as_often_as_one_likes(loop: Loop
         async with loop.connect(url) as connection:
             assert connection.is_open
             with pytest.raises(LocalProtocolError, match="opened before"):
-                connection._base.enter()
+                connection._client.enter()
             await connection.close()
             await connection.close()
         assert not connection.is_open

@@ -32,6 +32,8 @@ WORDS = {
     "__aexit__": "__exit__",
     "__aiter__": "__iter__",
     "__anext__": "__next__",
+    "amqp_sansio.conversation.awaited": "amqp_sansio.adapters.sync.base_connection",
+    "AwaitedConnection": "BaseConnection",
     "amqp_sansio.conversation.line": "amqp_sansio.adapters.sync.line",
     "amqp_sansio.conversation.pending": "amqp_sansio.adapters.sync.pending",
     "amqp_sansio.conversation.topology": "amqp_sansio.adapters.sync.topology",

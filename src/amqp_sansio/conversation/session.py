@@ -9,6 +9,8 @@ from typing import Final, Self, TypeVar
 
 from typing_extensions import Unpack
 
+from amqp_sansio.conversation.awaited import AwaitedConnection
+from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.line import Line
@@ -388,3 +390,22 @@ class Subscription:
         SessionLost after `close_timeout` seconds in which the other side gets on with nothing.
         """
         await in_time(self._line, self._ending, self._inbox.talk, self._inbox.cancel(), "message.cancel", ends=True)
+
+
+class SessionConnection(AwaitedConnection[Client]):
+    """A client's connection, as far as it makes sessions."""
+
+    def session(self, name: bytes | str | None = None, *, keep_for: int | None = 0) -> Session:
+        """A session, to be used as `async with`.
+
+        `keep_for`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
+        LocalProtocolError before the connection is opened.
+        """
+        self._client.must_be_entered("a session")
+        return Session(self._client.open_session(name, keep_for), self._line, self._ending)
+
+    async def open_session(
+        self, name: bytes | str | None = None, *, keep_for: int | None = 0, timeout: float | None = None
+    ) -> Session:
+        """A session that is open, without a block: `close` it.  See `session`."""
+        return await self.session(name, keep_for=keep_for)._open(timeout)

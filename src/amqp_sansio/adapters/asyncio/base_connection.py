@@ -5,122 +5,64 @@ from __future__ import annotations
 import asyncio
 import random
 import ssl
-from collections.abc import Generator
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from amqp_sansio.adapters.asyncio.line import Line
 from amqp_sansio.adapters.asyncio.waiting import wait
 from amqp_sansio.adapters.asyncio.wire import Wire
 from amqp_sansio.conversation.address import Address, Endpoint
-from amqp_sansio.conversation.attempts import Attempts
-from amqp_sansio.conversation.base_client import BaseClient
-from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.pending import Pending
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.conversation.awaited import AwaitedConnection, C
 
 CLOSE_TIMEOUT: Final = 10.0
 """Seconds that a clean end may take, before the socket is just closed."""
 
 
-class BaseConnection:
+class BaseConnection(AwaitedConnection[C]):
     """A client's connection, whatever is spoken on it.  A base class.
 
     One task runs it in the background, heartbeats included; calls that wait raise whatever ends it.
     """
 
-    def __init__(self, address: Address, client: BaseClient, tls: ssl.SSLContext | None, close_timeout: float) -> None:
-        self.address: Final = address
-        self._base: Final = client
-        self._tls: Final = tls
-        self._ending: Final = Ending(client, close_timeout)
-        self._line: Final = Line()
+    _line: Line
+
+    def __init__(self, address: Address, client: C, tls: ssl.SSLContext | None, close_timeout: float) -> None:
+        super().__init__(address, client, tls, Line(), close_timeout)
         self._task: asyncio.Task[None] | None = None
         client.wake = self._line.wake
 
-    def __await__(self) -> Generator[Any, Any, Self]:
-        return self._open().__await__()
-
     async def _open(self) -> Self:
-        self._base.enter()
-        self._task = asyncio.create_task(self._run(), name=f"amqp to {self.address.endpoints[0]}")
+        self._client.enter()
+        running = self._run(asyncio.sleep, random.random)
+        self._task = asyncio.create_task(running, name=f"amqp to {self.address.endpoints[0]}")
         try:
-            await wait(self._base.opened)
+            await wait(self._client.opened)
         except BaseException:
             await self._stop()
             raise
         return self
 
     async def __aenter__(self) -> Self:
-        return self if self._base.entered else await self._open()
+        return self if self._client.entered else await self._open()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is an open connection now."""
-        return self._base.is_open
-
-    @property
-    def closed(self) -> Pending[None]:
-        """Comes when there will be no other connection: None when it was closed here, else its ConnectionLost."""
-        return Pending(self._base.ended, self._line.wait)
-
-    @property
-    def remade(self) -> int:
-        """How many connections were opened behind the first one."""
-        return self._base.remade
-
-    async def close(self, timeout: float | None = None) -> None:
-        """Closes the connection and waits until that is answered, for `timeout` seconds (default: `close_timeout`).
-
-        What was sent, and messages that were accepted, go out before; it waits for no confirm: end the sessions first, or
-        `sync` them.  Closing again does no harm.
-        """
-        try:
-            await wait(self._base.close(), self._ending.timeout if timeout is None else timeout)
-        except (TimeoutError, AmqpError):
-            pass  # it is over, one way or the other
-        finally:
-            await self._stop()
-
     # --- the background ------------------------------------------------------------------------------------------------------
-
-    async def _run(self) -> None:
-        attempts = Attempts(self._base, self.address, random.random)
-        attempt = attempts.first()
-        try:
-            while True:
-                error = None
-                if attempt.delay:
-                    await asyncio.sleep(attempt.delay)
-                try:
-                    await self._connection(attempt.endpoint)
-                except (OSError, AmqpError) as failure:  # TimeoutError and ssl's are OSErrors
-                    error = failure
-                following = attempts.after(error)
-                if following is None:
-                    break
-                attempt = following
-        except Exception as failure:
-            attempts.broken(failure)
-        finally:
-            self._base.give_up(attempts.error)
 
     async def _connection(self, endpoint: Endpoint) -> None:
         """One connection, from its socket to its end."""
         loop = asyncio.get_running_loop()
-        self._base.begin()
+        self._client.begin()
         tls = (self._tls or ssl.create_default_context()) if endpoint.tls else None
         limit = self.address.connect_timeout
         wire: Wire | None = None
         try:
             async with asyncio.timeout(limit):
                 _, wire = await loop.create_connection(
-                    lambda: Wire(self._base), endpoint.host, endpoint.port, ssl=tls,
+                    lambda: Wire(self._client), endpoint.host, endpoint.port, ssl=tls,
                     server_hostname=(self.address.server_name or endpoint.host) if tls else None,
                 )  # fmt: skip
                 self._line.wire = wire
@@ -141,7 +83,7 @@ class BaseConnection:
             if not settled.done():
                 settled.set_result(None)
 
-        self._base.opened.on_done(settle)
+        self._client.opened.on_done(settle)
         wire.over.add_done_callback(settle)
         await settled
 

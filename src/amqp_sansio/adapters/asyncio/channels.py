@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from typing import Final
 from uuid import uuid4
 
 import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
@@ -14,7 +13,7 @@ from amqp_sansio.adapters.logs import teller
 from amqp_sansio.adapters.trust import trust
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.channels.address import ChannelAddress
-from amqp_sansio.conversation.channels.channel import Channel, Subscription
+from amqp_sansio.conversation.channels.channel import Channel, ChannelConnection, Subscription
 from amqp_sansio.conversation.channels.client import ChannelClient, ChannelClientEvent
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.topology import Chosen, everything, nothing
@@ -30,39 +29,11 @@ __all__ = [
 __all__ += errors.__all__
 
 
-class Connection(BaseConnection):
+class Connection(BaseConnection[ChannelClient], ChannelConnection):
     """A client's connection: `async with connect(url) as connection`, or `connection = await connect(url)` and `close`.
 
     One task runs it in the background, heartbeats included; calls that wait raise whatever ends it.
     """
-
-    def __init__(
-        self, address: ChannelAddress, client: ChannelClient, tls: ssl.SSLContext | None, close_timeout: float
-    ) -> None:
-        super().__init__(address, client, tls, close_timeout)
-        self._client: Final = client
-
-    def channel(self, *, confirms: bool = True) -> Channel:
-        """A channel, to be used as `async with`.  LocalProtocolError before the connection is opened.
-
-        Without `confirms` the broker says nothing of single messages: its next answer tells that it has read what was
-        published before.  That is cheaper; that a full queue took none of it, nobody hears.
-        """
-        self._client.must_be_entered("a channel")
-        return Channel(self._client.open_channel(confirms), self._line, self._ending)
-
-    async def open_channel(self, *, confirms: bool = True, timeout: float | None = None) -> Channel:
-        """A channel that is open, without a block: `close` it."""
-        return await self.channel(confirms=confirms)._open(timeout)
-
-    @property
-    def blocked(self) -> bool:
-        """Whether the broker takes nothing that is published, because it is short of memory or disk (connection.blocked)."""
-        return self._client.blocked
-
-    async def update_secret(self, secret: str, reason: str = "") -> None:
-        """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
-        await self._line.wait(self._client.update_secret(secret, reason))
 
 
 def connect(

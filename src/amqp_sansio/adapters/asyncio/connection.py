@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from typing import Final
 from uuid import uuid4
 
 from amqp_sansio.adapters import logs
@@ -16,34 +15,15 @@ from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.happenings import ClientEvent
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
-from amqp_sansio.conversation.session import Session
+from amqp_sansio.conversation.session import SessionConnection
 from amqp_sansio.conversation.tracing import Tracing
 
 
-class Connection(BaseConnection):
+class Connection(BaseConnection[Client], SessionConnection):
     """A client's connection: `async with connect(url) as connection`, or `connection = await connect(url)` and `close`.
 
     One task runs it in the background, heartbeats included; calls that wait raise whatever ends it.
     """
-
-    def __init__(self, address: Address, client: Client, tls: ssl.SSLContext | None, close_timeout: float) -> None:
-        super().__init__(address, client, tls, close_timeout)
-        self._client: Final = client
-
-    def session(self, name: bytes | str | None = None, *, keep_for: int | None = 0) -> Session:
-        """A session, to be used as `async with`.
-
-        `keep_for`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
-        LocalProtocolError before the connection is opened.
-        """
-        self._client.must_be_entered("a session")
-        return Session(self._client.open_session(name, keep_for), self._line, self._ending)
-
-    async def open_session(
-        self, name: bytes | str | None = None, *, keep_for: int | None = 0, timeout: float | None = None
-    ) -> Session:
-        """A session that is open, without a block: `close` it.  See `session`."""
-        return await self.session(name, keep_for=keep_for)._open(timeout)
 
 
 def connect(

@@ -6,7 +6,7 @@ import ssl
 import threading
 import weakref
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Generic, Self, TypeVar
 
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.line import Line
@@ -17,11 +17,13 @@ from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.errors import AmqpError
 
+C = TypeVar("C", bound=BaseClient)
+
 CLOSE_TIMEOUT: Final = 10.0
 """Seconds that a clean end may take, before the socket is just closed."""
 
 
-class BaseConnection:
+class BaseConnection(Generic[C]):
     """A client's connection, whatever is spoken on it; any number of threads may use it.  A base class.
 
     A thread in the background keeps it alive, heartbeats included, until it is closed, or until nothing of the program holds
@@ -31,14 +33,14 @@ class BaseConnection:
     def __init__(
         self,
         address: Address,
-        client: BaseClient,
+        client: C,
         tls: ssl.SSLContext | None,
         lock: threading.RLock,
         turn: Turn,
         close_timeout: float,
     ) -> None:
         self.address: Final = address
-        self._base: Final = client
+        self._client: Final = client
         driver: Final = Driver(client, address, tls, lock, turn)
         self._line: Final = Line(driver, turn)
         # An interrupt may come before the block has begun or at its very end: then nobody closes the connection.
@@ -46,10 +48,10 @@ class BaseConnection:
         self._ending: Final = Ending(client, close_timeout)
 
     def _open(self) -> Self:
-        self._base.enter()
+        self._client.enter()
         try:
             self._line.driver.start()
-            self._line.wait(self._base.opened)
+            self._line.wait(self._client.opened)
         except BaseException:
             self._line.driver.stop(self._ending.seconds)
             raise
@@ -64,17 +66,17 @@ class BaseConnection:
     @property
     def is_open(self) -> bool:
         """Whether there is an open connection now."""
-        return self._base.is_open
+        return self._client.is_open
 
     @property
     def closed(self) -> Pending[None]:
         """Comes when there will be no other connection: None when it was closed here, else its ConnectionLost."""
-        return Pending(self._base.ended, self._line.wait)
+        return Pending(self._client.ended, self._line.wait)
 
     @property
     def remade(self) -> int:
         """How many connections were opened behind the first one."""
-        return self._base.remade
+        return self._client.remade
 
     def close(self, timeout: float | None = None) -> None:
         """Closes the connection and waits until that is answered, for `timeout` seconds (default: `close_timeout`).
@@ -85,7 +87,7 @@ class BaseConnection:
         try:
             try:
                 with self._line.turn:
-                    self._line.wait(self._base.close(), self._ending.timeout if timeout is None else timeout)
+                    self._line.wait(self._client.close(), self._ending.timeout if timeout is None else timeout)
             except (TimeoutError, AmqpError):
                 pass  # it is over, one way or the other
             finally:

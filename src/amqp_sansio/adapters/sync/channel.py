@@ -12,9 +12,11 @@ from typing import Final, Self, TypeVar
 
 from typing_extensions import Unpack
 
+from amqp_sansio.adapters.sync.base_connection import BaseConnection
 from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.conversation.channels import words
+from amqp_sansio.conversation.channels.client import ChannelClient
 from amqp_sansio.conversation.channels.core import ChannelCore
 from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.conversation.channels.message import Message
@@ -430,3 +432,32 @@ class Subscription:
         """Ends the subscription; messages that came and were not received go back to the queue."""
         with self._line.turn:
             self._line.wait(self._inbox.cancel(), self._ending.timeout)
+
+
+class ChannelConnection(BaseConnection[ChannelClient]):
+    """A client's connection, as far as it makes channels."""
+
+    def channel(self, *, confirms: bool = True) -> Channel:
+        """A channel, to be used as `with`.  LocalProtocolError before the connection is opened.
+
+        Without `confirms` the broker says nothing of single messages: its next answer tells that it has read what was
+        published before.  That is cheaper; that a full queue took none of it, nobody hears.
+        """
+        with self._line.turn:
+            self._client.must_be_entered("a channel")
+            return Channel(self._client.open_channel(confirms), self._line, self._ending)
+
+    def open_channel(self, *, confirms: bool = True, timeout: float | None = None) -> Channel:
+        """A channel that is open, without a block: `close` it."""
+        with self._line.turn:
+            return self.channel(confirms=confirms)._open(timeout)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the broker takes nothing that is published, because it is short of memory or disk (connection.blocked)."""
+        return self._client.blocked
+
+    def update_secret(self, secret: str, reason: str = "") -> None:
+        """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
+        with self._line.turn:
+            self._line.wait(self._client.update_secret(secret, reason))

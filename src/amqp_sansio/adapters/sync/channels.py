@@ -5,14 +5,13 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Callable
-from typing import Final
 from uuid import uuid4
 
 import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.logs import teller
-from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT, BaseConnection
-from amqp_sansio.adapters.sync.channel import Channel, Subscription
+from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT
+from amqp_sansio.adapters.sync.channel import Channel, ChannelConnection, Subscription
 from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.adapters.trust import trust
@@ -32,47 +31,11 @@ __all__ = [
 __all__ += errors.__all__
 
 
-class Connection(BaseConnection):
+class Connection(ChannelConnection):
     """A client's connection: `with connect(url) as connection`, or `connection = connect(url)` and `close`; for any threads.
 
     A thread in the background keeps it alive, heartbeats included, until it is closed.
     """
-
-    def __init__(
-        self,
-        address: ChannelAddress,
-        client: ChannelClient,
-        tls: ssl.SSLContext | None,
-        lock: threading.RLock,
-        turn: Turn,
-        close_timeout: float,
-    ) -> None:
-        super().__init__(address, client, tls, lock, turn, close_timeout)
-        self._client: Final = client
-
-    def channel(self, *, confirms: bool = True) -> Channel:
-        """A channel, to be used as `with`.  LocalProtocolError before the connection is opened.
-
-        Without `confirms` the broker says nothing of single messages: its next answer tells that it has read what was
-        published before.  That is cheaper; that a full queue took none of it, nobody hears.
-        """
-        self._client.must_be_entered("a channel")
-        with self._line.turn:
-            return Channel(self._client.open_channel(confirms), self._line, self._ending)
-
-    def open_channel(self, *, confirms: bool = True, timeout: float | None = None) -> Channel:
-        """A channel that is open, without a block: `close` it."""
-        return self.channel(confirms=confirms)._open(timeout)
-
-    @property
-    def blocked(self) -> bool:
-        """Whether the broker takes nothing that is published, because it is short of memory or disk (connection.blocked)."""
-        return self._client.blocked
-
-    def update_secret(self, secret: str, reason: str = "") -> None:
-        """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
-        with self._line.turn:
-            self._line.wait(self._client.update_secret(secret, reason))
 
 
 def connect(

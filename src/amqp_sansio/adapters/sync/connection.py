@@ -5,14 +5,13 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Callable
-from typing import Final
 from uuid import uuid4
 
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.logs import teller
 from amqp_sansio.adapters.mechanisms import proving
-from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT, BaseConnection
-from amqp_sansio.adapters.sync.session import Session
+from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT
+from amqp_sansio.adapters.sync.session import SessionConnection
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address
@@ -22,39 +21,11 @@ from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.tracing import Tracing
 
 
-class Connection(BaseConnection):
+class Connection(SessionConnection):
     """A client's connection: `with connect(url) as connection`, or `connection = connect(url)` and `close`; for any threads.
 
     A thread in the background keeps it alive, heartbeats included, until it is closed.
     """
-
-    def __init__(
-        self,
-        address: Address,
-        client: Client,
-        tls: ssl.SSLContext | None,
-        lock: threading.RLock,
-        turn: Turn,
-        close_timeout: float,
-    ) -> None:
-        super().__init__(address, client, tls, lock, turn, close_timeout)
-        self._client: Final = client
-
-    def session(self, name: bytes | str | None = None, *, keep_for: int | None = 0) -> Session:
-        """A session, to be used as `with`.
-
-        `keep_for`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
-        LocalProtocolError before the connection is opened.
-        """
-        self._client.must_be_entered("a session")
-        with self._line.turn:
-            return Session(self._client.open_session(name, keep_for), self._line, self._ending)
-
-    def open_session(
-        self, name: bytes | str | None = None, *, keep_for: int | None = 0, timeout: float | None = None
-    ) -> Session:
-        """A session that is open, without a block: `close` it.  See `session`."""
-        return self.session(name, keep_for=keep_for)._open(timeout)
 
 
 def connect(

@@ -12,9 +12,11 @@ from typing import Final, Self, TypeVar
 
 from typing_extensions import Unpack
 
+from amqp_sansio.adapters.sync.base_connection import BaseConnection
 from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.adapters.sync.topology import Topology
+from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
@@ -422,3 +424,24 @@ class Subscription:
         """
         with self._line.turn:
             in_time(self._line, self._ending, self._inbox.talk, self._inbox.cancel(), "message.cancel", ends=True)
+
+
+class SessionConnection(BaseConnection[Client]):
+    """A client's connection, as far as it makes sessions."""
+
+    def session(self, name: bytes | str | None = None, *, keep_for: int | None = 0) -> Session:
+        """A session, to be used as `with`.
+
+        `keep_for`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
+        LocalProtocolError before the connection is opened.
+        """
+        with self._line.turn:
+            self._client.must_be_entered("a session")
+            return Session(self._client.open_session(name, keep_for), self._line, self._ending)
+
+    def open_session(
+        self, name: bytes | str | None = None, *, keep_for: int | None = 0, timeout: float | None = None
+    ) -> Session:
+        """A session that is open, without a block: `close` it.  See `session`."""
+        with self._line.turn:
+            return self.session(name, keep_for=keep_for)._open(timeout)

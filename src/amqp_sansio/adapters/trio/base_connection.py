@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import ssl
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import trio
 
@@ -15,41 +15,33 @@ from amqp_sansio.adapters.trio.line import Line
 from amqp_sansio.adapters.trio.waiting import wait
 from amqp_sansio.adapters.trio.wire import Wire
 from amqp_sansio.conversation.address import Address, Endpoint
-from amqp_sansio.conversation.attempts import Attempts
-from amqp_sansio.conversation.base_client import BaseClient
-from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.pending import Pending
+from amqp_sansio.conversation.awaited import AwaitedConnection, C
 from amqp_sansio.errors import AmqpError, LocalProtocolError
 
 CLOSE_TIMEOUT: Final = 10.0
 """Seconds that a clean end may take, before the socket is just closed."""
 
 
-class BaseConnection:
+class BaseConnection(AwaitedConnection[C]):
     """A client's connection, whatever is spoken on it.  A base class.
 
     A task runs it in the background, heartbeats included: in a nursery of the block, or in the one that is given.
     """
 
+    _line: Line
+
     def __init__(
         self,
         address: Address,
-        client: BaseClient,
+        client: C,
         tls: ssl.SSLContext | None,
         close_timeout: float,
         nursery: trio.Nursery | None,
     ) -> None:
-        self.address: Final = address
-        self._base: Final = client
-        self._tls: Final = tls
-        self._ending: Final = Ending(client, close_timeout)
-        self._line: Final = Line()
+        super().__init__(address, client, tls, Line(), close_timeout)
         self._nursery: Final = nursery
         self._block: AbstractAsyncContextManager[None] | None = None
         client.wake = self._line.wake
-
-    def __await__(self) -> Generator[Any, Any, Self]:
-        return self._open().__await__()
 
     async def _open(self) -> Self:
         if self._nursery is None:
@@ -62,10 +54,10 @@ class BaseConnection:
         async with self._running():
             task_status.started()
             with suppress(AmqpError):  # calls that wait raise it, and `closed`
-                await self._line.wait(self._base.ended)
+                await self._line.wait(self._client.ended)
 
     async def __aenter__(self) -> Self:
-        if self._base.entered:
+        if self._client.entered:
             return self
         if self._nursery is not None:
             return await self._open()
@@ -85,14 +77,14 @@ class BaseConnection:
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
         """A block in which there is a connection."""
-        self._base.enter()
+        self._client.enter()
         # Shielded: a block that is cancelled can still close the connection, and no frame breaks off in the middle.
         background = trio.CancelScope(shield=True)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._run_in, background)
                 try:
-                    await wait(self._base.opened)
+                    await wait(self._client.opened)
                     yield
                 finally:
                     with trio.CancelScope(shield=True):
@@ -104,81 +96,35 @@ class BaseConnection:
                 raise group.exceptions[0] from group.exceptions[0].__cause__
             raise
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is an open connection now."""
-        return self._base.is_open
-
-    @property
-    def closed(self) -> Pending[None]:
-        """Comes when there will be no other connection: None when it was closed here, else its ConnectionLost."""
-        return Pending(self._base.ended, self._line.wait)
-
-    @property
-    def remade(self) -> int:
-        """How many connections were opened behind the first one."""
-        return self._base.remade
-
-    async def close(self, timeout: float | None = None) -> None:
-        """Closes the connection and waits until that is answered, for `timeout` seconds (default: `close_timeout`).
-
-        What was sent, and messages that were accepted, go out before; it waits for no confirm: end the sessions first, or
-        `sync` them.  Closing again does no harm.
-        """
-        with suppress(AmqpError, TimeoutError):  # it is over, one way or the other
-            await self._line.wait(self._base.close(), self._ending.timeout if timeout is None else timeout)
-
     # --- the background ------------------------------------------------------------------------------------------------------
 
     async def _run_in(self, scope: trio.CancelScope) -> None:
         """Connections, one after the other, until there is no other, or `scope` is cancelled."""
         with scope:
-            await self._run()
-
-    async def _run(self) -> None:
-        attempts = Attempts(self._base, self.address, random.random)
-        attempt = attempts.first()
-        try:
-            while True:
-                error = None
-                await trio.sleep(attempt.delay)
-                try:
-                    await self._connection(attempt.endpoint)
-                except (OSError, AmqpError) as failure:  # TimeoutError and ssl's are OSErrors
-                    error = failure
-                except trio.BrokenResourceError as failure:  # a TLS handshake that failed
-                    error = failure.__cause__ if isinstance(failure.__cause__, OSError) else OSError(str(failure))
-                following = attempts.after(error)
-                if following is None:
-                    break
-                attempt = following
-        except Exception as failure:
-            attempts.broken(failure)
-        finally:
-            self._base.give_up(attempts.error)
+            await self._run(trio.sleep, random.random)
 
     async def _connection(self, endpoint: Endpoint) -> None:
         """One connection, from its socket to its end."""
         limit = self.address.connect_timeout
-        self._base.begin()
+        self._client.begin()
         try:
             with trio.CancelScope(deadline=trio.current_time() + limit) as scope:
                 stream = await self._stream(endpoint)
                 async with stream:
-                    wire = self._line.wire = Wire(self._base, stream)
+                    wire = self._line.wire = Wire(self._client, stream)
 
                     def opened() -> None:
                         scope.deadline = float("inf")
 
-                    self._base.opened.on_done(opened)
+                    self._client.opened.on_done(opened)
                     await wire.run()
             if scope.cancelled_caught:
                 raise TimeoutError(f"no open connection within {limit} seconds")
         finally:
             self._line.wire = None
-            if not self._base.machine.finished:
-                self._base.receive_eof()
-                self._base.tick(trio.current_time())
+            if not self._client.machine.finished:
+                self._client.receive_eof()
+                self._client.tick(trio.current_time())
 
     async def _stream(self, endpoint: Endpoint) -> trio.abc.Stream:
         stream = await trio.open_tcp_stream(endpoint.host, endpoint.port)
@@ -187,5 +133,8 @@ class BaseConnection:
         context = self._tls or ssl.create_default_context()
         name = self.address.server_name or endpoint.host
         secured = trio.SSLStream(stream, context, server_hostname=name, https_compatible=True)
-        await secured.do_handshake()
+        try:
+            await secured.do_handshake()
+        except trio.BrokenResourceError as failure:
+            raise failure.__cause__ if isinstance(failure.__cause__, OSError) else OSError(str(failure)) from None
         return secured

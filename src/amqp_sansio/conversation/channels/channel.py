@@ -9,7 +9,9 @@ from typing import Final, Self, TypeVar
 
 from typing_extensions import Unpack
 
+from amqp_sansio.conversation.awaited import AwaitedConnection
 from amqp_sansio.conversation.channels import words
+from amqp_sansio.conversation.channels.client import ChannelClient
 from amqp_sansio.conversation.channels.core import ChannelCore
 from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.conversation.channels.message import Message
@@ -399,3 +401,29 @@ class Subscription:
     async def cancel(self) -> None:
         """Ends the subscription; messages that came and were not received go back to the queue."""
         await self._line.wait(self._inbox.cancel(), self._ending.timeout)
+
+
+class ChannelConnection(AwaitedConnection[ChannelClient]):
+    """A client's connection, as far as it makes channels."""
+
+    def channel(self, *, confirms: bool = True) -> Channel:
+        """A channel, to be used as `async with`.  LocalProtocolError before the connection is opened.
+
+        Without `confirms` the broker says nothing of single messages: its next answer tells that it has read what was
+        published before.  That is cheaper; that a full queue took none of it, nobody hears.
+        """
+        self._client.must_be_entered("a channel")
+        return Channel(self._client.open_channel(confirms), self._line, self._ending)
+
+    async def open_channel(self, *, confirms: bool = True, timeout: float | None = None) -> Channel:
+        """A channel that is open, without a block: `close` it."""
+        return await self.channel(confirms=confirms)._open(timeout)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the broker takes nothing that is published, because it is short of memory or disk (connection.blocked)."""
+        return self._client.blocked
+
+    async def update_secret(self, secret: str, reason: str = "") -> None:
+        """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
+        await self._line.wait(self._client.update_secret(secret, reason))
