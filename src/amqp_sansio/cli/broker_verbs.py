@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.cli.given import asked, pair, whole
 from amqp_sansio.cli.wrapping import Wrapped
 
 if TYPE_CHECKING:
@@ -145,7 +146,8 @@ def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> argpars
 
 def _add_serve(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--host", default="127.0.0.1", metavar="H", help="the address or host name to listen on (127.0.0.1)")
-    verb.add_argument("--port", default=5672, type=_port_or_0, metavar="N", help="the port (5672); 0: any free one")
+    port = whole(0, 65535, "is not a TCP port: 0 to 65535")
+    verb.add_argument("--port", default=5672, type=port, metavar="N", help="the port (5672); 0: any free one")
     verb.add_argument(
         "--auth", default="none", metavar="none|FILE", help="who may connect: everybody (none), or the users of FILE"
     )
@@ -155,13 +157,13 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--data-dir", metavar="D", help="directory for durable state; created if missing")
     verb.add_argument("--virtual-host", action="append", default=[], type=_host, metavar="NAME", dest="virtual_hosts",
                       help="a virtual host to serve; may be repeated (any: created when first opened)")  # fmt: skip
-    verb.add_argument("--max-message", type=_whole(MOST_MESSAGE, 1), metavar="OCTETS",
+    verb.add_argument("--max-message", type=whole(1, MOST_MESSAGE), metavar="OCTETS",
                       help="largest message (64 MiB); larger ones are refused with 506, resource-limit-exceeded")  # fmt: skip
     verb.add_argument("--error-codes", default="qpid", choices=("qpid", "spec"),
                       help="error codes of deployed brokers (qpid, the default) or of the specification (spec)")  # fmt: skip
-    verb.add_argument("--login-timeout", default=30.0, type=_some_seconds, metavar="S",
+    verb.add_argument("--login-timeout", default=30.0, type=_some_seconds, metavar="S", dest="login_seconds",
                       help="seconds for a login, and for the TLS handshake before it (30)")  # fmt: skip
-    verb.add_argument("--logins-per-address", default=64, type=_whole(1 << 31, 1), metavar="N",
+    verb.add_argument("--logins-per-address", default=64, type=whole(1, 1 << 31), metavar="N",
                       help="most connections of one address that have not logged in (64)")  # fmt: skip
     verb.add_argument("--log", choices=("conversation",), help="print each control and command, without payloads and secrets")
 
@@ -184,18 +186,18 @@ def _add_send(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--key", metavar="K", help="the routing key")
     verb.add_argument("--create", action="store_true", help="declare the queue, durable, if it does not exist")
     verb.add_argument("--lines", action="store_true", help="each line of stdin is a message")
-    verb.add_argument("--transient", action="store_true", help="messages that need not survive a restart")
-    verb.add_argument("--priority", type=_whole(9), metavar="N", help="0 to 9 (4)")
-    verb.add_argument("--ttl", type=_whole((1 << 63) - 1), metavar="MS", help="milliseconds until they expire")
+    verb.add_argument("--transient", action="store_false", dest="persistent", help="messages that need not survive a restart")
+    verb.add_argument("--priority", type=whole(0, 9), metavar="N", help="0 to 9 (4)")
+    verb.add_argument("--ttl", type=whole(0, (1 << 63) - 1), metavar="MS", help="milliseconds until they expire")
     verb.add_argument("--content-type", metavar="T", help="the MIME type of the bodies")
-    verb.add_argument("--header", action="append", default=[], type=_pair, metavar="NAME=TEXT", dest="headers",
+    verb.add_argument("--header", action="append", default=[], type=pair("NAME=TEXT"), metavar="NAME=TEXT", dest="headers",
                       help="an application header; may be repeated")  # fmt: skip
     _add_common(verb)
 
 
 def _add_receive(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("words", nargs="*", metavar="[URL] QUEUE", help="the broker, and the queue")
-    verb.add_argument("--count", type=_whole(1 << 62, 1), metavar="N", help="stop after N messages")
+    verb.add_argument("--count", type=whole(1, 1 << 62), metavar="N", help="stop after N messages")
     verb.add_argument("--timeout", type=_seconds, metavar="S", help="stop after S seconds")
     verb.add_argument("--browse", action="store_true", help="leave the messages on the queue")
     verb.add_argument("--create", action="store_true", help="declare the queue, durable, if it does not exist")
@@ -203,8 +205,9 @@ def _add_receive(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_common(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--ca", metavar="F", help="trust the certificates in this file (PEM), not those of the system")
-    verb.add_argument("--json", action="store_true", help="JSON, for machines")
+    verb.add_argument("--ca", metavar="F", dest="authorities",
+                      help="trust the certificates in this file (PEM), not those of the system")  # fmt: skip
+    verb.add_argument("--json", action="store_true", dest="as_json", help="JSON, for machines")
     verb.set_defaults(complain=verb.error)
 
 
@@ -212,17 +215,16 @@ def _add_probe(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("address", type=_address, metavar="HOST:PORT", help="where the server listens")
     verb.add_argument("--section", metavar="NAME", help="only this section: connection, session, execution, message, tx, dtx, "
                       "exchange, queue, file, stream, assembly")  # fmt: skip
-    verb.add_argument(
-        "--conversations", default=1000, type=_whole(10**9, 1), metavar="N", help="number of conversations (1000)"
-    )
-    verb.add_argument("--seed", default=0, type=_whole(2**63), metavar="N", help="seed of the conversations (0)")
-    verb.add_argument("--only", type=_whole(10**9), metavar="NUMBER", help="only the conversation with this number")
+    verb.add_argument("--conversations", default=1000, type=whole(1, 10**9), metavar="N", help="number of conversations (1000)")
+    verb.add_argument("--seed", default=0, type=whole(0, 2**63), metavar="N", help="seed of the conversations (0)")
+    verb.add_argument("--only", type=whole(0, 10**9), metavar="NUMBER", help="only the conversation with this number")
     verb.add_argument("--user", default="", metavar="NAME", help="log in as this user, by PLAIN (ANONYMOUS, else guest)")
     verb.add_argument("--password", metavar="TEXT", help="the password (the environment variable AMQP_PASSWORD)")
-    verb.add_argument("--vhost", default="", metavar="NAME", help="the virtual host")
-    verb.add_argument("--timeout", default=2.0, type=_seconds, metavar="S", help="seconds to wait for an answer (2)")
+    verb.add_argument("--vhost", default="", metavar="NAME", dest="virtual_host", help="the virtual host")
+    verb.add_argument("--timeout", default=2.0, type=_seconds, metavar="S", dest="patience",
+                      help="seconds to wait for an answer (2)")  # fmt: skip
     verb.add_argument("--verbose", action="store_true", help="also show the conversations of the rules that were kept")
-    verb.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    verb.add_argument("--json", action="store_true", dest="as_json", help="one JSON object, for machines")
     verb.set_defaults(complain=verb.error)
 
 
@@ -238,21 +240,6 @@ def _address(text: str) -> tuple[str, int]:
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------------------
-
-
-def _port_or_0(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a TCP port: 0 to 65535")
-    return int(text)
-
-
-def _whole(most: int, least: int = 0) -> Any:  # Any: what argparse calls a type
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= most):
-            raise argparse.ArgumentTypeError(f"{text!r} must be an integer from {least} to {most}")
-        return int(text)
-
-    return read
 
 
 def _seconds(text: str) -> float:
@@ -278,13 +265,6 @@ def _host(text: str) -> str:
     return text
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=TEXT")
-    return name, value
-
-
 _INTERMIXED: Final[dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]]] = {
     "send": (_SEND, _CLIENT_MORE, _add_send),
     "receive": (_RECEIVE, _CLIENT_MORE, _add_receive),
@@ -301,14 +281,7 @@ def run(given: argparse.Namespace) -> int:
     if given.verb == "serve":
         from amqp_sansio.cli.serve import Wishes, serve
 
-        return serve(
-            Wishes(
-                host=given.host, port=given.port, auth=given.auth, tls_cert=given.tls_cert, tls_key=given.tls_key,
-                data_dir=given.data_dir, log=given.log, virtual_hosts=tuple(given.virtual_hosts),
-                max_message=given.max_message, error_codes=given.error_codes, login_seconds=given.login_timeout,
-                logins_per_address=given.logins_per_address, allow=given.allow,
-            )
-        )  # fmt: skip
+        return serve(asked(Wishes, given))
     if given.verb == "passwd":
         from amqp_sansio.cli.passwd import passwd
 
@@ -316,12 +289,7 @@ def run(given: argparse.Namespace) -> int:
     if given.verb == "rules":
         from amqp_sansio.cli.rules import Asked, check
 
-        return check(
-            Asked(
-                file=given.file, identity=given.identity, words=tuple(given.words), key=given.key, host=given.host,
-                auth=given.auth, json=given.json,
-            )
-        )  # fmt: skip
+        return check(asked(Asked, given))
     if given.verb == "store":
         from amqp_sansio.cli.store import store
 
@@ -337,34 +305,20 @@ def run(given: argparse.Namespace) -> int:
             given.complain("--create is about --queue")
         from amqp_sansio.cli.send import Sending, send
 
-        return send(
-            Sending(
-                words=given.words, behind=given.behind, exchange=given.exchange, key=given.key, queue=given.queue,
-                create=given.create, lines=given.lines, persistent=not given.transient, priority=given.priority, ttl=given.ttl,
-                content_type=given.content_type, headers=given.headers, authorities=given.ca, as_json=given.json,
-            )
-        )  # fmt: skip
+        return send(asked(Sending, given))
     if given.verb == "probe":
         from amqp_sansio.cli import probe
 
-        if not given.timeout:
+        if not given.patience:
             given.complain("--timeout 0 leaves no time for an answer")
-        host, port = given.address
-        return probe.probe(
-            probe.Wishes(
-                host, port, given.section, given.conversations, given.seed, given.only, given.user, given.password,
-                given.vhost, given.timeout, given.json, given.verbose,
-            )
-        )  # fmt: skip
+        given.host, given.port = given.address
+        return probe.probe(asked(probe.Wishes, given))
+
     from amqp_sansio.cli.dialing import split_url
     from amqp_sansio.cli.receive import Receiving, receive
 
     url, queues = split_url(given.words, given.behind)
     if len(queues) != 1:
         given.complain("one queue to receive from")
-    return receive(
-        Receiving(
-            url=url, queue=queues[0], count=given.count, timeout=given.timeout, browse=given.browse, create=given.create,
-            authorities=given.ca, as_json=given.json,
-        )
-    )  # fmt: skip
+    given.url, given.queue = url, queues[0]
+    return receive(asked(Receiving, given))

@@ -7,6 +7,7 @@ import sys
 from typing import Final
 
 from amqp_sansio.captures.errors import PipelineError
+from amqp_sansio.cli.given import whole
 from amqp_sansio.cli.output import json_line
 from amqp_sansio.cli.pipeline import size
 
@@ -16,9 +17,7 @@ _EXTRA: Final = frozenset(("numpy", "pyarrow"))
 
 def file_size(text: str) -> int:
     """Octets, from a number of MiB from 1 to 4096.  ArgumentTypeError for what is none."""
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= 4096:
-        return int(text) * MEBI
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of MiB from 1 to 4096")
+    return MEBI * whole(1, 4096, "is not a number of MiB from 1 to 4096")(text)
 
 
 def add_file_size(verb: argparse.ArgumentParser) -> None:

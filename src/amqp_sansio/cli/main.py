@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from amqp_sansio.cli import broker_verbs, selection, simulate
+from amqp_sansio.cli.given import whole
 from amqp_sansio.cli.wrapping import Wrapped
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.build import VERSION
@@ -142,11 +143,8 @@ _DOCTOR: Final = (
 )
 
 
-def port(text: str) -> int:
-    """A TCP port, 1 to 65535."""
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a TCP port: 1 to 65535")
-    return int(text)
+port: Final = whole(1, 65535, "is not a TCP port: 1 to 65535")
+"""Reads a TCP port."""
 
 
 def parser() -> argparse.ArgumentParser:

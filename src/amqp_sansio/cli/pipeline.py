@@ -11,6 +11,7 @@ import attrs
 
 from amqp_sansio.captures.errors import PipelineError
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
+from amqp_sansio.cli.given import pair
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line
 from amqp_sansio.cli.progress import Progress
 
@@ -147,12 +148,8 @@ def plan_of(given: argparse.Namespace) -> ReplayOptions:
     )
 
 
-def setting(text: str) -> tuple[str, str]:
-    """A setting of Spark's: name=value."""
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    return name, value
+setting: Final = pair("NAME=VALUE")
+"""Reads a setting for Spark."""
 
 
 def size(octets: int) -> str:

@@ -24,7 +24,7 @@ class Asked:
 
     file: str
     identity: str | None = None
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = attrs.field(default=(), converter=tuple)
     """VERB KIND NAME."""
     key: str | None = None
     host: str = ""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amqp_sansio.cli.given import asked, whole
+
 if TYPE_CHECKING:
     from amqp_sansio.captures.flows import Talk
     from amqp_sansio.captures.json_values import Json
@@ -32,11 +34,11 @@ class Wanted:
     """What was asked for; what is empty or None leaves nothing out.  `since` and `until` are seconds after the first line of
     the file, or a moment (ns since 1970 UTC)."""
 
-    connections: tuple[str, ...] = ()
-    sessions: tuple[str, ...] = ()
-    channels: tuple[int, ...] = ()
-    verbs: tuple[str, ...] = ()
-    queues: tuple[str, ...] = ()
+    connections: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    sessions: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    channels: tuple[int, ...] = attrs.field(default=(), converter=tuple)
+    verbs: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    queues: tuple[str, ...] = attrs.field(default=(), converter=tuple)
     since: float | int | None = None
     until: float | int | None = None
     errors: bool = False
@@ -186,12 +188,6 @@ def moment(text: str) -> float | int:
     return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
 
 
-def _channel(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text[:6]) <= 65_535):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a channel: 0 to 65535")
-    return int(text)
-
-
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     """The options that leave lines out."""
     group = verb.add_argument_group("which lines", "A line has to fit all of these options; of one that is repeated, one.")
@@ -201,7 +197,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
 
     repeated("connection", "N|TEXT", "the number in brackets, or a part of CLIENT>SERVER#N")
     repeated("session", "NAME", "units on channels to which a session of this name is attached (* and ? are wild)")
-    repeated("channel", "N", "the number of a channel", _channel)
+    repeated("channel", "N", "the number of a channel", whole(0, 65535, "is not a channel: 0 to 65535"))
     repeated("verb", "NAME", "a verb such as message.transfer, or message.* for all of a class; also header and opaque")
     repeated(
         "queue",
@@ -222,7 +218,4 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
 
 def wanted(given: argparse.Namespace) -> Wanted:
     """What the options ask for."""
-    return Wanted(
-        connections=tuple(given.connections), sessions=tuple(given.sessions), channels=tuple(given.channels),
-        verbs=tuple(given.verbs), queues=tuple(given.queues), since=given.since, until=given.until, errors=given.errors,
-    )  # fmt: skip
+    return asked(Wanted, given)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.cli.progress import Progress
@@ -42,17 +41,6 @@ def _seeds(text: str) -> range:
     return range(int(first), int(last) + 1)
 
 
-def _number(low: int, high: int | None = None) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and low <= int(text) and (high is None or int(text) <= high)):
-            raise argparse.ArgumentTypeError(
-                f"{text!r} must be an integer {f'of at least {low}' if high is None else f'from {low} to {high}'}"
-            )
-        return int(text)
-
-    return read
-
-
 def add_verb(verbs: _Verbs) -> None:
     """Adds the verb to the command line."""
     verb = verbs.add_parser(
@@ -62,12 +50,12 @@ def add_verb(verbs: _Verbs) -> None:
         epilog=_SIMULATE_MORE,
         formatter_class=Wrapped,
     )
-    verb.add_argument("--seed", type=_number(0), default=1, metavar="N", help="the seed, or the first one of --count (1)")
+    verb.add_argument("--seed", type=whole(0), default=1, metavar="N", help="the seed, or the first one of --count (1)")
     verb.add_argument("--seeds", type=_seeds, metavar="A..B", help="all seeds from A to B instead")
-    verb.add_argument("--count", type=_number(1), default=1, metavar="N", help="number of seeds (1)")
-    verb.add_argument("--steps", type=_number(0), default=STEPS, metavar="M", help=f"steps before the network heals ({STEPS})")
-    verb.add_argument("--clients", type=_number(1, MOST_CLIENTS), metavar="N", help="clients (the seed decides: 3 to 6)")
-    verb.add_argument("--brokers", type=_number(1, MOST_BROKERS), metavar="N", help="brokers (the seed decides: 1 or 2)")
+    verb.add_argument("--count", type=whole(1), default=1, metavar="N", help="number of seeds (1)")
+    verb.add_argument("--steps", type=whole(0), default=STEPS, metavar="M", help=f"steps before the network heals ({STEPS})")
+    verb.add_argument("--clients", type=whole(1, MOST_CLIENTS), metavar="N", help="clients (the seed decides: 3 to 6)")
+    verb.add_argument("--brokers", type=whole(1, MOST_BROKERS), metavar="N", help="brokers (the seed decides: 1 or 2)")
     verb.add_argument("--plan", metavar="FILE", help="run the plan of an earlier failure instead (its JSON)")
     verb.add_argument("--story", action="store_true", help="tell what happened even when all went well")
     verb.add_argument("--json", action="store_true", help="one JSON object on each line")

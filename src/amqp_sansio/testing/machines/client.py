@@ -5,18 +5,13 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from amqp_sansio.dialects import DEFAULT
-from amqp_sansio.events import Violation
 from amqp_sansio.grammar.automaton import START, Word
-from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import session as s
 from amqp_sansio.testing.speech.expected_rule import Watch, blamed
 from amqp_sansio.testing.speech.parts import PARTS
-from amqp_sansio.testing.speech.step import Conversation, Step
+from amqp_sansio.testing.speech.step import Conversation, Step, StepReader
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, speaker_of
-from amqp_sansio.wire.framing import CONTROL, Malformed
-from amqp_sansio.wire.segments import SegmentReader
+from amqp_sansio.wire.framing import Malformed
 
 _CONNECTION = PARTS["connection"].language
 _ATTACHMENT = PARTS["session: attachment"].language
@@ -37,8 +32,7 @@ class ClientMachine(RuleBasedStateMachine):
         super().__init__()
         self._steps: list[Step] = []
         self._watch = Watch()
-        self._header = b""
-        self._reader = SegmentReader(DEFAULT_LIMITS, 65535)
+        self._reader = StepReader("client")
         self._setting = Setting()
         self._connection: int | None = START
         self._session: int | None = START
@@ -80,7 +74,7 @@ class ClientMachine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 63))
     def breaks_a_rule(self, number: int) -> None:
         """The server says what it must not: the client must end the connection."""
-        if self._over or self._connection is None or not self._header:
+        if self._over or self._connection is None or not self._reader.header:
             return
         legal = _CONNECTION.legal(self._connection)
         words = [word for word in _CONNECTION.alphabet if self._speaks(word) and word not in legal]
@@ -128,7 +122,8 @@ class ClientMachine(RuleBasedStateMachine):
         return voice.say(word)[0]
 
     def _say(self, step: Step) -> None:
-        self._hear(step, self._watch.hear(step))
+        self._watch.hear(step)
+        self._hear(step)
         self._take(step.octets)
 
     def _take(self, octets: bytes) -> None:
@@ -137,27 +132,14 @@ class ClientMachine(RuleBasedStateMachine):
             self._over = True
             return
         found = self._watch.octets("client", came)
-        missing = SIZE - len(self._header)
-        if came and missing:
-            self._header += came[:missing]
-            came = came[missing:]
-            if len(self._header) == SIZE:
-                self._hear(Step("client", self._header), found)
-        self._reader.receive(came)
-        while (unit := self._reader.next()) is not None:
-            if isinstance(unit, Malformed):
-                raise self._failure(unit.rule, f"the client: {unit.text}")
-            layout, payload = DEFAULT.codec, unit.payload
-            if unit.kind == CONTROL:
-                control = layout.decode_control(payload, 0, len(payload))
-                self._hear(Step("client", control, unit.channel), found)
-            else:
-                command, sync = layout.decode_command(payload, 0, len(payload))
-                self._hear(Step("client", command, unit.channel, sync=sync), found)
+        for read in self._reader.read(came):
+            if isinstance(read, Malformed):
+                raise self._failure(read.rule, f"the client: {read.text}")
+            self._hear(read)
         if found[0] and found[0][0].speaker == "C":
             self._fail(found[0][0].rule, f"the client: {found[0][0].text}")
 
-    def _hear(self, step: Step, found: tuple[list[Violation], list[Violation]]) -> None:
+    def _hear(self, step: Step) -> None:
         self._steps.append(step)
         if isinstance(step.said, s.Attach) and step.speaker == "client":
             self._setting = Setting(step.said.name or b"", step.channel)

@@ -9,25 +9,22 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from amqp_sansio.dialects import DEFAULT
-from amqp_sansio.errors import AmqpError, DecodeError
+from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import Violation
-from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_, Sync
 from amqp_sansio.testing.speech.expected_rule import Watch
-from amqp_sansio.testing.speech.step import Step
+from amqp_sansio.testing.speech.step import Step, StepReader
 from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
-from amqp_sansio.wire.framing import CONTROL, Assembly, Malformed
+from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.primitives import frame_header
-from amqp_sansio.wire.segments import SegmentReader
 
 ASIDE: Final = 1
 """How far the number of the barrier's channel lies behind that of the session's."""
 MOST_SILENCES: Final = 1
-_EMPTY_READS: Final = 10_000
 
 
 class ProbeError(AmqpError):
@@ -64,8 +61,7 @@ class Talk:
         self.opened = 0
         self._pending = bytearray()
         self._watch: Final = Watch()
-        self._header = b""
-        self._reader: Final = SegmentReader(DEFAULT_LIMITS, 65535)
+        self._reader: Final = StepReader("server")
         self._asides = 0
         self._heard = 0
         self._came = bytearray()
@@ -108,7 +104,7 @@ class Talk:
         """Hears a frame, or what has come of the protocol header; False when there is none."""
         if self.ended or not self._came:
             return False
-        size = SIZE - len(self._header)
+        size = SIZE - len(self._reader.header)
         if not size:
             if len(self._came) < FRAME_HEADER_SIZE:
                 return False
@@ -148,32 +144,11 @@ class Talk:
         plain, letter = self._watch.octets("server", octets)
         self.accused.extend([each for each in plain if each.speaker == "S"])
         self.letter.extend([each for each in letter if each.speaker == "S"])
-        missing = SIZE - len(self._header)
-        if missing:
-            self._header += octets[:missing]
-            octets = octets[missing:]
-            if len(self._header) < SIZE:
-                return
-            self._tell(Step("server", self._header))
-        self._reader.receive(octets)
-        while (unit := self._reader.next()) is not None:
-            if isinstance(unit, Malformed):
+        for read in self._reader.read(octets):
+            if isinstance(read, Malformed):
                 self.ended = True  # the observers have told what is wrong
                 return
-            try:
-                self._tell(self._step(unit))
-            except DecodeError:
-                continue
-
-    def _step(self, unit: Assembly) -> Step:
-        layout = DEFAULT.codec
-        payload = unit.payload
-        if unit.kind == CONTROL:
-            return Step("server", layout.decode_control(payload, 0, len(payload)), unit.channel)
-        command, sync = layout.decode_command(payload, 0, len(payload))
-        return Step("server", command, unit.channel, sync=sync, body=unit.body)
-
-    # The usual things.
+            self._tell(read)
 
     def open(self) -> None:
         """From the protocol header to open-ok.  ProbeError when that is not possible."""

@@ -226,10 +226,8 @@ class Round:
         return "session:prepare(read-only)" if only else "session:prepare"
 
     def _accepted(self, verb: str, answer: Answer) -> bool:
-        section = self.plan.part.partition(":")[0]
         ends = verb in ("connection.close", "connection.close-ok", "session.detach", "execution.exception")
-        if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and section in MAY:
-            self.not_offered = True
+        if self._lacks(answer):
             return False
         if answer.kind == "taken" or ends or (answer.kind == "detached" and answer.code == 0):
             self.findings.append(Finding(taken(verb), True))
@@ -308,9 +306,7 @@ class Round:
 
     def _judge_legal(self, verb: str) -> None:
         answer = answer_of([step for step in self.talk.steps if step.speaker == "server"], self.talk.ended, False)
-        if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and self.plan.part.partition(":")[0] in MAY:
-            self.not_offered = True
-        else:
+        if not self._lacks(answer):
             rule = IN_TIME if answer.kind == "silent" else taken(verb)
             self.findings.append(Finding(rule, False, str(answer)))
 
@@ -324,20 +320,22 @@ class Round:
         answered = self._question()
         heard = [step for step in self.talk.steps[mark:] if step.speaker == "server"]
         answer = answer_of(heard, self.talk.ended, answered)
-        if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and self.plan.part.partition(":")[0] in MAY:
-            self.not_offered = True
-            return
-        kept, text = judge(blame, word, answer)
-        self.findings.append(Finding(blame.rule, kept, text))
+        if not self._lacks(answer):
+            kept, text = judge(blame, word, answer)
+            self.findings.append(Finding(blame.rule, kept, text))
+
+    def _lacks(self, answer: Answer) -> bool:
+        """Whether the server says that it has nothing of this section, which it need not have."""
+        lacks = answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and self.plan.part.partition(":")[0] in MAY
+        self.not_offered = self.not_offered or lacks
+        return lacks
 
     def _question(self) -> bool:
         """Asks something behind an illegal step; whether there was an answer."""
         if self._crossing:
             channel = self.talk.setting.channel
             return self.talk.until(lambda step: objection(step, channel)) is None and not self.talk.ended
-        if self.part is not None and self.part.section in ("session", "assembly", "message"):
-            return self.talk.aside()
-        return self.talk.sync(self.voice.halves["client"].next_id)
+        return self._settled()
 
     # The end.
 

@@ -42,11 +42,11 @@ class Ending:
         self.world.tick(0.0)
         for site in self.world.sites:
             line = self._visitor("the first client", site)
-            self._settle()
+            self._rest([], False)
             session = self._session(line)
             for name in (*QUEUES,):
                 session.send(queue.Declare(name, durable=name in DURABLE), sync=True)
-            self._settle()
+            self._rest([], False)
             self._leave(line)
         self.world.story.lines.clear()
         self.world.tell(f"red and blue (durable), grey and {BRITTLE} are declared")
@@ -91,8 +91,8 @@ class Ending:
                 line.come()
             self._rest(self.there)
 
-    def _rest(self, lines: list[Line]) -> None:
-        """Until nobody has anything more to say."""
+    def _rest(self, lines: list[Line], manages: bool = True) -> None:
+        """Until nobody has anything more to say; the manager waits unless it `manages`."""
         world = self.world
         for _ in range(ROUNDS):
             happened = world.breathe()
@@ -101,7 +101,7 @@ class Ending:
             for site in world.sites:
                 happened |= site.sync()
                 happened |= site.tell()
-            if world.manager is not None and world.manager.life and not world.manager.closing:
+            if manages and world.manager is not None and world.manager.life and not world.manager.closing:
                 world.manager.advance()
             if not happened and not world.flow():
                 return
@@ -115,7 +115,7 @@ class Ending:
             for _ in range(ROUNDS):
                 more = manager.advance()
                 world.flow()
-                self._settle()
+                self._rest([], False)
                 if not more:
                     break
             else:
@@ -140,18 +140,6 @@ class Ending:
         for line in self.there:
             self._leave(line)
 
-    def _settle(self) -> None:
-        """As `_rest`, but the manager waits."""
-        world = self.world
-        for _ in range(ROUNDS):
-            happened = world.breathe()
-            for site in world.sites:
-                happened |= site.sync()
-                happened |= site.tell()
-            if not happened:
-                return
-        demand(False, DEADLOCK, f"it does not come to rest in {ROUNDS} rounds")
-
     # --- visitors -------------------------------------------------------------------------------------------------------------
 
     def _visitor(self, name: str, site: Site) -> Line:
@@ -171,13 +159,13 @@ class Ending:
             line.over(line.tenure)
         if line in self.world.lines and line not in self.world.every_client:
             self.world.lines.remove(line)
-        self._settle()
+        self._rest([], False)
 
     def _drain(self, site: Site, name: str, again: bool) -> None:
         """Takes everything off the queues of a broker; when that was done before, nothing may be there."""
         line = self._visitor(name, site)
         line.heard = []
-        self._settle()
+        self._rest([], False)
         session = self._session(line)
         for _ in range(2):
             listed = self._recover(line, session)
@@ -187,7 +175,7 @@ class Ending:
                 )  # fmt: skip
                 session.dtx.rollback(each)
                 self._undo(each)
-            self._settle()
+            self._rest([], False)
         demand(not self._recover(line, session), DOUBT, f"{site.name} has branches in doubt that were rolled back")
         tenure = line.tenure
         assert tenure is not None
@@ -197,7 +185,7 @@ class Ending:
             allowance = tenure.allowances[queued] = Allowance(queued, True)
             session.subscribe(queued, queued).grant(ENDLESS)
             allowance.grant(ENDLESS)
-        self._settle()
+        self._rest([], False)
         items = list(tenure.held.values())
         demand(not (again and items), LOST, f"{[item.words for item in items]} came back after a restart of {site.name}")
         self.found.update([item.body for item in items])
@@ -206,14 +194,14 @@ class Ending:
             tenure.accepting[said] = items
             for item in items:
                 item.gone = "maybe"
-        self._settle()
+        self._rest([], False)
         demand(not tenure.accepting, DEADLOCK, f"{site.name} never completes the accept of {name}")
         self._leave(line)
 
     def _recover(self, line: Line, session: Session) -> tuple[Xid, ...]:
         line.heard = []
         session.dtx.recover()
-        self._settle()
+        self._rest([], False)
         answers = [event for event in line.heard or () if isinstance(event, BranchesRecovered)]
         demand(answers and answers[0].xids is not None, DEADLOCK, f"{line.site.name} does not answer dtx.recover")
         return answers[0].xids or ()

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias, overload
 
 from amqp_sansio.dialects import DEFAULT
-from amqp_sansio.protocol import ProtocolHeader
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.testing.transcript import fields_of
 from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.framing import CONTROL, Malformed
 from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.segments import SegmentReader
 
 Speaker: TypeAlias = Literal["client", "server"]
 Said: TypeAlias = bytes | Control | Command
@@ -100,6 +104,38 @@ class Step:
 
 def _cut(octets: bytes) -> str:
     return repr(octets) if len(octets) <= _SHOWN else f"{octets[:_SHOWN]!r}... of {len(octets)} octets"
+
+
+class StepReader:
+    """Cuts what one side says into its steps, from the protocol header on."""
+
+    def __init__(self, speaker: Speaker) -> None:
+        self.header = b""
+        """The protocol header, as far as it came."""
+        self._speaker: Final[Speaker] = speaker
+        self._reader: Final = SegmentReader(DEFAULT_LIMITS, _FRAME)
+
+    def read(self, octets: bytes) -> Iterator[Step | Malformed]:
+        """The steps that these octets end, but for words that cannot be decoded; Malformed for what is no frame."""
+        missing = SIZE - len(self.header)
+        self.header += octets[:missing]
+        if missing and len(self.header) == SIZE:
+            yield Step(self._speaker, self.header)
+        self._reader.receive(octets[missing:])
+        codec = DEFAULT.codec
+        while (unit := self._reader.next()) is not None:
+            if isinstance(unit, Malformed):
+                yield unit
+                continue
+            payload = unit.payload
+            try:
+                if unit.kind == CONTROL:
+                    yield Step(self._speaker, codec.decode_control(payload, 0, len(payload)), unit.channel)
+                    continue
+                command, sync = codec.decode_command(payload, 0, len(payload))
+            except DecodeError:
+                continue
+            yield Step(self._speaker, command, unit.channel, sync=sync, body=unit.body)
 
 
 class Conversation(Sequence[Step]):
