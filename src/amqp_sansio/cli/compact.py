@@ -6,13 +6,11 @@ import argparse
 import sys
 from typing import Final
 
-from amqp_sansio.captures.errors import PipelineError
 from amqp_sansio.cli.given import whole
 from amqp_sansio.cli.output import json_line
-from amqp_sansio.cli.pipeline import size
+from amqp_sansio.cli.pipeline import installed, size
 
 MEBI: Final = 1024 * 1024
-_EXTRA: Final = frozenset(("numpy", "pyarrow"))
 
 
 def file_size(text: str) -> int:
@@ -33,12 +31,8 @@ def add_file_size(verb: argparse.ArgumentParser) -> None:
 
 def compact(given: argparse.Namespace) -> int:
     """Merges the files and says how many there were and are; 0."""
-    try:
+    with installed("compact needs", "tables"):
         from amqp_sansio.captures.columns.compact import compact as merge
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
-            raise
-        raise PipelineError(f"compact needs {error.name}: pip install 'amqp-sansio[tables]'") from error
 
     found = merge(given.folder, given.file_size)
     if given.json:

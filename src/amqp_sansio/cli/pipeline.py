@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import attrs
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from amqp_sansio.captures.columns.outcome import Outcome
     from amqp_sansio.captures.replay.options import ReplayOptions
 
-_TABLES: Final = frozenset(("numpy", "pyarrow"))
-"""What the extra `[tables]` brings."""
+_OF_EXTRAS: Final = frozenset(("matplotlib", "numpy", "pyarrow"))
+"""What the extras `[tables]` and `[report]` bring."""
 MOST_OF_A_BODY: Final = 65536
 """Octets of a body that may be kept in a table."""
 ALL_CORES: Final = "local[*]"
@@ -175,19 +176,26 @@ def summary(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
+@contextmanager
+def installed(what: str, extra: str) -> Iterator[None]:
+    """Imports what an extra brings.  PipelineError when that is not installed: `what` is the verb that needs it."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in _OF_EXTRAS:
+            raise
+        raise PipelineError(f"{what} {error.name}: pip install 'amqp-sansio[{extra}]'") from error
+
+
 def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets: int | None = None) -> Outcome:
     """Analyzes captures in this process, and tells how far it is.  PipelineError when that fails.
 
     Small files are merged up to `file_octets` (None: `compact.FILE_OCTETS`).
     """
-    try:
+    with installed("tables need", "tables"):
         from amqp_sansio.captures.columns.compact import FILE_OCTETS
         from amqp_sansio.captures.columns.lean import without_pandas
         from amqp_sansio.captures.columns.local import run
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in _TABLES:
-            raise
-        raise PipelineError(f"tables need {error.name}: pip install 'amqp-sansio[tables]'") from error
     without_pandas()
     progress: Final = Progress()
     try:

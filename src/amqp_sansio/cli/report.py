@@ -14,32 +14,20 @@ from typing import Final, TypeAlias
 from amqp_sansio.captures import remote
 from amqp_sansio.captures.files import is_remote, resolved
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.cli.pipeline import installed, named_brokers, run_here, warn
 from amqp_sansio.cli.progress import Progress
-from amqp_sansio.errors import AmqpError
 
 _Write: TypeAlias = Callable[[str, str | None, Callable[[str, int, int], None]], Path]
-
-_EXTRA: Final = frozenset(("matplotlib", "numpy", "pyarrow"))
-
-
-class MissingReport(AmqpError):
-    """The libraries of the extra `[report]` are not installed, or not all of them."""
 
 
 def report(given: argparse.Namespace) -> int:
     """Writes the page and prints where it is: 0, or 2 when a capture could not be read to its end.  An error of the library
     when it cannot be made."""
-    try:
+    with installed("report needs", "report"):
         from amqp_sansio.report.page import write
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
-            raise
-        raise MissingReport(f"report needs {error.name}: pip install 'amqp-sansio[report]'") from error
     places: Final[list[str]] = given.places
     if len(places) == 1 and not _is_capture(places[0]):
         return _page(write, places[0], given.out)
-    from amqp_sansio.cli.pipeline import named_brokers, run_here, warn
-
     with TemporaryDirectory(prefix="amqp-sansio-") as folder:
         plan: Final = ReplayOptions(ports=tuple(given.ports), **named_brokers(given.broker))
         status: Final = warn(run_here(places, folder, plan))

@@ -7,6 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.cli.given import whole
 from amqp_sansio.cli.progress import Progress
 from amqp_sansio.cli.wrapping import Wrapped
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA
+from amqp_sansio.captures.columns.schema import schema_of
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.tables import TABLES
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 ENVELOPE: Final = "table string, rows int, data binary"
 """The columns of the frame in Spark's words."""
 
-SCHEMA: Final = pa.schema([("table", pa.string()), ("rows", pa.int32()), ("data", pa.binary())])
+SCHEMA: Final = schema_of(ENVELOPE)
 
 FULL_OCTETS: Final = 1024 * 1024
 """Octets of records that fill an envelope."""

@@ -22,6 +22,7 @@ from amqp_sansio.captures.columns.end_to_end import (
 )
 from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.place import Written
+from amqp_sansio.captures.columns.schema import schema_of
 from amqp_sansio.captures.joins import END_TO_END_SQL
 from amqp_sansio.spark.session import cores_of
 from amqp_sansio.spark.writer import FILES, SCHEMA
@@ -30,13 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _DEALT: Final = "bucket int NOT NULL, delivered boolean NOT NULL, messages binary NOT NULL"
-_DEALT_ARROW: Final = pa.schema(
-    [
-        pa.field("bucket", pa.int32(), False),
-        pa.field("delivered", pa.bool_(), False),
-        pa.field("messages", pa.binary(), False),
-    ]
-)
+_DEALT_ARROW: Final = schema_of(_DEALT)
 
 
 def end_to_end(spark: SparkSession, messages: DataFrame) -> DataFrame:
@@ -88,11 +83,8 @@ def shares(files: Sequence[Written], count: int) -> list[list[str]]:
 
 def _sealed(messages: pa.RecordBatch, buckets: int) -> pa.RecordBatch:
     dealt = list(joined.dealt(pa.Table.from_batches([messages]), buckets))
-    columns = [
-        pa.array([bucket for bucket, _, _ in dealt], pa.int32()),
-        pa.array([delivered for _, delivered, _ in dealt], pa.bool_()),
-        pa.array([batch.serialize().to_pybytes() for _, _, batch in dealt], pa.binary()),
-    ]
+    rows = [(bucket, delivered, batch.serialize().to_pybytes()) for bucket, delivered, batch in dealt]
+    columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(_DEALT_ARROW)]
     return pa.RecordBatch.from_arrays(columns, schema=_DEALT_ARROW)
 
 

@@ -13,15 +13,14 @@ import pyarrow as pa
 
 from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA
 from amqp_sansio.captures.columns.place import Written
+from amqp_sansio.captures.columns.schema import schema_of
 from amqp_sansio.captures.columns.writer import Writer, unique, write_whole
 from amqp_sansio.spark.envelope import envelopes_in, unseal
 
 FILES: Final = "table string, folder string, path string, rows bigint, octets bigint"
 """The list that a task answers with, in Spark's words."""
 
-SCHEMA: Final = pa.schema(
-    [("table", pa.string()), ("folder", pa.string()), ("path", pa.string()), ("rows", pa.int64()), ("octets", pa.int64())]
-)
+SCHEMA: Final = schema_of(FILES)
 
 
 def write_envelopes(batches: Iterator[pa.RecordBatch], place: str, prefix: str) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, Payloads, Stamp
-from amqp_sansio.captures.columns.schema import PACKETS_ARROW, arrow_schema
+from amqp_sansio.captures.columns.schema import PACKETS_ARROW, arrow_schema, schema_of
 from amqp_sansio.captures.splits import NO_TIME
 
 BUNDLES: Final = (
@@ -26,18 +26,7 @@ BUNDLES: Final = (
 )
 """The columns in Spark's words: those of the first packet (`ts_ns` is the latest time up to it, see `latest`), the stamp of the
 file that has the payloads, and all packets, in the order of the file."""
-BUNDLES_ARROW: Final = pa.schema(
-    [
-        pa.field("connection", pa.int64(), False),
-        pa.field("ts_ns", pa.int64(), False),
-        pa.field("file_id", pa.int32(), False),
-        pa.field("offset", pa.int64(), False),
-        pa.field("capture", pa.string(), False),
-        pa.field("file_octets", pa.int64(), False),
-        pa.field("file_ns", pa.int64(), False),
-        pa.field("packets", pa.binary(), False),
-    ]
-)
+BUNDLES_ARROW: Final = schema_of(BUNDLES)
 ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
 """What bundles are sorted by."""
 BUNDLE_PACKETS: Final = 2048

@@ -19,17 +19,13 @@ from attrs import frozen
 
 from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.heads import Ints
+from amqp_sansio.captures.columns.schema import schema_of
 
 LATE: Final = "late"
 """The name of what tasks tell of it; it is none of the tables that are published."""
-LATE_SCHEMA: Final = pa.schema(
-    [
-        pa.field("capture", pa.string(), False),
-        pa.field("packets", pa.int64(), False),
-        pa.field("octets", pa.int64(), False),
-        pa.field("first_ns", pa.int64(), False),
-        pa.field("last_ns", pa.int64(), False),
-    ]
+LATE_SCHEMA: Final = schema_of(
+    "capture string NOT NULL, packets bigint NOT NULL, octets bigint NOT NULL,"
+    " first_ns bigint NOT NULL, last_ns bigint NOT NULL"
 )
 """A row: what of one file came too late on one connection."""
 SLACK_NS: Final = 100_000_000

@@ -15,5 +15,16 @@ def arrow_schema(columns: tuple[Column, ...] = PACKETS) -> pa.Schema:
     return pa.schema([pa.field(column.name, kinds[column.arrow], nullable=column.null) for column in columns])
 
 
+_KINDS: Final = {
+    "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_(), "binary": pa.binary(),
+}  # fmt: skip
+
+
+def schema_of(ddl: str) -> pa.Schema:
+    """The Arrow schema of columns as Spark writes them: `name type`, or `name type NOT NULL`, between commas."""
+    columns = [column.split(maxsplit=2) for column in ddl.split(",")]
+    return pa.schema([pa.field(name, _KINDS[kind], not never_null) for name, kind, *never_null in columns])
+
+
 PACKETS_ARROW: Final = arrow_schema()
 """All of them."""

@@ -15,7 +15,7 @@ from amqp_sansio.adapters.sync import Connection, Session, connect
 from amqp_sansio.config import ClientConfig, ClientMechanism
 from amqp_sansio.engine.sasl import Anonymous, CramMd5, External, Plain, Scram
 from amqp_sansio.errors import AmqpError, BranchFailed, ConnectFailed, SessionFailed
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
+from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, BRANCH_TIMEOUT, EXACTLY_ONCE, Access
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
@@ -121,18 +121,18 @@ class Link:
 
     def queue(self, name: str) -> int | None:
         """The messages on a queue; None when there is no such queue."""
-        with self._told(), self.session() as session:
+        with self.told(), self.session() as session:
             found = session.query_queue(name)
         return found.message_count or 0 if found.queue else None
 
     def has_exchange(self, name: str) -> bool:
         """Whether there is such an exchange."""
-        with self._told(), self.session() as session:
+        with self.told(), self.session() as session:
             return not session.execute(QueryExchange(name)).not_found
 
     def in_doubt(self) -> tuple[Xid, ...]:
         """The branches in doubt at the broker, whosever they are."""
-        with self._told(), self.session() as session:
+        with self.told(), self.session() as session:
             return session.recover()
 
     def knows(self, branch: Xid) -> bool:
@@ -159,7 +159,7 @@ class Link:
 
     def _decide(self, branches: Iterable[Xid], how: Callable[[Session, Xid], None]) -> list[tuple[Xid, XaStatus | None]]:
         said: list[tuple[Xid, XaStatus | None]] = []
-        with self._told():
+        with self.told():
             for each in branches:
                 said.append((each, self._ask(each, how)))
                 if said[-1][1] in BY_ITSELF:
@@ -182,12 +182,15 @@ class Link:
         return XaStatus.XA_OK
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def told(self, hint: str | None = None) -> Iterator[None]:
+        """LiveError for what goes wrong in the block; with a `hint` a refusal ends with it, and may be a lasting one."""
         try:
             yield
         except LiveError:
             raise
         except (AmqpError, TimeoutError) as error:
+            if hint is not None and isinstance(error, SessionFailed | BranchFailed):
+                raise refused(self.access.shown, error, hint) from None
             raise LiveError(f"{self.access.shown}: {error}") from None
 
 

@@ -10,10 +10,10 @@ from amqp_sansio.adapters.sync import Session
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AmqpError, BranchFailed, SessionFailed
+from amqp_sansio.errors import AmqpError, SessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spark.live.broker_link import Link, give_time
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
+from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.options import Access
 from amqp_sansio.spark.live.segment import Taken
 from amqp_sansio.spec.codes import XaStatus
@@ -39,27 +39,28 @@ class Intake:
         """Connects.  LiveSetupError when one of the queues is not there."""
         self.link.__enter__()
         try:
-            depths = [(name, self.link.queue(name)) for name in self.queues]
-            if missing := [repr(name) for name, depth in depths if depth is None]:
-                raise LiveSetupError(f"{self.link.access.shown}: there is no queue {' and none '.join(missing)} (option queue)")
-            self.there = sum([depth or 0 for _, depth in depths])
-            self._session: Session = self.link.connection.session().__enter__()
-        except AmqpError as error:
+            with self.link.told():
+                depths = [(name, self.link.queue(name)) for name in self.queues]
+                if missing := [repr(name) for name, depth in depths if depth is None]:
+                    where = f"{' and none '.join(missing)} (option queue)"
+                    raise LiveSetupError(f"{self.link.access.shown}: there is no queue {where}")
+                self.there = sum([depth or 0 for _, depth in depths])
+                self._session: Session = self.link.connection.session().__enter__()
+        except LiveError:
             self.close()
-            raise error if isinstance(error, LiveError) else self._told(error) from None
+            raise
 
     def subscribe(self) -> None:
         """Messages come from now on, as many as there is credit for."""
-        try:
-            for name in self.queues:
-                subscription = self._session.subscribe(name, prefetch=self._prefetch, octets=self._octets)
-                self._inboxes.append((name, subscription._inbox))
-            self._session.sync()
-            self._apart = self._depth() + self._held() <= self.there
-        except SessionFailed as error:
-            raise LiveSetupError(f"{self.link.access.shown}: {error}") from None
-        except (AmqpError, TimeoutError) as error:
-            raise self._told(error) from None
+        with self.link.told():
+            try:
+                for name in self.queues:
+                    subscription = self._session.subscribe(name, prefetch=self._prefetch, octets=self._octets)
+                    self._inboxes.append((name, subscription._inbox))
+                self._session.sync()
+                self._apart = self._depth() + self._held() <= self.there
+            except SessionFailed as error:
+                raise LiveSetupError(f"{self.link.access.shown}: {error}") from None
 
     def close(self) -> None:
         """Ends the connection: what was not accepted goes back to its queue."""
@@ -91,7 +92,7 @@ class Intake:
                     return None
                 self._wait(left)
         except (AmqpError, OSError) as error:
-            raise self._told(error) from None
+            raise LiveError(f"{self.link.access.shown}: {error}") from None
 
     def _wait(self, seconds: float) -> None:
         """Until something comes for one of the subscriptions, or the time is over."""
@@ -116,20 +117,14 @@ class Intake:
     def begin(self, branch: Xid, timeout: int | None) -> None:
         """What is accepted from now on belongs to the branch, which may take `timeout` seconds (see the options)."""
         self._ask(lambda: self._session._talk.transactions.start(branch))
-        try:
+        with self.link.told(" (option branchTimeout)"):
             self._bounded = give_time(self._session, branch, timeout, self._bounded)
-        except (BranchFailed, SessionFailed) as error:
-            raise refused(self.link.access.shown, error, " (option branchTimeout)") from None
-        except (AmqpError, TimeoutError) as error:
-            raise self._told(error) from None
 
     def accept(self, messages: Sequence[Message]) -> None:
         """They are done with, as far as the branch, or the broker's completion, says so."""
-        try:
+        with self.link.told():
             for each in messages:
                 each.accept()
-        except AmqpError as error:
-            raise self._told(error) from None
 
     def end(self, branch: Xid) -> None:
         """What follows belongs to it no more."""
@@ -154,18 +149,9 @@ class Intake:
 
     def sync(self) -> None:
         """Everything sent so far is done."""
-        try:
+        with self.link.told():
             self._session.sync()
-        except (AmqpError, TimeoutError) as error:
-            raise self._told(error) from None
 
-    def _ask(self, what: Callable[[], Ticket[XaStatus]], hint: str = "") -> XaStatus:
-        try:
+    def _ask(self, what: Callable[[], Ticket[XaStatus]]) -> XaStatus:
+        with self.link.told(""):
             return self._session._asked(what)
-        except (BranchFailed, SessionFailed) as error:
-            raise refused(self.link.access.shown, error, hint) from None
-        except (AmqpError, TimeoutError) as error:
-            raise self._told(error) from None
-
-    def _told(self, error: Exception) -> LiveError:
-        return error if isinstance(error, LiveError) else LiveError(f"{self.link.access.shown}: {error}")

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from amqp_sansio.adapters.sync import Pending, Session
-from amqp_sansio.errors import AmqpError, BranchFailed, EncodeError, MessageReturned, SessionFailed
+from amqp_sansio.errors import EncodeError, MessageReturned
 from amqp_sansio.spark.live.broker_link import Link, give_time
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
+from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.identity import SINK, branch, word
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, Access
@@ -60,7 +60,7 @@ class Publisher:
         if first is None:  # no connection for nothing
             return Published("", 0, 0)
         name = branch(self.owner, kind, number)
-        with Link(self.access) as link:
+        with Link(self.access) as link, link.told(""):
             try:
                 with link.connection.session() as session:
                     if self.mode == AT_LEAST_ONCE:
@@ -78,12 +78,6 @@ class Publisher:
                     self._step("prepared")
             except MessageReturned as error:
                 raise LiveSetupError(f"{self.access.shown}: {error}") from None
-            except (SessionFailed, BranchFailed) as error:
-                raise refused(self.access.shown, error) from None
-            except LiveError:
-                raise
-            except (AmqpError, TimeoutError) as error:
-                raise LiveError(f"{self.access.shown}: {error}") from None
             if status == XaStatus.XA_RDONLY and not mandatory:  # no queue took any, which may be: there is nothing to decide
                 return Published("", rows, octets)
             if status != XaStatus.XA_OK:
