@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -27,7 +26,6 @@ from amqp_sansio import (
 from amqp_sansio.adapters import asyncio, sync, trio
 from amqp_sansio.adapters.sync.session import Session as SyncSession
 from amqp_sansio.adapters.sync.session import Subscription as SyncSubscription
-from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.broker import Broker
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.session import Session as AwaitedSession
@@ -47,9 +45,8 @@ def held() -> dict[str, object]:
     subscription = session.subscribe("q", "d")
     link.run()
     (served,) = link.server.sessions
-    on_asyncio, lock = asyncio.connect(URL), threading.RLock()
-    turn = Turn(lock)
-    on_threads = sync.Connection(on_asyncio.address, on_asyncio._client, None, lock, turn, 1.0)  # as it is before it is open
+    on_asyncio = asyncio.connect(URL)
+    on_threads = sync.Connection(on_asyncio.address, on_asyncio._client, None, 1.0)  # as it is before it is open
     talk = Talk(b"t", 0, lambda: None)
     inbox = Inbox(talk, "q", "d", 1, 1, True, False)
     return {

@@ -36,16 +36,14 @@ class BaseClient:
         config: ClientConfig,
         *,
         retry: RetryPolicy = NEVER,
-        wake: Callable[[], None] = lambda: None,
-        guard: AbstractContextManager[object] = nullcontext(),
         tell: Callable[[ClientEvent], None] = lambda event: None,
         tap: Tap | None = None,
     ) -> None:
         self.config = config
-        self.guard: Final = guard
+        self.guard: AbstractContextManager[object] = nullcontext()
         """Held during each call: a lock where several threads make calls."""
         self.retry: Final = retry
-        self.wake = wake
+        self.wake: Callable[[], None] = lambda: None
         self.tell = tell
         """Is called with what happens; raises nothing."""
         self.tap: Final = tap

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -40,13 +39,11 @@ class Client(BaseClient):
         *,
         prefix: str,
         retry: RetryPolicy = NEVER,
-        wake: Callable[[], None] = lambda: None,
-        guard: AbstractContextManager[object] = nullcontext(),
         tell: Callable[[ClientEvent], None] = lambda event: None,
         tap: Tap | None = None,
         tracing: Tracing | None = None,
     ) -> None:
-        super().__init__(config, retry=retry, wake=wake, guard=guard, tell=tell, tap=tap)
+        super().__init__(config, retry=retry, tell=tell, tap=tap)
         self.prefix: Final = prefix
         """How the names of its sessions begin: nobody else may use it, so it is drawn by chance."""
         self.traces: Final = None if tracing is None else Traces(tracing, lambda: self.endpoint)

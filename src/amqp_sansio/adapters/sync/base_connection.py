@@ -30,17 +30,12 @@ class BaseConnection(Generic[C]):
     it any more, nor a session, channel, subscription or pending result of it.
     """
 
-    def __init__(
-        self,
-        address: Address,
-        client: C,
-        tls: ssl.SSLContext | None,
-        lock: threading.RLock,
-        turn: Turn,
-        close_timeout: float,
-    ) -> None:
+    def __init__(self, address: Address, client: C, tls: ssl.SSLContext | None, close_timeout: float) -> None:
         self.address: Final = address
         self._client: Final = client
+        lock = threading.RLock()
+        turn = Turn(lock)
+        client.wake, client.guard = turn.want, turn
         driver: Final = Driver(client, address, tls, lock, turn)
         self._line: Final = Line(driver, turn)
         # An interrupt may come before the block has begun or at its very end: then nobody closes the connection.

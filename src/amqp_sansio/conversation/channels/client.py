@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Final, TypeAlias
 
 import attrs
@@ -54,13 +53,11 @@ class ChannelClient(BaseClient):
         prefix: str,
         retry: RetryPolicy = NEVER,
         topology: Chosen = everything,
-        wake: Callable[[], None] = lambda: None,
-        guard: AbstractContextManager[object] = nullcontext(),
         tell: Callable[[ChannelClientEvent], None] = lambda event: None,
         tap: Tap | None = None,
         tracing: Tracing | None = None,
     ) -> None:
-        super().__init__(config, retry=retry, wake=wake, guard=guard, tell=tell, tap=tap)
+        super().__init__(config, retry=retry, tell=tell, tap=tap)
         self.prefix: Final = prefix
         """How the tags of its consumers begin."""
         self.topology: Final = Topology(topology)
