@@ -23,14 +23,14 @@ def test_operations_are_those_of_sets(one: Expression, other: Expression) -> Non
     assert accepted(algebra.either(first, second)) == said(one) ^ said(other)
     assert equivalent(first, second) == (first.minimal() == second.minimal())
     if first.alphabet == second.alphabet:
-        assert accepted(algebra.product(first, second)) == said(one) & said(other)
+        assert accepted(algebra.together(first, second)) == said(one) & said(other)
 
 
 # A product hears a word on both sides where both know it, on one side else.
 @given(expressions, expressions)
 def test_a_product_accepts_what_each_part_accepts_of_its_own_words(one: Expression, other: Expression) -> None:
     first, second = automaton(one), automaton(other)
-    both = algebra.product(first, second)
+    both = algebra.together(first, second)
     for words in all_words(4):
         ours = [word for word in words if word in first.alphabet]
         theirs = [word for word in words if word in second.alphabet]

@@ -77,12 +77,10 @@ def interleaved(*parts: Automaton | Word) -> Automaton:
     return result
 
 
-def product(left: Automaton, right: Automaton) -> Automaton:
-    """Both at once: a word that both know must be legal for both, any other for the one that knows it.
-
-    Over one alphabet that is the intersection.
-    """
-    return together(left, right)
+def without(language: Automaton, *left_out: Word) -> Automaton:
+    """The conversations without these words."""
+    moves = [{word: to for word, to in each.items() if word not in left_out} for each in language.moves]
+    return Automaton(moves, language.finals).minimal()
 
 
 def together(*parts: Automaton) -> Automaton:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.grammar.algebra import SILENCE, interleaved, one_of, optional, product, repeated, sequence, together
+from amqp_sansio.grammar.algebra import SILENCE, interleaved, one_of, optional, repeated, sequence, together
 from amqp_sansio.grammar.automaton import Automaton
 
 SESSION: Final = ("session",)
@@ -95,14 +95,14 @@ def life(sessions: tuple[str, ...] = SESSION) -> Automaton:
     """One branch from its start, which is the first word and comes once, to where the coordinator forgets it."""
     lives = together(*[Association(session, sessions).life(sessions) for session in sessions])
     rest = repeated(one_of(*[word for word in lives.alphabet if not word.endswith(":start")]))
-    return product(lives, sequence(anyone(sessions, "start"), rest))
+    return together(lives, sequence(anyone(sessions, "start"), rest))
 
 
 def branch(sessions: tuple[str, ...] = SESSION) -> Automaton:
     """Any number of lives of one xid, with questions about its timeout by anybody while it is known."""
     asked = interleaved(life(sessions), repeated(anyone(sessions, *ASIDES)))
     last = anyone(sessions, "forget", *OUTCOMES)
-    return repeated(product(asked, sequence(anyone(sessions, "start"), repeated(one_of(*asked.alphabet)), last)))
+    return repeated(together(asked, sequence(anyone(sessions, "start"), repeated(one_of(*asked.alphabet)), last)))
 
 
 def recovery() -> Automaton:

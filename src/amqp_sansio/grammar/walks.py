@@ -14,10 +14,10 @@ Below: TypeAlias = Callable[[int], int]
 """Chance, which comes from outside: a number from 0 to n - 1 for n, each equally likely (`random.randrange`)."""
 
 
-def shortest_to_each(language: Automaton) -> dict[int, Conversation]:
+def shortest_to_each(language: Automaton, begun: int = START) -> dict[int, Conversation]:
     """For every state that can be reached, the shortest conversation that leads to it, the first by alphabet of those."""
-    found: dict[int, Conversation] = {START: ()}
-    waiting = deque([START])
+    found: dict[int, Conversation] = {begun: ()}
+    waiting = deque([begun])
     while waiting:
         state = waiting.popleft()
         for word in language.legal(state):
@@ -59,18 +59,8 @@ def completed(language: Automaton, said: Conversation) -> Conversation | None:
     begun = language.run(said)
     if begun is None:
         return None
-    ways: dict[int, Conversation] = {begun: said}
-    waiting = deque([begun])
-    while waiting:
-        state = waiting.popleft()
-        if state in language.finals:
-            return ways[state]
-        for word in language.legal(state):
-            to = language.moves[state][word]
-            if to not in ways:
-                ways[to] = (*ways[state], word)
-                waiting.append(to)
-    return None
+    ends = [way for state, way in shortest_to_each(language, begun).items() if state in language.finals]
+    return (*said, *ends[0]) if ends else None
 
 
 class Sampler:

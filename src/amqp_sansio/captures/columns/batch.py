@@ -125,21 +125,12 @@ class Parsed:
         if len(self._wrong):
             parts = [*parts, pa.repeat(pa.scalar(empty, kind), len(self._wrong))]
         column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.array([], kind)
+        return self._taken(column)
+
+    def _taken(self, column: pa.Array) -> pa.Array:
         if self._order is not None:
             column = column.take(pa.array(self._order))
         return column if self._chosen is None else column.take(pa.array(self._chosen))
-
-    def _captures(self) -> pa.Array:
-        return pa.repeat(pa.scalar(self._capture, pa.string()), len(self))
-
-    def _file_ids(self) -> pa.Array:
-        return pa.repeat(pa.scalar(self._file_id, pa.int32()), len(self))
-
-    def _offsets(self) -> pa.Array:
-        return pa.array(self._found.at[self._row] + self._base)
-
-    def _times(self) -> pa.Array:
-        return pa.array(self._found.time[self._row])
 
     def _keys(self) -> Ints:
         """The numbers of their connections."""
@@ -151,15 +142,6 @@ class Parsed:
                 for group, said in self._parts
             ]
         return self._whole(self._numbers)
-
-    def _connections(self) -> pa.Array:
-        return pa.array(self._keys())
-
-    def _sources(self) -> pa.Array:
-        return self._texts([group.source for group, _ in self._parts])
-
-    def _targets(self) -> pa.Array:
-        return self._texts([group.target for group, _ in self._parts])
 
     def _texts(self, addresses: list[Bytes]) -> pa.Array:
         if self._chosen is not None and self._order is None and len(addresses) == 1:
@@ -181,12 +163,6 @@ class Parsed:
         every = pa.BinaryArray.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(offsets), whole])
         return every.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
 
-    def _starts(self) -> pa.Array:
-        return pa.array((self._found.start - self._found.at)[self._row] + self._field("begin"), pa.int32())
-
-    def _lengths(self) -> pa.Array:
-        return pa.array(self._field("stop") - self._field("begin"), pa.int32())
-
     def _notes(self) -> pa.Array:
         if not len(self._wrong) and all(said is not None for _, said in self._parts):
             return pa.nulls(len(self), pa.string())
@@ -194,22 +170,20 @@ class Parsed:
         if len(self._wrong):
             parts.append(pa.array([self._found.wrong[index] for index in self._wrong.tolist()], pa.string()))
         column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-        if self._order is not None:
-            column = column.take(pa.array(self._order))
-        return column if self._chosen is None else column.take(pa.array(self._chosen))
+        return self._taken(column)
 
 
 _MAKERS: Final[dict[str, Callable[[Parsed], pa.Array]]] = {
-    "capture": Parsed._captures,
-    "file_id": Parsed._file_ids,
-    "offset": Parsed._offsets,
-    "ts_ns": Parsed._times,
-    "connection": Parsed._connections,
-    "src": Parsed._sources,
-    "dst": Parsed._targets,
+    "capture": lambda of: pa.repeat(pa.scalar(of._capture, pa.string()), len(of)),
+    "file_id": lambda of: pa.repeat(pa.scalar(of._file_id, pa.int32()), len(of)),
+    "offset": lambda of: pa.array(of._found.at[of._row] + of._base),
+    "ts_ns": lambda of: pa.array(of._found.time[of._row]),
+    "connection": lambda of: pa.array(of._keys()),
+    "src": lambda of: of._texts([group.source for group, _ in of._parts]),
+    "dst": lambda of: of._texts([group.target for group, _ in of._parts]),
     "payload": Parsed._payloads,
-    "start": Parsed._starts,
-    "length": Parsed._lengths,
+    "start": lambda of: pa.array((of._found.start - of._found.at)[of._row] + of._field("begin"), pa.int32()),
+    "length": lambda of: pa.array(of._field("stop") - of._field("begin"), pa.int32()),
     "note": Parsed._notes,
 }
 

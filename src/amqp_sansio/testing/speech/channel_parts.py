@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from amqp_sansio.grammar import channels
-from amqp_sansio.grammar.algebra import interleaved, together
+from amqp_sansio.grammar.algebra import interleaved, together, without
 from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.grammar.pipelines import counted, in_order
 from amqp_sansio.testing.speech.channel_voice import ChannelVoice, Spoken
@@ -78,17 +78,12 @@ def _language(part: ChannelPart, most: int) -> Automaton:
     return part.grammar(most).prefixes()
 
 
-def _without(language: Automaton, *words: Word) -> Automaton:
-    """The part of a language without these words."""
-    return Automaton([{text: to for text, to in each.items() if text not in words} for each in language.moves], language.finals)
-
-
 def _parts(edition: Edition) -> Iterator[ChannelPart]:
     verbs = edition.verbs
     extended = edition.dialect.codec.extended
 
     def connection(most: int) -> Automaton:
-        whole = _without(channels.connection(edition.traffic), *channels.BEATS)
+        whole = without(channels.connection(edition.traffic), *channels.BEATS)
         return together(whole, counted(_UPDATE[0], _UPDATE[1:], most)) if _UPDATE[0] in whole.alphabet else whole
 
     yield ChannelPart(edition, "connection", connection, None, ("connection.", "frame.", *_REPLIES))

@@ -22,8 +22,8 @@ from amqp_sansio.grammar import (
     subscription,
     tx,
 )
-from amqp_sansio.grammar.algebra import one_of, product, repeated, sequence, together, words
-from amqp_sansio.grammar.automaton import Automaton, Word
+from amqp_sansio.grammar.algebra import one_of, repeated, sequence, together, without, words
+from amqp_sansio.grammar.automaton import Automaton
 from amqp_sansio.grammar.walks import shortest_to_each
 from amqp_sansio.testing.speech.commands import (
     NOT_SAID,
@@ -47,12 +47,6 @@ OPENING: Final = (
     "client:protocol-header", "server:protocol-header", "server:connection.start", "client:connection.start-ok",
     "server:connection.tune", "client:connection.tune-ok", "client:connection.open", "server:connection.open-ok",
 )  # fmt: skip
-
-
-def without(language: Automaton, *left_out: Word) -> Automaton:
-    """The conversations without these words."""
-    moves = [{word: to for word, to in each.items() if word not in left_out} for each in language.moves]
-    return Automaton(moves, language.finals).minimal()
 
 
 class Part:
@@ -137,7 +131,7 @@ def _transfer(accept: int, acquire: int) -> Automaton:
     first = "sender:message.transfer " + ("not-acquired" if acquire else "pre-acquired")
     other = "sender:message.transfer " + ("pre-acquired" if acquire else "not-acquired")
     language = without(message.transfer(accept), other)
-    return product(language, sequence(first, repeated(one_of(*[word for word in language.alphabet if word != first]))))
+    return together(language, sequence(first, repeated(one_of(*[word for word in language.alphabet if word != first]))))
 
 
 def _branch() -> Automaton:
