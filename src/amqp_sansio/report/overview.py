@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from amqp_sansio.captures.replay.doubt import DECIDED, LAST, BranchSaid, branches_in_doubt
+from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.report.bins import Tally, first
 from amqp_sansio.report.folder import Folder
 
@@ -18,76 +19,21 @@ DIAGRAMS: Final = 12
 
 ORDER: Final = ("ts_ns", "connection", "direction", "stream_offset", "rule", "said")
 """The columns by which findings are ordered."""
-_CONNECTION: Final = (
-    "connection",
-    "broker",
-    "ts",
-    "ts_ns",
-    "ended_at",
-    "name",
-    "client",
-    "server",
-    "protocol",
-    "from_start",
-    "ending",
-    "close_by",
-    "close_code",
-    "close_text",
-    "mechanism",
-    "virtual_host",
-    "octets_by_client",
-    "octets_by_server",
-    "gaps",
-    "lost_by_client",
-    "lost_by_server",
-    "opaque_octets",
-    "packets",
-    "frames_by_client",
-    "frames_by_server",
-    "commands_by_client",
-    "commands_by_server",
-    "transfers_by_client",
-    "transfers_by_server",
-    "violations",
-    "notes",
-    "not_judged",
-    "capture",
+
+
+def _all_but(table: str, *names: str) -> tuple[str, ...]:
+    """The columns of a table, but for some."""
+    return tuple([column.name for column in TABLES[table].without(names)])
+
+
+_CONNECTION: Final = _all_but(
+    "connections", "capture_date", "opened_at", "channel_max", "frame_max", "heartbeat_s", "repeated_octets", "verbs_by_client",
+    "verbs_by_server",
+)  # fmt: skip
+_SESSION: Final = _all_but(
+    "sessions", "capture", "broker", "capture_date", "attached_at", "detach_at", "detach_by", "detach_code", "timeout_s"
 )
-_SESSION: Final = (
-    "connection",
-    "ts",
-    "ts_ns",
-    "session",
-    "channel",
-    "ending",
-    "ended_at",
-    "demarcation",
-    "error_code",
-    "error_text",
-    "commands_by_client",
-    "commands_by_server",
-    "transfers_by_client",
-    "transfers_by_server",
-    "in_doubt_by_client",
-    "in_doubt_by_server",
-    "in_doubt",
-)
-_FINDING: Final = (
-    "connection",
-    "ts_ns",
-    "direction",
-    "level",
-    "rule",
-    "said",
-    "legal",
-    "text",
-    "code",
-    "channel",
-    "stream_offset",
-    "file_id",
-    "file_offset",
-    "capture",
-)
+_FINDING: Final = _all_but("violations", "broker", "capture_date", "ts")
 
 
 class Overview:

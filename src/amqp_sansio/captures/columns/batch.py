@@ -19,21 +19,14 @@ from amqp_sansio.captures.tunnels import LeftOut
 from amqp_sansio.captures.walk import Octets
 
 _NUMBERS: Final = {
-    "sport": (pa.int32(), np.int32),
-    "dport": (pa.int32(), np.int32),
-    "seq": (pa.int64(), np.int64),
-    "ack": (pa.int64(), np.int64),
-    "flags": (pa.int16(), np.int16),
-    "cut": (pa.int32(), np.int32),
+    "sport": ("source", pa.int32()),
+    "dport": ("target", pa.int32()),
+    "seq": ("sequence", pa.int64()),
+    "ack": ("acknowledged", pa.int64()),
+    "flags": ("flags", pa.int16()),
+    "cut": ("cut", pa.int32()),
 }
-_OF_PORTS: Final = {
-    "sport": "source",
-    "dport": "target",
-    "seq": "sequence",
-    "ack": "acknowledged",
-    "flags": "flags",
-    "cut": "cut",
-}
+"""Columns that are a field of `Ports`, and of which type they are."""
 
 
 class Parsed:
@@ -101,8 +94,8 @@ class Parsed:
     def column(self, name: str) -> pa.Array:
         """One column of `packets_schema.PACKETS`, or of `payloads.PLACES`."""
         if name in _NUMBERS:
-            kind, width = _NUMBERS[name]
-            return pa.array(self._field(_OF_PORTS[name]).astype(width), kind)
+            field, kind = _NUMBERS[name]
+            return pa.array(self._field(field).astype(kind.to_pandas_dtype()), kind)
         return _MAKERS[name](self)
 
     def _field(self, name: str) -> Ints:
