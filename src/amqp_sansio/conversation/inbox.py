@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
@@ -18,12 +18,66 @@ if TYPE_CHECKING:
     from amqp_sansio.conversation.talk import Talk
     from amqp_sansio.engine.subscription import Subscription
 
+M = TypeVar("M")
 
 PREFETCH: Final = 100
 """Messages of a subscription that are here and not settled, unless its user says otherwise."""
 
 
-class Inbox:
+class BaseInbox(Generic[M]):
+    """Messages that came and were not taken yet, whatever is spoken.  A base class."""
+
+    def __init__(self, queue: str, name: str) -> None:
+        self.queue = queue
+        self.messages: Final[deque[M]] = deque()
+        self._name: Final = name  # of the subscription
+        self._closed = False
+        self._error: Exception | None = None
+        self._waiting: Ticket[None] | None = None
+        self._cancelling: Ticket[None] | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more comes: it was cancelled here, or what it hangs on is over (then `error` tells why)."""
+        return self._closed
+
+    @property
+    def error(self) -> Exception | None:
+        """Why that is over; None as long as it is not, or went well."""
+        return self._error
+
+    def must_be_open(self) -> None:
+        """SubscriptionClosed when it is closed, and nothing went wrong."""
+        if self._closed:
+            raise SubscriptionClosed(self._name, self.queue)
+
+    @property
+    def more(self) -> Ticket[None]:
+        """Settled when there is something to take, or nothing will come any more."""
+        if self._waiting is None or self._waiting.done:
+            self._waiting = Ticket()
+            if self.messages or self._closed:
+                self._waiting.settle(None)
+        return self._waiting
+
+    def _must_not_have_failed(self) -> None:
+        if self._closed and self._error is not None:
+            raise seen(self._error)
+
+    def _end(self, error: Exception | None) -> None:
+        self._closed = True
+        self._error = error
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None:
+            self._waiting.settle(None)
+
+    def __repr__(self) -> str:
+        return f"<Inbox {self._name!r} of {self.queue!r}, {len(self.messages)} waiting>"
+
+
+class Inbox(BaseInbox[Message]):
     """A subscription with back-pressure: never more than `prefetch` messages are here and unsettled (or, where nothing is to be
     accepted, untaken), so a slow consumer stops the broker and memory stays flat.
 
@@ -34,24 +88,19 @@ class Inbox:
     def __init__(
         self, talk: Talk, queue: str, destination: str, prefetch: int, octets: int, explicit: bool, browse: bool
     ) -> None:
+        super().__init__(queue, destination)
         self.talk: Final = talk
-        self.queue: Final = queue
         self.destination: Final = destination
         self.prefetch: Final = prefetch
         self.octets: Final = octets
         """The octets of credit, for those prefetched together; INFINITE: no bound."""
         self.explicit: Final = explicit
         self.browse: Final = browse
-        self.messages: Final[deque[Message]] = deque()
-        self._closed = False
-        self._error: Exception | None = None
-        self._waiting: Ticket[None] | None = None
         self._taken = 0
         self._taken_octets = 0
         self._owing = False  # credit is granted again when the session is resumed
         self._subscription: Subscription | None = None
         self._said: int | None = None  # the id of message.subscribe in its session
-        self._cancelling: Ticket[None] | None = None
 
     def _subscribe(self) -> None:
         """Says subscribe and grants the credit; for a session that was made again, once more."""
@@ -67,16 +116,6 @@ class Inbox:
             subscription.set_mode(FlowMode.CREDIT)
         subscription.grant(self.prefetch, self.octets)
 
-    @property
-    def closed(self) -> bool:
-        """Whether nothing more comes: it was cancelled here, or its session is over (then `error` tells why)."""
-        return self._closed
-
-    @property
-    def error(self) -> Exception | None:
-        """Why its session is over; None as long as it is not, or went well."""
-        return self._error
-
     def _arrive(self, received: TransferReceived) -> None:
         """A message came."""
         session = self.talk._session
@@ -87,9 +126,7 @@ class Inbox:
     def take(self) -> Message | None:
         """The next message, None when there is none for now.  When it is closed and empty: raises `error`, if there is one."""
         if not self.messages:
-            if self._closed and self._error is not None:
-                raise seen(self._error)
-            return None
+            return self._must_not_have_failed()
         message = self.messages.popleft()
         if not self.explicit:
             self._give_back(message)
@@ -97,20 +134,11 @@ class Inbox:
             self.talk.traces.received(message)
         return message
 
-    def must_be_open(self) -> None:
-        """SubscriptionClosed when it is closed, and nothing went wrong."""
-        if self._closed:
-            raise SubscriptionClosed(self.destination, self.queue)
-
     @property
     def more(self) -> Ticket[None]:
         """Settled when there is something to take, or nothing will come any more."""
         self.talk.open_again()
-        if self._waiting is None or self._waiting.done:
-            self._waiting = Ticket()
-            if self.messages or self._closed:
-                self._waiting.settle(None)
-        return self._waiting
+        return super().more
 
     def settle(self, message: Message, how: str, redelivered: bool = False) -> None:
         """Accepts or releases a message that came here.
@@ -188,11 +216,9 @@ class Inbox:
 
     def _close(self, error: Exception | None) -> None:
         """Nothing more comes.  What is here and belongs to a session that is over cannot be settled and is dropped."""
-        self._closed = True
-        self._error = error
         if error is not None:
             self.messages.clear()
-        self._wake()
+        self._end(error)
 
     def _interrupt(self, error: Exception | None) -> None:
         """Its session failed: pending receives raise the error.  What is here will come again when the session is opened
@@ -226,10 +252,3 @@ class Inbox:
         self._subscription.grant(self._taken, octets)
         self._taken = self._taken_octets = 0
         self.talk.wake()
-
-    def _wake(self) -> None:
-        if self._waiting is not None:
-            self._waiting.settle(None)
-
-    def __repr__(self) -> str:
-        return f"<Inbox {self.destination!r} of {self.queue!r}, {len(self.messages)} waiting>"

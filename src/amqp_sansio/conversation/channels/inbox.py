@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.channels.message import Message
-from amqp_sansio.conversation.ticket import Ticket, seen
-from amqp_sansio.errors import AmqpError, LimitError, SubscriptionClosed
+from amqp_sansio.conversation.inbox import BaseInbox
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import AmqpError, LimitError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic
@@ -22,7 +22,7 @@ MESSAGE_OCTETS: Final = 512
 """Octets that count for a message besides those of its properties and body."""
 
 
-class Inbox:
+class Inbox(BaseInbox[Message]):
     """A consumer with back-pressure: the server delivers at most `prefetch` messages that are not settled, or a little more
     (`BEYOND_OCTETS`).
 
@@ -33,30 +33,19 @@ class Inbox:
     def __init__(
         self, core: ChannelCore, queue: str, tag: str, prefetch: int, explicit: bool, exclusive: bool, resubscribe: bool
     ) -> None:
+        super().__init__(queue, tag)  # another queue behind a loss where the server names it
         self.core: Final = core
-        self.queue = queue
-        """Another one behind a loss where the server names the queue."""
         self.tag: Final = tag
         self.prefetch: Final = prefetch
         self.explicit: Final = explicit
         self.exclusive: Final = exclusive
         self.resubscribe: Final = resubscribe
         """Whether it starts again when the server cancels it."""
-        self.messages: Final[deque[Message]] = deque()
-        self.error: Exception | None = None
-        self._closed = False
-        self._more: Ticket[None] | None = None
-        self._cancelling: Ticket[None] | None = None
         self._keeps = False  # what is here may still be taken behind the end
         self._begun: Ticket[Method] | None = None
         self._beyond = 0  # octets that came beyond what was asked for
         self._former = 0  # messages of a consumer before that were here when it began
         self._again = False  # it starts again once less is here
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing more comes."""
-        return self._closed
 
     def arrive(self, message: Message) -> None:
         """A message came."""
@@ -93,9 +82,7 @@ class Inbox:
     def take(self) -> Message | None:
         """The next message, None when there is none for now.  When it is closed and empty: raises why, if that went wrong."""
         if not self.messages:
-            if self._closed and self.error is not None:
-                raise seen(self.error)
-            return None
+            return self._must_not_have_failed()
         message = self.messages.popleft()
         if self._again:
             self.start_again()
@@ -104,20 +91,6 @@ class Inbox:
         if not self.explicit:
             self.core.accept(message._channel, message.tag)
         return message
-
-    def must_be_open(self) -> None:
-        """SubscriptionClosed when it is closed, and nothing went wrong."""
-        if self._closed:
-            raise SubscriptionClosed(self.tag, self.queue)
-
-    @property
-    def more(self) -> Ticket[None]:
-        """Settled when there is something to take, or nothing will come any more."""
-        if self._more is None or self._more.done:
-            self._more = Ticket()
-            if self.messages or self._closed:
-                self._more.settle(None)
-        return self._more
 
     def cancel(self, keep: bool = False) -> Ticket[None]:
         """Ends the consumer; settled when nothing comes any more.  What is here goes back, unless it is kept to be taken."""
@@ -154,7 +127,7 @@ class Inbox:
         """Nothing more comes, as was wanted."""
         if not self._keeps:
             self.release()
-        self._close(None)
+        self._end(None)
         if self._cancelling is not None:
             self._cancelling.settle(None)
 
@@ -177,19 +150,10 @@ class Inbox:
         if self._closed:
             return
         self.messages.clear()
-        self._close(error)
+        self._end(error)
         if self._cancelling is not None:
             self._cancelling.fail(error)
 
-    def _close(self, error: Exception | None) -> None:
-        self._closed = True
+    def _end(self, error: Exception | None) -> None:
         self._again = False
-        self.error = error
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._more is not None:
-            self._more.settle(None)
-
-    def __repr__(self) -> str:
-        return f"<Inbox {self.tag!r} of {self.queue!r}, {len(self.messages)} waiting>"
+        super()._end(error)
