@@ -56,7 +56,7 @@ class StoreError(AmqpError):
     """A store that cannot be opened, read or written.  `where` is its directory, `cause` says why."""
 
     def __init__(self, where: str, cause: str) -> None:
-        super().__init__(f"{where}: {cause}")
+        super().__init__(f"{where}: {cause}", made=(where, cause))
         self.where: Final = where
         self.cause: Final = cause
 
@@ -64,9 +64,6 @@ class StoreError(AmqpError):
     def in_use(self) -> bool:
         """Whether nothing is wrong but that another process has the store."""
         return self.cause == _IN_USE
-
-    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str]]:
-        return type(self), (self.where, self.cause)
 
 
 class Store:

@@ -19,26 +19,20 @@ class CaptureError(AmqpError):
 
     def __init__(self, file: str, packet: int, octet: int, rule: str) -> None:
         where = f"packet {packet}, octet {octet}: " if packet else f"octet {octet}: " if octet else ""
-        super().__init__(f"{file}: {where}{rule}")
+        super().__init__(f"{file}: {where}{rule}", made=(file, packet, octet, rule))
         self.file: Final = file
         self.packet: Final = packet
         self.octet: Final = octet
         self.rule: Final = rule
-
-    def __reduce__(self) -> tuple[type[CaptureError], tuple[str, int, int, str]]:
-        return type(self), (self.file, self.packet, self.octet, self.rule)
 
 
 class LocationError(AmqpError):
     """A path or URI that nothing here can open: `place` is the URI without a password, `rule` says what is wrong with it."""
 
     def __init__(self, place: str, rule: str) -> None:
-        super().__init__(f"{place}: {rule}")
+        super().__init__(f"{place}: {rule}", made=(place, rule))
         self.place: Final = place
         self.rule: Final = rule
-
-    def __reduce__(self) -> tuple[type[LocationError], tuple[str, str]]:
-        return type(self), (self.place, self.rule)
 
 
 class PlaceError(AmqpError):

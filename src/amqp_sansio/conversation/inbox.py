@@ -126,7 +126,8 @@ class Inbox(BaseInbox[Message]):
     def take(self) -> Message | None:
         """The next message, None when there is none for now.  When it is closed and empty: raises `error`, if there is one."""
         if not self.messages:
-            return self._must_not_have_failed()
+            self._must_not_have_failed()
+            return None
         message = self.messages.popleft()
         if not self.explicit:
             self._give_back(message)

@@ -17,15 +17,12 @@ class ChannelClosed(AmqpError):
     """
 
     def __init__(self, channel: int, cause: str, code: int | None = None, text: str = "", method: str = "") -> None:
-        super().__init__(f"channel {channel} is closed: {cause}")
+        super().__init__(f"channel {channel} is closed: {cause}", made=(channel, cause, code, text, method))
         self.channel: Final = channel
         self.cause: Final = cause
         self.code: Final = code
         self.text: Final = text
         self.method: Final = method
-
-    def __reduce__(self) -> tuple[type[ChannelClosed], tuple[int, str, int | None, str, str]]:
-        return type(self), (self.channel, self.cause, self.code, self.text, self.method)
 
 
 class InDoubt(AmqpError):
@@ -37,12 +34,9 @@ class InDoubt(AmqpError):
     """
 
     def __init__(self, number: int, cause: str) -> None:
-        super().__init__(f"publish {number} is in doubt: {cause}")
+        super().__init__(f"publish {number} is in doubt: {cause}", made=(number, cause))
         self.number: Final = number
         self.cause: Final = cause
-
-    def __reduce__(self) -> tuple[type[InDoubt], tuple[int, str]]:
-        return type(self), (self.number, self.cause)
 
 
 class MessageNacked(AmqpError):
@@ -54,11 +48,8 @@ class MessageNacked(AmqpError):
     """
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"the server did not take over publish {number} (basic.nack)")
+        super().__init__(f"the server did not take over publish {number} (basic.nack)", made=(number,))
         self.number: Final = number
-
-    def __reduce__(self) -> tuple[type[MessageNacked], tuple[int]]:
-        return type(self), (self.number,)
 
 
 class SubscriptionCancelled(AmqpError):
@@ -70,9 +61,6 @@ class SubscriptionCancelled(AmqpError):
     """
 
     def __init__(self, consumer_tag: str, queue: str) -> None:
-        super().__init__(f"the server cancelled consumer {consumer_tag!r} of queue {queue!r}")
+        super().__init__(f"the server cancelled consumer {consumer_tag!r} of queue {queue!r}", made=(consumer_tag, queue))
         self.consumer_tag: Final = consumer_tag
         self.queue: Final = queue
-
-    def __reduce__(self) -> tuple[type[SubscriptionCancelled], tuple[str, str]]:
-        return type(self), (self.consumer_tag, self.queue)

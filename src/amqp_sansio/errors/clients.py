@@ -20,12 +20,9 @@ class AddressError(AmqpError, ValueError):
     """
 
     def __init__(self, address: str, rule: str) -> None:
-        super().__init__(f"{address}: {rule}")
+        super().__init__(f"{address}: {rule}", made=(address, rule))
         self.address: Final = address
         self.rule: Final = rule
-
-    def __reduce__(self) -> tuple[type[AddressError], tuple[str, str]]:
-        return type(self), (self.address, self.rule)
 
 
 class ConnectFailed(AmqpError):
@@ -41,13 +38,10 @@ class ConnectFailed(AmqpError):
     """
 
     def __init__(self, endpoint: str, cause: str, offered: str = "") -> None:
-        super().__init__(f"{endpoint}: {cause}")
+        super().__init__(f"{endpoint}: {cause}", made=(endpoint, cause, offered))
         self.endpoint: Final = endpoint
         self.cause: Final = cause
         self.offered: Final = offered
-
-    def __reduce__(self) -> tuple[type[ConnectFailed], tuple[str, str, str]]:
-        return type(self), (self.endpoint, self.cause, self.offered)
 
 
 class ConnectionLost(AmqpError):
@@ -60,11 +54,8 @@ class ConnectionLost(AmqpError):
     """
 
     def __init__(self, cause: str) -> None:
-        super().__init__(quoted(cause))
+        super().__init__(quoted(cause), made=(cause,))
         self.cause: Final = cause
-
-    def __reduce__(self) -> tuple[type[ConnectionLost], tuple[str]]:
-        return type(self), (self.cause,)
 
 
 class SessionFailed(AmqpError):
@@ -79,14 +70,14 @@ class SessionFailed(AmqpError):
 
     def __init__(self, session: bytes, code: int, text: str, command: str = "") -> None:
         what = f" to {command}" if command else ""
-        super().__init__(f"session {session!r}: the other side answers {code}{what}: {quoted(text) or 'no text'}")
+        super().__init__(
+            f"session {session!r}: the other side answers {code}{what}: {quoted(text) or 'no text'}",
+            made=(session, code, text, command),
+        )
         self.session: Final = session
         self.code: Final = code
         self.text: Final = text
         self.command: Final = command
-
-    def __reduce__(self) -> tuple[type[SessionFailed], tuple[object, ...]]:
-        return type(self), (self.session, self.code, self.text, self.command)
 
 
 class SharedSessionFailed(SessionFailed):
@@ -124,12 +115,9 @@ class SessionReopened(AmqpError):
 
     def __init__(self, session: bytes, queues: tuple[str, ...]) -> None:
         gone = ", ".join([repr(name) for name in queues])
-        super().__init__(f"session {session!r} was opened again; its exclusive queues are gone: {gone}")
+        super().__init__(f"session {session!r} was opened again; its exclusive queues are gone: {gone}", made=(session, queues))
         self.session: Final = session
         self.queues: Final = queues
-
-    def __reduce__(self) -> tuple[type[SessionReopened], tuple[bytes, tuple[str, ...]]]:
-        return type(self), (self.session, self.queues)
 
 
 class SessionLost(AmqpError):
@@ -142,13 +130,10 @@ class SessionLost(AmqpError):
 
     def __init__(self, session: bytes, cause: str, in_doubt: RangeSet) -> None:
         doubt = f"; in doubt: {in_doubt}" if in_doubt else ""
-        super().__init__(f"session {session!r} is lost: {quoted(cause)}{doubt}")
+        super().__init__(f"session {session!r} is lost: {quoted(cause)}{doubt}", made=(session, cause, in_doubt))
         self.session: Final = session
         self.cause: Final = cause
         self.in_doubt: Final = in_doubt
-
-    def __reduce__(self) -> tuple[type[SessionLost], tuple[bytes, str, RangeSet]]:
-        return type(self), (self.session, self.cause, self.in_doubt)
 
 
 class NoResult(AmqpError):
@@ -162,15 +147,13 @@ class NoResult(AmqpError):
     def __init__(self, session: bytes, command: str, id: int) -> None:
         super().__init__(
             f"session {session!r}: {command} (command id {id}) is complete, and the other side never said its result, which"
-            " comes before that (execution.result)"
+            " comes before that (execution.result)",
+            made=(session, command, id),
         )
         self.session: Final = session
         self.command: Final = command
         self.id: Final = id
         self.rule: Final = "execution.result"
-
-    def __reduce__(self) -> tuple[type[NoResult], tuple[bytes, str, int]]:
-        return type(self), (self.session, self.command, self.id)
 
 
 class SubscriptionClosed(AmqpError):
@@ -182,12 +165,9 @@ class SubscriptionClosed(AmqpError):
     """
 
     def __init__(self, destination: str, queue: str) -> None:
-        super().__init__(f"subscription {destination!r} to queue {queue!r} was cancelled here")
+        super().__init__(f"subscription {destination!r} to queue {queue!r} was cancelled here", made=(destination, queue))
         self.destination: Final = destination
         self.queue: Final = queue
-
-    def __reduce__(self) -> tuple[type[SubscriptionClosed], tuple[str, str]]:
-        return type(self), (self.destination, self.queue)
 
 
 class MessageReturned(AmqpError):
@@ -201,12 +181,9 @@ class MessageReturned(AmqpError):
 
     def __init__(self, code: int, text: str) -> None:
         why = {1: "unroutable", 312: "unroutable"} | dict.fromkeys((2, 313), "nobody could take it at once")
-        super().__init__(f"{why.get(code, 'rejected')}{f': {text}' if text else ''}")
+        super().__init__(f"{why.get(code, 'rejected')}{f': {text}' if text else ''}", made=(code, text))
         self.code: Final = code
         self.text: Final = text
-
-    def __reduce__(self) -> tuple[type[MessageReturned], tuple[int, str]]:
-        return type(self), (self.code, self.text)
 
 
 class TransactionFailed(AmqpError):
@@ -218,12 +195,9 @@ class TransactionFailed(AmqpError):
     """
 
     def __init__(self, outcome: str, text: str = "") -> None:
-        super().__init__(f"the transaction is {outcome}{f': {text}' if text else ''}")
+        super().__init__(f"the transaction is {outcome}{f': {text}' if text else ''}", made=(outcome, text))
         self.outcome: Final = outcome
         self.text: Final = text
-
-    def __reduce__(self) -> tuple[type[TransactionFailed], tuple[str, str]]:
-        return type(self), (self.outcome, self.text)
 
 
 class BranchFailed(AmqpError):
@@ -235,9 +209,8 @@ class BranchFailed(AmqpError):
     """
 
     def __init__(self, verb: str, status: XaStatus | None) -> None:
-        super().__init__(f"{verb}: {'no answer: the outcome is unknown' if status is None else status.name}")
+        super().__init__(
+            f"{verb}: {'no answer: the outcome is unknown' if status is None else status.name}", made=(verb, status)
+        )
         self.verb: Final = verb
         self.status: Final = status
-
-    def __reduce__(self) -> tuple[type[BranchFailed], tuple[str, XaStatus | None]]:
-        return type(self), (self.verb, self.status)

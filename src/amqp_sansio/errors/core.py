@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 QUOTED: Final = 500
 """Characters of what the other side says that the text of an error quotes."""
@@ -24,6 +24,13 @@ class AmqpError(Exception):
 
     seen = False
     """Whether a caller of a session has seen it: then the end of the session does not raise it again."""
+
+    def __init__(self, *text: object, made: tuple[object, ...] | None = None) -> None:
+        super().__init__(*text)
+        self._made = made  # the arguments of the class, where those are not the text: to pickle it
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return super().__reduce__() if self._made is None else (type(self), self._made)
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -47,13 +54,10 @@ class EncodeError(AmqpError, ValueError):
     """
 
     def __init__(self, what: str, rule: str) -> None:
-        super().__init__(f"{what}: {rule}")
+        super().__init__(f"{what}: {rule}", made=(what, rule))
         self.what: Final = what
         self.rule: Final = rule
         self._inside: object = None  # the map, list, array or struct in which it was found: what holds that need not look again
-
-    def __reduce__(self) -> tuple[type[EncodeError], tuple[str, str]]:
-        return type(self), (self.what, self.rule)
 
 
 class DecodeError(AmqpError, ValueError):
@@ -70,7 +74,7 @@ class DecodeError(AmqpError, ValueError):
     """
 
     def __init__(self, what: str, octet: int, rule: str, code: int = 503) -> None:
-        super().__init__(f"{what} at octet {octet}: {rule} ({code})")
+        super().__init__(f"{what} at octet {octet}: {rule} ({code})", made=(what, octet, rule, code))
         self.what: Final = what
         self.octet: Final = octet
         self.rule: Final = rule
@@ -80,9 +84,6 @@ class DecodeError(AmqpError, ValueError):
     def limit(self) -> str | None:
         """The name of the one of our limits that stands in the way; None when the octets are wrong in themselves."""
         return self.rule.split()[1] if self.rule.startswith("limit ") else None
-
-    def __reduce__(self) -> tuple[type[DecodeError], tuple[str, int, str, int]]:
-        return type(self), (self.what, self.octet, self.rule, self.code)
 
 
 class HeaderError(DecodeError):
@@ -109,14 +110,11 @@ class LocalProtocolError(AmqpError):
         would = f"; legal now: {', '.join(legal)}" if legal else "; nothing is legal now"
         why = f" ({rule})" if rule else ""
         stands = f": {state}" if " " in state else f" in state {state}"
-        super().__init__(f"{said} is not legal{stands}{why}{would}")
+        super().__init__(f"{said} is not legal{stands}{why}{would}", made=(said, state, legal, rule))
         self.said: Final = said
         self.state: Final = state
         self.legal: Final = legal
         self.rule: Final = rule
-
-    def __reduce__(self) -> tuple[type[LocalProtocolError], tuple[str, str, tuple[str, ...], str]]:
-        return type(self), (self.said, self.state, self.legal, self.rule)
 
 
 class NoCredit(AmqpError):
@@ -130,14 +128,14 @@ class NoCredit(AmqpError):
     """
 
     def __init__(self, destination: str, unit: str, needed: int, available: int) -> None:
-        super().__init__(f"no {unit} credit for destination {destination!r}: {needed} needed, {available} available")
+        super().__init__(
+            f"no {unit} credit for destination {destination!r}: {needed} needed, {available} available",
+            made=(destination, unit, needed, available),
+        )
         self.destination: Final = destination
         self.unit: Final = unit
         self.needed: Final = needed
         self.available: Final = available
-
-    def __reduce__(self) -> tuple[type[NoCredit], tuple[str, str, int, int]]:
-        return type(self), (self.destination, self.unit, self.needed, self.available)
 
 
 class LimitError(AmqpError):
@@ -149,13 +147,10 @@ class LimitError(AmqpError):
     """
 
     def __init__(self, limit: str, value: int, asked: int) -> None:
-        super().__init__(f"limit {limit} is {value}; {asked} asked for")
+        super().__init__(f"limit {limit} is {value}; {asked} asked for", made=(limit, value, asked))
         self.limit: Final = limit
         self.value: Final = value
         self.asked: Final = asked
-
-    def __reduce__(self) -> tuple[type[LimitError], tuple[str, int, int]]:
-        return type(self), (self.limit, self.value, self.asked)
 
 
 class ConnectionClosedError(AmqpError):
@@ -167,12 +162,9 @@ class ConnectionClosedError(AmqpError):
     """
 
     def __init__(self, said: str, cause: str) -> None:
-        super().__init__(f"{said}: the connection is closed: {cause}")
+        super().__init__(f"{said}: the connection is closed: {cause}", made=(said, cause))
         self.said: Final = said
         self.cause: Final = cause
-
-    def __reduce__(self) -> tuple[type[ConnectionClosedError], tuple[str, str]]:
-        return type(self), (self.said, self.cause)
 
 
 class SessionDetachedError(AmqpError):
@@ -184,13 +176,10 @@ class SessionDetachedError(AmqpError):
     """
 
     def __init__(self, said: str, session: bytes, cause: str) -> None:
-        super().__init__(f"{said}: session {session!r} is not attached: {cause}")
+        super().__init__(f"{said}: session {session!r} is not attached: {cause}", made=(said, session, cause))
         self.said: Final = said
         self.session: Final = session
         self.cause: Final = cause
-
-    def __reduce__(self) -> tuple[type[SessionDetachedError], tuple[str, bytes, str]]:
-        return type(self), (self.said, self.session, self.cause)
 
 
 class RestoreError(AmqpError, ValueError):
@@ -204,12 +193,9 @@ class RestoreError(AmqpError, ValueError):
     """
 
     def __init__(self, what: str, rule: str) -> None:
-        super().__init__(f"{what}: {rule}")
+        super().__init__(f"{what}: {rule}", made=(what, rule))
         self.what: Final = what
         self.rule: Final = rule
-
-    def __reduce__(self) -> tuple[type[RestoreError], tuple[str, str]]:
-        return type(self), (self.what, self.rule)
 
 
 class ChannelClosedError(AmqpError):
@@ -221,13 +207,10 @@ class ChannelClosedError(AmqpError):
     """
 
     def __init__(self, said: str, channel: int, cause: str) -> None:
-        super().__init__(f"{said}: channel {channel} is closed: {cause}")
+        super().__init__(f"{said}: channel {channel} is closed: {cause}", made=(said, channel, cause))
         self.said: Final = said
         self.channel: Final = channel
         self.cause: Final = cause
-
-    def __reduce__(self) -> tuple[type[ChannelClosedError], tuple[str, int, str]]:
-        return type(self), (self.said, self.channel, self.cause)
 
 
 class StaleDelivery(ChannelClosedError):
@@ -250,12 +233,9 @@ class FlowStopped(AmqpError):
 
     def __init__(self, said: str, channel: int | None) -> None:
         where = "the connection is blocked" if channel is None else f"the other side has paused channel {channel}"
-        super().__init__(f"{said}: {where}")
+        super().__init__(f"{said}: {where}", made=(said, channel))
         self.said: Final = said
         self.channel: Final = channel
-
-    def __reduce__(self) -> tuple[type[FlowStopped], tuple[str, int | None]]:
-        return type(self), (self.said, self.channel)
 
 
 class CapabilityMissing(AmqpError):
@@ -267,9 +247,6 @@ class CapabilityMissing(AmqpError):
     """
 
     def __init__(self, said: str, capability: str) -> None:
-        super().__init__(f"{said}: the other side does not have the capability {capability}")
+        super().__init__(f"{said}: the other side does not have the capability {capability}", made=(said, capability))
         self.said: Final = said
         self.capability: Final = capability
-
-    def __reduce__(self) -> tuple[type[CapabilityMissing], tuple[str, str]]:
-        return type(self), (self.said, self.capability)

@@ -21,13 +21,10 @@ class RulesError(AmqpError, ValueError):
     """Rules that cannot be read: `source` is where they come from, `why` what is wrong, `line` where, from 1 on or None."""
 
     def __init__(self, source: str, line: int | None, why: str) -> None:
-        super().__init__(f"{source}: {'' if line is None else f'line {line}: '}{why}")
+        super().__init__(f"{source}: {'' if line is None else f'line {line}: '}{why}", made=(source, line, why))
         self.source: Final = source
         self.line: Final = line
         self.why: Final = why
-
-    def __reduce__(self) -> tuple[type[RulesError], tuple[str, int | None, str]]:
-        return type(self), (self.source, self.line, self.why)
 
 
 def parse_rules(text: str, source: str = "rules", groups: Mapping[str, Iterable[str]] | None = None) -> Rules:

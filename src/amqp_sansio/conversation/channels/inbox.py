@@ -82,7 +82,8 @@ class Inbox(BaseInbox[Message]):
     def take(self) -> Message | None:
         """The next message, None when there is none for now.  When it is closed and empty: raises why, if that went wrong."""
         if not self.messages:
-            return self._must_not_have_failed()
+            self._must_not_have_failed()
+            return None
         message = self.messages.popleft()
         if self._again:
             self.start_again()
