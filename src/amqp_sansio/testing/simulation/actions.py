@@ -113,8 +113,7 @@ def accept(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     if not ids:
         return
     ids = _some(ids, step)
-    for id in ids:
-        line.settle(tenure, id)
+    line.settle(tenure, *ids)
     said = tenure.session.accept(ids)
     items = [tenure.held[id] for id in ids]
     group = tenure.work
@@ -158,8 +157,7 @@ def release(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 def give_back(world: World, line: Line, tenure: Tenure, ids: list[int], mark: bool) -> None:
     """Releases what is held."""
-    for id in ids:
-        line.settle(tenure, id)
+    line.settle(tenure, *ids)
     tenure.session.release(ids, mark)
     items = [tenure.held.pop(id) for id in ids]
     for item in items:
@@ -173,8 +171,7 @@ def reject(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     if not ids:
         return
     ids = _some(ids, step)
-    for id in ids:
-        line.settle(tenure, id)
+    line.settle(tenure, *ids)
     items = [tenure.held.pop(id) for id in ids]
     take(tenure, tenure.session.reject(ids), items, None)
     world.tell(f"{line.name} rejects {', '.join([item.words for item in items])}")

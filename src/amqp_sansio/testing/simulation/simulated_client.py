@@ -245,11 +245,12 @@ class Line:
         else:
             allowance.complete(octets)
 
-    def settle(self, tenure: Tenure, id: int) -> None:
-        """The client settles a transfer: it is complete, and moves its window."""
-        cost = tenure.costs.pop(id, None)
-        if cost is not None and cost[0] in tenure.allowances:
-            tenure.allowances[cost[0]].complete(cost[1])
+    def settle(self, tenure: Tenure, *ids: int) -> None:
+        """The client settles transfers: each is complete, and moves its window."""
+        for id in ids:
+            cost = tenure.costs.pop(id, None)
+            if cost is not None and cost[0] in tenure.allowances:
+                tenure.allowances[cost[0]].complete(cost[1])
 
     def _completed(self, tenure: Tenure, ids: RangeSet) -> None:
         for id in pick(ids, tenure.publishing):
