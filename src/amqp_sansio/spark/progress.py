@@ -31,7 +31,7 @@ class Progress:
         self.say = say
         self._stream: Final = stream or sys.stderr
         self._terminal: Final = self._stream.isatty()
-        self._count: Final = count or (_Unknown() if is_connect(spark) else _Jobs(spark))
+        self._count: Final = count or ((lambda: (0, 0)) if is_connect(spark) else _Jobs(spark))
         self._over: Final = threading.Event()
         self._thread: Final = threading.Thread(target=self._run, daemon=True)
         self._began = time.monotonic()
@@ -83,10 +83,3 @@ class _Jobs:
                     done += info.numCompletedTasks
                     known += info.numTasks
         return done, known
-
-
-class _Unknown:
-    """A session of Spark Connect does not tell."""
-
-    def __call__(self) -> tuple[int, int]:
-        return 0, 0

@@ -148,17 +148,13 @@ def message_batch(common: Commons, messages: Sequence[Message]) -> pa.RecordBatc
         "completed_at": _times([each.completed for each in messages]),
         "settled_at": moments(settled),
         "settle_latency_ns": _latency(settled, last),
-        "outcome": Shared([each.outcome for each in messages]).column(_itself, text),
+        "outcome": Shared([each.outcome for each in messages]).column(lambda outcome: outcome, text),
         "transaction": within.column(lambda said: said[0], pa.int64()),
         "xid": within.column(lambda said: said[1], text),
         **_fates(messages, count),
         **_places(messages),
     }
     return _batch(_MESSAGES, common, _numbers([each.first for each in messages]), columns)
-
-
-def _itself(value: object) -> object:
-    return value
 
 
 def _heads(messages: Sequence[Message]) -> pa.Array:

@@ -108,18 +108,15 @@ def opening(kind: Opening, voice: Voice) -> list[Step]:
     return steps
 
 
-def _attachment() -> Automaton:
-    return together(attachment.half("client", "server").prefixes(), attachment.half("server", "client").prefixes())
+def _both(half: Callable[[str, str], Automaton]) -> Automaton:
+    """Both directions of what has one for each."""
+    return together(half("client", "server").prefixes(), half("server", "client").prefixes())
 
 
 def _asked() -> Automaton:
     a = [f"{who}:session.{verb}" for who, verb in (("client", "attach"), ("server", "attached"), ("client", "detach"))]
     body = repeated(one_of(words(a[0], a[1]), "client:other"))
     return repeated(sequence(words(a[0], a[1]), body, words(a[2], "server:session.detached")))
-
-
-def _streams() -> Automaton:
-    return together(commands.half("client", "server").prefixes(), commands.half("server", "client").prefixes())
 
 
 def _client_stream() -> Automaton:
@@ -170,8 +167,8 @@ PARTS: Final[dict[str, Part]] = {
     part.name: part
     for part in (
         Part("connection", _connection, ConnectionVoice, "nothing", _client_connection),
-        Part("session: attachment", _attachment, AttachmentVoice, "connection", _asked),
-        Part("session: commands", _streams, StreamVoice, "session", _client_stream),
+        Part("session: attachment", lambda: _both(attachment.half), AttachmentVoice, "connection", _asked),
+        Part("session: commands", lambda: _both(commands.half), StreamVoice, "session", _client_stream),
         Part("execution", lambda: without(execution.execution("client"), "client:execution.result"), ExecutionVoice),
         *[
             Part(
