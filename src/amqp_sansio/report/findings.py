@@ -7,7 +7,7 @@ from typing import Any, Final
 from amqp_sansio.report.codes import named
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands
-from amqp_sansio.report.markup import Markup, count, duration, joined, many, octets, table, tag
+from amqp_sansio.report.markup import ABSENT, Markup, card, count, duration, joined, label, many, octets, small, table, tag
 from amqp_sansio.report.moments import moment
 from amqp_sansio.report.overview import FINDINGS, SHOWN, Overview
 from amqp_sansio.report.sequence import sequence
@@ -55,10 +55,11 @@ def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: t
         said.append(f"{many(commands.outcomes['refused'], 'command was', 'commands were')} refused.")
     if stalls is not None and stalls[0]:
         said.append(f"Credit ran out and deliveries stood still {many(stalls[0], 'time')}, {duration(stalls[1])} in all.")
-    lost = seen.sums.get("lost_by_client", 0) + seen.sums.get("lost_by_server", 0)
-    if lost:
+    if seen.lost:
         gaps = seen.sums.get("gaps", 0)
-        said.append(f"{octets(lost)} are missing from the captures at {many(gaps, 'place')}; what depends on them is unknown.")
+        said.append(
+            f"{octets(seen.lost)} are missing from the captures at {many(gaps, 'place')}; what depends on them is unknown."
+        )
     nothing = bool(len(seen.not_judged)) or not seen.rows.get("connections", 1)
     colour = " bad" if violations or damage else " unjudged" if nothing else ""
     return tag("div", tag("p", " ".join(said), most=4000), class_=f"card verdict{colour}")
@@ -69,7 +70,6 @@ def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
     branches, commits = seen.branches_in_doubt, seen.transactions["in-doubt"]
     published, delivered = seen.publishes_in_doubt, seen.deliveries_in_doubt
     refused = commands.outcomes["refused"] if commands is not None else 0
-    lost = seen.sums.get("lost_by_client", 0) + seen.sums.get("lost_by_server", 0)
     items: list[tuple[str, str, str]] = []
 
     def add(number: int, section: str, what: str, todo: str) -> None:
@@ -111,7 +111,7 @@ def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
         "The list of findings has them all.",
     )
     add(
-        seen.levels["damage"] + lost,
+        seen.levels["damage"] + seen.lost,
         "captures",
         "The captures are not whole",
         "Capture again: what depends on the missing part is unknown.",
@@ -168,7 +168,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
     rows: list[tuple[Any, ...]] = [
         (
             _level(level),
-            tag("span", rule, class_="name"),
+            label(rule),
             WHO.get(who, "—"),
             count(number),
             bar(number, most, level == "violation"),
@@ -177,12 +177,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
     ]
     parts: list[Markup | str] = [
         tag("h3", "By rule"),
-        tag(
-            "div",
-            table(("level", "rule", "who", "how often", ""), rows, frozenset({3})),
-            _left(len(rules), 2 * SHOWN),
-            class_="card",
-        ),
+        card(table(("level", "rule", "who", "how often", ""), rows, frozenset({3})), _left(len(rules), 2 * SHOWN)),
     ]
     if talks:
         parts.append(tag("h3", "Around each violation"))
@@ -194,7 +189,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
         )
         if not with_frames:
             told += " The table controls is not here, so most of them are not drawn."
-        parts.append(tag("p", told, class_="small", most=1000))
+        parts.append(small(told, most=1000))
         parts += [_talk(talk, number + 1) for number, talk in enumerate(talks)]
     if seen.findings:
         total = sum([number for _, number, _ in rules])
@@ -215,7 +210,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
 def _talk(talk: Talk, number: int) -> Markup:
     row = talk.row
     facts = [_facts(each) for each in talk.rows]
-    title = tag("h3", f"{number}. ", tag("span", talk.name or f"connection {row['connection']}", class_="name"))
+    title = tag("h3", f"{number}. ", label(talk.name or f"connection {row['connection']}"))
     return tag("section", title, *facts, sequence(talk), class_="card talk")
 
 
@@ -250,7 +245,7 @@ def _where(row: dict[str, Any]) -> str:
 
 def _finding(row: dict[str, Any]) -> tuple[Any, ...]:
     packet = "" if row["file_offset"] is None else f"{base(row['capture'])} at {count(row['file_offset'])}"
-    name = tag("span", row["rule"], class_="name")
+    name = label(row["rule"])
     return (
         moment(row["ts_ns"]),
         _level(row["level"]),
@@ -284,7 +279,7 @@ def bar(number: int, most: int, bad: bool = False, who: str = "") -> Markup:
 
 
 def _left(total: int, shown: int) -> Markup:
-    return tag("p", f"{count(total - shown)} more are not shown.", class_="small") if total > shown else Markup("")
+    return small(f"{count(total - shown)} more are not shown.") if total > shown else Markup("")
 
 
 def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: dict[int, str]) -> Markup:
@@ -301,7 +296,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
                 WHO.get(row["direction"] or "", ""),
                 row["session"],
                 f"[{row['channel']}]",
-                tag("span", row["verb"], class_="name"),
+                label(row["verb"]),
                 count(row["count_all"]),
                 _ids(row),
             )
@@ -310,13 +305,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
         head: tuple[str, ...] = ("first sent (UTC)", "connection", "by", "session", "channel", "command", "how many", "ids")
         parts += [tag("h3", f"Commands that were not completed: {count(total)}"), table(head, rows, frozenset({6, 7}))]
         if commands.groups > len(rows):
-            parts.append(
-                tag(
-                    "p",
-                    f"The oldest {len(rows)} of {count(commands.groups)}{' or more' if commands.forgot else ''}.",
-                    class_="small",
-                )
-            )
+            parts.append(small(f"The oldest {len(rows)} of {count(commands.groups)}{' or more' if commands.forgot else ''}."))
     if "sessions" in folder:
         rows = [
             (
@@ -341,7 +330,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
     if "dtx" in folder:
         rows = [
             (
-                tag("span", row["xid"], class_="name"),
+                label(row["xid"]),
                 _name(names, row),
                 row["outcome"],
                 row["status"],
@@ -370,7 +359,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
         ]
         head = ("connection", "session", "number", "commit said (UTC)", "published in it", "accepted in it")
         parts += [tag("h3", "Local transactions with a commit that nobody answered"), table(head, rows, frozenset({2, 4, 5}))]
-    return tag("div", *parts, class_="card") if parts else tag("p", "None of the tables that tell it is here.", class_="none")
+    return card(*parts) if parts else ABSENT
 
 
 def _ids(row: dict[str, Any]) -> str:
@@ -388,4 +377,4 @@ def ranges(found: list[dict[str, int]] | None) -> str:
 
 
 def _name(names: dict[int, str], row: dict[str, Any]) -> Markup:
-    return tag("span", names.get(row["connection"]) or str(row["connection"]), class_="name")
+    return label(names.get(row["connection"]) or str(row["connection"]))

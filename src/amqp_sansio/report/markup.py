@@ -55,6 +55,23 @@ def joined(*parts: Content) -> Markup:
     return Markup("".join([text(each) for each in parts]))
 
 
+def card(*content: Content) -> Markup:
+    """A part of the page with a frame around it."""
+    return tag("div", *content, class_="card")
+
+
+def small(*content: Content, most: int = MOST) -> Markup:
+    """A remark in small letters."""
+    return tag("p", *content, most=most, class_="small")
+
+
+def label(name: Content) -> Markup:
+    """A name as it stands in the captures."""
+    return tag("span", name, class_="name")
+
+
+ABSENT: Final = tag("p", "None of the tables that tell it is here.", class_="none")
+
 _HINT: Final = Markup('<p class="hint" aria-hidden="true">scroll for more \N{RIGHTWARDS ARROW}</p>')
 """Stands behind what may be wider than the page; it shows when that is so."""
 

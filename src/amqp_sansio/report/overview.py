@@ -90,6 +90,11 @@ class Overview:
         return messages + self.branches_in_doubt + self.transactions["in-doubt"]
 
     @property
+    def lost(self) -> int:
+        """Octets that are missing from the captures."""
+        return self.sums.get("lost_by_client", 0) + self.sums.get("lost_by_server", 0)
+
+    @property
     def perhaps_lost(self) -> int:
         """What may be lost or undecided for good.  Deliveries are not among it: brokers deliver them again."""
         return self.publishes_in_doubt + self.branches_in_doubt + self.transactions["in-doubt"]

@@ -17,7 +17,7 @@ from amqp_sansio.report.findings import first_to_do, in_doubt, verdict, violatio
 from amqp_sansio.report.flow import Credit
 from amqp_sansio.report.folder import Folder, ReportError, Tell
 from amqp_sansio.report.latency import Commands, Messages
-from amqp_sansio.report.markup import Content, Markup, count, duration, joined, octets, tag
+from amqp_sansio.report.markup import Content, Markup, count, duration, joined, octets, small, tag
 from amqp_sansio.report.moments import moment
 from amqp_sansio.report.overview import Overview
 from amqp_sansio.report.style import CSS, SCRIPT
@@ -68,7 +68,7 @@ def page(path: str, tell: Tell | None = None) -> str:
         verdict(folder, seen, commands, (credit.stalls, credit.stalled_ns) if credit else None),
         first_to_do(seen, commands),
         _tiles(folder, seen, commands, messages, credit),
-        tag("p", f"Not here, so not told of: {', '.join(missing)}.", class_="small") if missing else "",
+        small(f"Not here, so not told of: {', '.join(missing)}.") if missing else "",
         tag("nav", *[tag("a", title, href=f"#{key}") for key, title, _ in parts]),
     )
     main = tag("main", *[tag("section", tag("h2", title), body, id=key) for key, title, body in parts])

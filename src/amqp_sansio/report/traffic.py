@@ -11,7 +11,21 @@ from amqp_sansio.report.findings import WHO, bar, base
 from amqp_sansio.report.flow import Credit
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands, Messages
-from amqp_sansio.report.markup import Content, Markup, count, duration, joined, many, octets, table, tag
+from amqp_sansio.report.markup import (
+    ABSENT,
+    Content,
+    Markup,
+    card,
+    count,
+    duration,
+    joined,
+    label,
+    many,
+    octets,
+    small,
+    table,
+    tag,
+)
 from amqp_sansio.report.moments import moment
 from amqp_sansio.report.overview import SHOWN, Overview
 
@@ -39,15 +53,15 @@ def latency(charts: Charts, commands: Commands | None, messages: Messages | None
     rows: list[tuple[Content, ...]] = []
     for title, colour, held, total, unit in drawn:
         if held.count:
-            number = tag("p", f"{of_all(held.count, total)} {unit}", class_="small")
-            cards.append(tag("div", tag("h3", title), number, charts.histogram(held, title, colour, unit), class_="card"))
+            number = small(f"{of_all(held.count, total)} {unit}")
+            cards.append(card(tag("h3", title), number, charts.histogram(held, title, colour, unit)))
         rows.append(_spread(title, held, total))
     if commands is not None:
         order = sorted(commands.by_verb.items(), key=lambda item: (-item[1].count, item[0]))
         totals = commands.totals
         rows += [_spread(f"until complete: {verb}", held, totals[verb]) for verb, held in order[:VERBS] if held.count]
     if not drawn:
-        return tag("p", "None of the tables that tell it is here.", class_="none")
+        return ABSENT
     told = "Percentiles are within 1.1 %, the least and the greatest exact."
     if messages is not None and messages.every > 1:
         told += f" End to end: {many(messages.with_id, 'message')} with an id, of whose ids one in {messages.every} was joined."
@@ -62,7 +76,7 @@ def latency(charts: Charts, commands: Commands | None, messages: Messages | None
     head: tuple[str, ...] = ("", "measured", "least", "p50", "p90", "p99", "p99.9", "greatest")
     return joined(
         tag("div", *cards, class_="two"),
-        tag("div", table(head, rows, frozenset(range(1, 8))), tag("p", told, class_="small"), class_="card"),
+        card(table(head, rows, frozenset(range(1, 8))), small(told)),
     )
 
 
@@ -89,30 +103,22 @@ def over_time(charts: Charts, axis: Axis, messages: Messages | None, credit: Cre
             ("delivered, not settled", SERVER, messages.in_flight["S"]),
         ]
         step = duration(axis.step)
+        told = (
+            f"At the end of each step of {step}; a message counts until it is settled or its connection ends, "
+            "and not at all when its fate is unknown."
+        )
         sides = [
-            tag(
-                "div",
-                tag("h3", f"Messages sent, by steps of {step}"),
-                charts.over_time(axis, "Messages sent", "messages", sent),
-                class_="card",
-            ),
-            tag(
-                "div",
+            card(tag("h3", f"Messages sent, by steps of {step}"), charts.over_time(axis, "Messages sent", "messages", sent)),
+            card(
                 tag("h3", "Messages in flight"),
                 charts.over_time(axis, "Messages in flight", "messages", flying, stalled),
-                tag(
-                    "p",
-                    f"At the end of each step of {step}; a message counts until it is settled or its connection ends, "
-                    "and not at all when its fate is unknown.",
-                    class_="small",
-                ),
-                class_="card",
+                small(told),
             ),
         ]
         parts.append(tag("div", *sides, class_="two"))
     if credit is not None:
         parts.append(_credit(charts, axis, credit, names))
-    return joined(*parts) if parts else tag("p", "None of the tables that tell it is here.", class_="none")
+    return joined(*parts) if parts else ABSENT
 
 
 def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -> Markup:
@@ -124,9 +130,7 @@ def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -
     )
     parts: list[Markup] = [tag("h3", "Credit"), tag("p", told)]
     if credit.lines:
-        parts.append(
-            tag("p", f"Drawn: {many(len(credit.lines), 'subscription')}, those that stalled longest first.", class_="small")
-        )
+        parts.append(small(f"Drawn: {many(len(credit.lines), 'subscription')}, those that stalled longest first."))
     lines: list[Markup] = []
     for line in credit.lines.values():
         of = line.of
@@ -135,28 +139,26 @@ def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -
             words.append("credit without limit is not drawn")
         if line.left_out:
             words.append(f"{many(line.left_out, 'change')} of its credit left out")
-        title = tag(
-            "h3", tag("span", of.destination or "(no name)", class_="name"), f" from {line.queue}" if line.queue else ""
-        )
-        where = tag("span", names.get(of.connection) or str(of.connection), class_="name")
-        about = tag("p", where, f", session {of.session}, channel {of.channel}: ", "; ".join(words), class_="small", most=1000)
+        title = tag("h3", label(of.destination or "(no name)"), f" from {line.queue}" if line.queue else "")
+        where = label(names.get(of.connection) or str(of.connection))
+        about = small(where, f", session {of.session}, channel {of.channel}: ", "; ".join(words), most=1000)
         lines.append(tag("div", title, about, charts.credit(axis, line) if line.changes else ""))
     if lines:
         parts.append(tag("div", *lines, class_="two"))
-    return tag("div", *parts, class_="card")
+    return card(*parts)
 
 
 def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages: Messages | None) -> Markup:
     """The busiest senders: hosts, exchanges and keys, queues, verbs."""
     cards: list[Markup] = []
 
-    def card(title: str, first: str, second: str, rows: list[tuple[str, int, int]], total: int, forgot: bool, who: str) -> None:
+    def rank(title: str, first: str, second: str, rows: list[tuple[str, int, int]], total: int, forgot: bool, who: str) -> None:
         weight = octets if first == "octets" else count
         other = octets if second == "octets" else count
         most = max([row[1] for row in rows], default=1)
         body: list[tuple[Content, ...]] = [
             (
-                tag("span", name or "(empty)", class_="name"),
+                label(name or "(empty)"),
                 weight(number),
                 other(more) if second else "",
                 bar(number, most, who=who),
@@ -165,16 +167,16 @@ def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages:
         ]
         parts = [tag("h3", title), table(("", first, second, ""), body, frozenset({1, 2}))]
         if total > len(rows):
-            parts.append(tag("p", f"The first {len(rows)} of {count(total)}.", class_="small"))
+            parts.append(small(f"The first {len(rows)} of {count(total)}."))
         if forgot:
-            parts.append(tag("p", f"More than {count(MOST_NAMES)} names: the numbers are lower bounds.", class_="small"))
-        cards.append(tag("div", *parts, class_="card"))
+            parts.append(small(f"More than {count(MOST_NAMES)} names: the numbers are lower bounds."))
+        cards.append(card(*parts))
 
     if "connections" in folder:
-        card("Hosts of clients", "octets", "messages", seen.clients.top(10), len(seen.clients), seen.clients.forgot, "C")
+        rank("Hosts of clients", "octets", "messages", seen.clients.top(10), len(seen.clients), seen.clients.forgot, "C")
     if messages is not None:
         routes = [(f"{to or '(default)'} / {key}", number, size) for (to, key), number, size in messages.routes.top(10)]
-        card(
+        rank(
             "Published to exchange / routing key",
             "messages",
             "octets",
@@ -184,14 +186,24 @@ def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages:
             "C",
         )
         queues = [(name or "(unknown)", number, size) for name, number, size in messages.queues.top(10)]
-        card("Delivered from queue", "messages", "octets", queues, len(messages.queues), messages.queues.forgot, "S")
+        rank("Delivered from queue", "messages", "octets", queues, len(messages.queues), messages.queues.forgot, "S")
     if commands is not None:
         verbs = [(f"{verb} by the {WHO.get(who, '?')}", number, 0) for (who, verb), number, _ in commands.verbs.top(10)]
-        card("Commands", "number", "", verbs, len(commands.verbs), commands.verbs.forgot, "C")
+        rank("Commands", "number", "", verbs, len(commands.verbs), commands.verbs.forgot, "C")
         if len(commands.errors):
             errors = [(f"{verb}: {named(code)}", number, 0) for (verb, code), number, _ in commands.errors.top(10)]
-            card("Refused, by error code", "number", "", errors, len(commands.errors), commands.errors.forgot, "warn")
-    return tag("div", *cards, class_="two") if cards else tag("p", "None of the tables that tell it is here.", class_="none")
+            rank("Refused, by error code", "number", "", errors, len(commands.errors), commands.errors.forgot, "warn")
+    return tag("div", *cards, class_="two") if cards else ABSENT
+
+
+def _both(row: dict[str, Any], what: str) -> str:
+    """How many by the client, and how many by the server."""
+    return " / ".join([count(row[f"{what}_by_{who}"] or 0) for who in ("client", "server")])
+
+
+def _end(row: dict[str, Any], code: str, text: str) -> str:
+    """How it ended, and why."""
+    return f"{row['ending']}, {explained(row[code], row[text])}" if row[code] else str(row["ending"])
 
 
 def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup:
@@ -201,19 +213,16 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
         rows: list[tuple[Content, ...]] = []
         for row in seen.connections:
             lost = (row["lost_by_client"] or 0) + (row["lost_by_server"] or 0)
-            ended = str(row["ending"])
-            if row["close_code"]:
-                ended += f", {explained(row['close_code'], row['close_text'])}"
             rows.append(
                 (
-                    tag("span", row["name"], class_="name"),
+                    label(row["name"]),
                     moment(row["ts_ns"]),
                     duration((row["ended_at"] or row["ts"]) - row["ts"]),
                     row["protocol"] or "?",
-                    ended,
+                    _end(row, "close_code", "close_text"),
                     octets(row["octets_by_client"] or 0),
                     octets(row["octets_by_server"] or 0),
-                    f"{count(row['transfers_by_client'] or 0)} / {count(row['transfers_by_server'] or 0)}",
+                    _both(row, "transfers"),
                     octets(lost) if lost else "",
                     count(row["violations"]) if row["violations"] else "",
                 )
@@ -234,23 +243,20 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
         told += f"AMQP: {', '.join([f'{name} {count(number)}' for name, number, _ in seen.protocols.top(10)])}."
         parts += [tag("h3", "Connections"), tag("p", told, most=1000), table(head, rows, frozenset(range(5, 10)))]
         if seen.rows["connections"] > len(rows):
-            parts.append(tag("p", f"The first {SHOWN}: those with violations, then those that said most.", class_="small"))
+            parts.append(small(f"The first {SHOWN}: those with violations, then those that said most."))
     if "sessions" in folder:
         rows = []
         for row in seen.sessions:
-            ended = str(row["ending"])
-            if row["error_code"]:
-                ended += f", {explained(row['error_code'], row['error_text'])}"
             rows.append(
                 (
-                    tag("span", row["session"] or "(unknown)", class_="name"),
-                    tag("span", names.get(row["connection"]) or str(row["connection"]), class_="name"),
+                    label(row["session"] or "(unknown)"),
+                    label(names.get(row["connection"]) or str(row["connection"])),
                     f"{row['channel']}",
                     row["demarcation"] or "",
-                    ended,
+                    _end(row, "error_code", "error_text"),
                     duration((row["ended_at"] or row["ts"]) - row["ts"]),
-                    f"{count(row['commands_by_client'] or 0)} / {count(row['commands_by_server'] or 0)}",
-                    f"{count(row['transfers_by_client'] or 0)} / {count(row['transfers_by_server'] or 0)}",
+                    _both(row, "commands"),
+                    _both(row, "transfers"),
                     "?" if row["in_doubt"] is None else count(row["in_doubt"]) if row["in_doubt"] else "",
                 )
             )
@@ -271,14 +277,14 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
             table(head, rows, frozenset({2, 5, 6, 7, 8})),
         ]
         if seen.rows["sessions"] > len(rows):
-            parts.append(tag("p", f"The first {SHOWN}: those with most commands.", class_="small"))
+            parts.append(small(f"The first {SHOWN}: those with most commands."))
     for name, title, tally in (
         ("transactions", "Local transactions", seen.transactions),
         ("dtx", "Branches of distributed transactions", seen.branches),
     ):
         if name in folder and len(tally):
             parts += [tag("h3", title), tag("p", f"{_ends(tally.top(12))}.")]
-    return tag("div", *parts, class_="card") if parts else tag("p", "None of the tables that tell it is here.", class_="none")
+    return card(*parts) if parts else ABSENT
 
 
 def _ends(top: list[tuple[str, int, int]]) -> str:
@@ -307,21 +313,20 @@ def captures(folder: Folder, seen: Overview) -> Markup:
     rows: list[tuple[Content, ...]] = []
     for name in listed[: 2 * SHOWN]:
         number, size = heard.get(name, (0, 0))
-        rows.append((tag("span", name, class_="name"), count(number), octets(size)))
+        rows.append((label(name), count(number), octets(size)))
     parts += [
         tag("h3", f"Captures: {count(len(listed))}"),
         table(("file", "connections first heard in it", "octets captured"), rows, frozenset({1, 2})),
     ]
     if len(listed) > len(rows):
-        parts.append(tag("p", f"{count(len(listed) - len(rows))} more are not shown.", class_="small"))
+        parts.append(small(f"{count(len(listed) - len(rows))} more are not shown."))
     sums = seen.sums
     if sums:
-        lost = sums.get("lost_by_client", 0) + sums.get("lost_by_server", 0)
         parts.append(
             tag(
                 "p",
-                f"{count(sums.get('packets', 0))} packets; {octets(lost)} missing at {many(sums.get('gaps', 0), 'place')}; "
-                f"{octets(sums.get('opaque_octets', 0))} could not be read (a security layer, damage, another protocol).",
+                f"{count(sums.get('packets', 0))} packets; {octets(seen.lost)} missing at {many(sums.get('gaps', 0), 'place')};"
+                f" {octets(sums.get('opaque_octets', 0))} could not be read (a security layer, damage, another protocol).",
                 most=1000,
             )
         )
@@ -331,7 +336,7 @@ def captures(folder: Folder, seen: Overview) -> Markup:
     if damage:
         places: list[tuple[Content, ...]] = [
             (
-                tag("span", base(row["capture"]), class_="name"),
+                label(base(row["capture"])),
                 "" if row["file_offset"] is None else count(row["file_offset"]),
                 row["text"],
             )
@@ -342,4 +347,4 @@ def captures(folder: Folder, seen: Overview) -> Markup:
             tag("h3", f"Damage: {many(total, 'place')}"),
             table(("file", "octet", "what is wrong"), places, frozenset({1})),
         ]
-    return tag("div", *parts, class_="card")
+    return card(*parts)
