@@ -135,7 +135,7 @@ def test_everybody_is_let_in_on_loopback_only(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.9.9.9"])
 def test_loopback_has_many_names(host: str) -> None:
-    _, address = resolve(host)
+    address = resolve(host)
     assert configuration(Wishes(host=host), address)().mechanisms[0].name == "ANONYMOUS"
 
 

@@ -127,14 +127,14 @@ def serve(wishes: Wishes) -> int:
     """Serves until SIGTERM or SIGINT; 0, or 1 when it had to stop by itself, or 2 when it could not begin.  ServeError."""
     if wishes.data_dir == "":  # a variable that is not set, perhaps: nobody means the directory that we are in
         raise ServeError("--data-dir names a directory, and is empty")
-    family, address = resolve(wishes.host)
+    address = resolve(wishes.host)
     configure = configuration(wishes, address)
     rules = wishes.rules()
     tls = context(wishes.tls_cert, wishes.tls_key)
     raise_file_limit()
     store = None if wishes.data_dir is None else Store(wishes.data_dir)
     try:
-        return asyncio.run(_serve(wishes, address, family, configure, rules, tls, store))
+        return asyncio.run(_serve(wishes, address, configure, rules, tls, store))
     finally:
         if store is not None:
             store.close()
@@ -143,7 +143,6 @@ def serve(wishes: Wishes) -> int:
 async def _serve(
     wishes: Wishes,
     address: str,
-    family: int,
     configure: Callable[[], ServerConfig],
     rules: Rules | None,
     tls: ssl.SSLContext | None,
@@ -240,15 +239,14 @@ def restore(store: Store | None, now: float, wishes: Wishes) -> Broker:
 # --- what may be wished -------------------------------------------------------------------------------------------------------
 
 
-def resolve(host: str) -> tuple[int, str]:
-    """The address that stands behind a name: its family and itself, the first of them, IPv4 before IPv6.  ServeError."""
+def resolve(host: str) -> str:
+    """The address that stands behind a name: the first of them, IPv4 before IPv6.  ServeError."""
     try:
         found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise ServeError(f"--host {host}: {getattr(error, 'strerror', None) or 'is no address'}") from None
     found.sort(key=lambda each: each[0] != socket.AF_INET)
-    family, _, _, _, address = found[0]
-    return family, str(address[0])
+    return str(found[0][4][0])
 
 
 def loopback(address: str) -> bool:

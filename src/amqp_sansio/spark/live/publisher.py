@@ -101,15 +101,15 @@ class Publisher:
             rows += 1
             octets += len(message.body)
             while flight and flight[0][0].done:
-                self._taken(session, *flight.popleft())
+                self._taken(*flight.popleft())
             if len(flight) >= WITHOUT_WORD:
-                self._taken(session, *flight.popleft())
+                self._taken(*flight.popleft())
             message = next(following, None)
         while flight:
-            self._taken(session, *flight.popleft())
+            self._taken(*flight.popleft())
         return rows, octets
 
-    def _taken(self, session: Session, sent: Pending[None], exchange: str, key: str) -> None:
+    def _taken(self, sent: Pending[None], exchange: str, key: str) -> None:
         """The broker has it for certain.  LiveSetupError when no queue takes it."""
         try:
             sent.result()
