@@ -13,7 +13,7 @@ from amqp_sansio.cli.given import asked, pair, whole
 @attrs.frozen
 class Settings:
     name: str
-    numbers: tuple[int, ...] = attrs.field(default=(), converter=tuple)
+    numbers: tuple[int, ...] = ()
 
 
 def test_settings_have_the_names_of_their_arguments() -> None:

@@ -42,7 +42,7 @@ class SplitError(CaptureError):
         self.before = 0
         """Time of the last packet before it, ns since 1970 UTC, for a reader that goes on from there."""
 
-    def __reduce__(self) -> tuple[type[SplitError], tuple[str, int, str, Walk]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[type[SplitError], tuple[str, int, str, Walk]]:
         return type(self), (self.file, self.octet, self.rule, self.walk)
 
 

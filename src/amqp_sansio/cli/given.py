@@ -12,9 +12,10 @@ Settings = TypeVar("Settings")
 
 
 def asked(settings: type[Settings], given: argparse.Namespace) -> Settings:
-    """The settings of a verb: each has the name of its argument."""
+    """The settings of a verb: each has the name of its argument; one that may be repeated is a tuple."""
     make: Callable[..., Settings] = settings
-    return make(**{each.name: getattr(given, each.name) for each in attrs.fields(settings)})  # type: ignore[type-var]
+    said = {each.name: getattr(given, each.name) for each in attrs.fields(settings)}  # type: ignore[arg-type]
+    return make(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
 
 
 def whole(least: int, most: int | None = None, wrong: str = "") -> Callable[[str], int]:

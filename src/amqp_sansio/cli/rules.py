@@ -24,7 +24,7 @@ class Asked:
 
     file: str
     identity: str | None = None
-    words: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    words: tuple[str, ...] = ()
     """VERB KIND NAME."""
     key: str | None = None
     host: str = ""

@@ -34,11 +34,11 @@ class Wanted:
     """What was asked for; what is empty or None leaves nothing out.  `since` and `until` are seconds after the first line of
     the file, or a moment (ns since 1970 UTC)."""
 
-    connections: tuple[str, ...] = attrs.field(default=(), converter=tuple)
-    sessions: tuple[str, ...] = attrs.field(default=(), converter=tuple)
-    channels: tuple[int, ...] = attrs.field(default=(), converter=tuple)
-    verbs: tuple[str, ...] = attrs.field(default=(), converter=tuple)
-    queues: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    connections: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    channels: tuple[int, ...] = ()
+    verbs: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
     since: float | int | None = None
     until: float | int | None = None
     errors: bool = False

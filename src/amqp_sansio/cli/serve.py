@@ -60,7 +60,7 @@ class Wishes:
     tls_key: str | None = None
     data_dir: str | None = None
     log: str | None = None
-    virtual_hosts: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    virtual_hosts: tuple[str, ...] = ()
     """Those that exist; none: any."""
     max_message: int | None = None
     """Octets of header and body; None: as the default limits say."""
