@@ -28,13 +28,18 @@ class BaseInbox(Generic[M]):
     """Messages that came and were not taken yet, whatever is spoken.  A base class."""
 
     def __init__(self, queue: str, name: str) -> None:
-        self.queue = queue
+        self._queue = queue
         self.messages: Final[deque[M]] = deque()
         self._name: Final = name  # of the subscription
         self._closed = False
         self._error: Exception | None = None
         self._waiting: Ticket[None] | None = None
         self._cancelling: Ticket[None] | None = None
+
+    @property
+    def queue(self) -> str:
+        """What is subscribed to."""
+        return self._queue
 
     @property
     def closed(self) -> bool:

@@ -162,7 +162,7 @@ class ChannelClient(BaseClient):
         self._restoring = None
         for core in self.cores:
             for inbox in core.consumers.inboxes.values():
-                inbox.queue = names.get(inbox.queue, inbox.queue)
+                inbox._queue = names.get(inbox.queue, inbox.queue)
         self._open_all()
 
     def _open_all(self) -> None:
