@@ -55,7 +55,7 @@ def test_words_and_options_in_any_order() -> None:
     ):
         given = broker_verbs.intermixed(arguments)
         assert given is not None
-        assert (given.words, given.queue, given.json) == (["amqp://x", "a", "b"], "q", True)
+        assert (given.words, given.queue, given.as_json) == (["amqp://x", "a", "b"], "q", True)
     given = broker_verbs.intermixed(["send", "--queue", "q", "--", "-x"])
     assert given is not None
     assert (given.words, given.behind) == ([], ["-x"])
