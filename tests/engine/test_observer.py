@@ -22,6 +22,7 @@ from tests.engine.overheard import (
     opening,
     words,
 )
+from tests.families.channels import ALL, ONE, frame
 
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, HEADERS
 from amqp_sansio.engine.observer import Observer, Speaker
@@ -477,3 +478,15 @@ def test_how_long_nobody_is_held_to_anything_behind_a_gap_does_not_depend_on_the
     answer = b"".join([octets for speaker, octets in said[tune:] if speaker == "C"])
     found += observe([("C", answer), said[tune]], watch, piece, end=False)
     assert [each.event.rule for each in found if isinstance(each.event, Violation)] == []
+
+
+def test_a_snapshot_can_be_taken_where_a_side_was_taken_for_the_other_family_and_is_opaque_since() -> None:
+    """The client says a version that nobody knows; by the server's frames the others turn out to be methods."""
+    watch = Observer(dialects=ALL, middle=True)
+    heard = [("C", b"AMQP\1\0\0\0" + frame(ONE, "connection.open", 0)), *[("S", frame(ONE, "basic.cancel"))] * 5]
+    found = observe([("C" if speaker == "C" else "S", octets) for speaker, octets in heard], watch, end=False)
+    assert "MethodSeen" in [type(each.event).__name__ for each in found]
+    again = Observer.restore(watch.snapshot(), dialects=ALL)
+    assert (again.frames("C"), again.unread("C")) == (watch.frames("C"), watch.unread("C"))
+    more: list[Said] = [("S", frame(ONE, "basic.cancel")), ("C", b"more")]
+    assert observe(more, again) == observe(more, watch)

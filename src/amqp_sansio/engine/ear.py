@@ -222,6 +222,10 @@ class Ear:
             self._head = self.reader.take()  # it was taken for something else
             self.read_frames(self.reader.offset)
             return True
+        if self.state == OPAQUE and self.reader is not None and former is not framing:
+            dead = framing.overhearing(self._limits, carries, self.reader.offset)  # it counts as the former one did, no more
+            dead.frames, dead.skipped, dead.dead = self.reader.frames, self.reader.skipped, True
+            self.reader = dead
         if guess is None or self.state != GUESSING:
             return False
         self._head = guess.take()
