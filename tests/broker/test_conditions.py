@@ -11,8 +11,8 @@ import pytest
 from tests.broker.model.things import Sink, bodies, publish, read, refusal
 
 from amqp_sansio.broker.conditions import CONDITIONS, LIMIT, TRANSFER_NO_EXCHANGE, Refused
+from amqp_sansio.broker.fronts.sessions.administration import exchange_result, queue_result
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, code_of
-from amqp_sansio.broker.fronts.sessions.queries import query_exchange, query_queue
 from amqp_sansio.broker.model.arguments import read_subscription_arguments
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.owner import SESSION, Owner
@@ -201,9 +201,9 @@ def stage(error_codes: ErrorCodes) -> VirtualHost:
 def seen(host: VirtualHost) -> list[Any]:
     """Everything about a host that a refused command could have changed."""
     return [
-        [query_exchange(host, name) for name in ("dead", "x", "new")],
+        [exchange_result(host, name) for name in ("dead", "x", "new")],
         sorted(host.exchanges),
-        [(name, query_queue(host, name), bodies(queue)) for name, queue in host.queues.items()],
+        [(name, queue_result(host, name), bodies(queue)) for name, queue in host.queues.items()],
         [sorted(key for _, key in queue.bindings) for queue in host.queues.values()],
         (host.messages, host.octets, host.bindings, host.argument_octets),
         [exchange.alternates for exchange in host.exchanges.values()],

@@ -11,7 +11,7 @@ from amqp_sansio import Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
-from amqp_sansio.broker.fronts.sessions.queries import query_queue
+from amqp_sansio.broker.fronts.sessions.administration import queue_result
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.events import CommandReceived, CommandsCompleted, ExceptionReceived, ResultReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
@@ -110,7 +110,7 @@ def test_two_browsers_acquire_the_same_messages() -> None:
     assert acquired(one, mine, [first[0].id, first[2].id]) == [first[0].id, first[2].id]
     assert acquired(two, yours, [event.id for event in second]) == [second[1].id, second[3].id]
     assert acquired(one, mine, [first[1].id]) == []
-    assert query_queue(world.broker.host(), "q").message_count == 0
+    assert queue_result(world.broker.host(), "q").message_count == 0
     blurt(yours, message.Reject(RangeSet.of(second[0].id)))  # which is not its own
     mine.release([first[0].id], set_redelivered=True)
     yours.release([second[3].id])

@@ -9,8 +9,8 @@ import pytest
 from tests.broker.model.things import Sink, bodies, durable_host, journalled, publish, refusal
 
 from amqp_sansio.broker import conditions
+from amqp_sansio.broker.fronts.sessions.administration import bound_result, exchange_result, queue_result
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
-from amqp_sansio.broker.fronts.sessions.queries import bound, query_exchange, query_queue
 from amqp_sansio.broker.journal import (
     Dequeued,
     Enqueued,
@@ -49,10 +49,10 @@ def test_declaring_a_queue_again_changes_nothing() -> None:
     host.declare_queue("t", durable=True)
     host.declare_queue("t", passive=True)
     assert journalled(host) == []
-    assert query_queue(host, "q") == QueueQueryResult(
+    assert queue_result(host, "q") == QueueQueryResult(
         "q", "amq.fanout", True, False, False, Map({"qpid.priorities": 3}), 0, 0
     )  # fmt: skip
-    assert query_queue(host, "t") == QueueQueryResult("t", None, False, False, True, Map(), 0, 0)
+    assert queue_result(host, "t") == QueueQueryResult("t", None, False, False, True, Map(), 0, 0)
 
 
 def test_hints_of_a_command_differ_by_its_fields() -> None:
@@ -60,13 +60,13 @@ def test_hints_of_a_command_differ_by_its_fields() -> None:
     host.declare_exchange(*exchange.Declare("x", "fanout").values())
     host.declare_queue(*queue.Declare("q", exclusive=True).values(), owner=ME)
     host.bind(*exchange.Bind("q", "x", "k").values(), owner=ME)
-    assert bound(host, "x", "q", "k") == ExchangeBoundResult()
+    assert bound_result(host, "x", "q", "k") == ExchangeBoundResult()
     host.unbind(*exchange.Unbind("q", "x", "k").values(), owner=ME)
     host.purge(*queue.Purge("q").values(), owner=ME)
     host.delete_queue(*queue.Delete("q").values(), owner=ME)
     host.delete_exchange(*exchange.Delete("x").values())
-    assert query_queue(host, "q") == QueueQueryResult()
-    assert query_exchange(host, "x").not_found
+    assert queue_result(host, "q") == QueueQueryResult()
+    assert exchange_result(host, "x").not_found
 
 
 @pytest.mark.rule("queue.purge.empty", "queue.purge.pending-messages")
@@ -81,7 +81,7 @@ def test_a_purge_takes_what_nobody_has() -> None:
     assert host.purge("q") == host.journal.last
     operations = journalled(host)
     assert [type(each) for each in operations] == [MessageStored, Enqueued, Dequeued, Dequeued]
-    assert query_queue(host, "q").message_count == 0
+    assert queue_result(host, "q").message_count == 0
     assert list(host.queues["q"].all()) == [entry]
     assert host.messages == 1
 
@@ -90,7 +90,7 @@ def test_a_purge_takes_what_nobody_has() -> None:
 def test_an_exclusive_queue_is_its_owners_until_that_ends() -> None:
     host = VirtualHost()
     host.declare_queue("q", exclusive=True, owner=ME)
-    assert query_queue(host, "q").exclusive
+    assert queue_result(host, "q").exclusive
     host.declare_queue("q", exclusive=True, owner=ME)
     host.bind("q", "amq.direct", "k", owner=ME)
     mine = Sink(owner=ME)
@@ -107,11 +107,11 @@ def test_an_exclusive_queue_is_its_owners_until_that_ends() -> None:
     ]
     assert [code_of(refusal(call), "qpid") for call in calls] == [405] * len(calls)
     host.declare_queue("q", passive=True, owner=YOU)
-    assert query_queue(host, "q").exclusive
+    assert queue_result(host, "q").exclusive
     publish(host, "", "q", b"anybody may publish")
     host.unsubscribe(host.queues["q"], mine)
     host.owner_ended(ME)
-    assert not query_queue(host, "q").exclusive
+    assert not queue_result(host, "q").exclusive
     for call in calls[:6]:
         call()
 
@@ -126,7 +126,7 @@ def test_passive_and_exclusive_asks_whether_the_queue_is_mine_alone() -> None:
         told = refusal(host.declare_queue, name, passive=True, exclusive=True, owner=YOU)
         assert (told.condition, code_of(told, "qpid")) == (conditions.QUEUE_DECLARE_EXCLUSIVE, 405)
         host.declare_queue(name, passive=True, owner=YOU)  # qpidd lets it pass; `spec` does not
-    assert query_queue(host, "shared").exclusive is False
+    assert queue_result(host, "shared").exclusive is False
 
 
 @pytest.mark.parametrize("name", ["a", "Z", "7", "_", "é", "q-.,"])
@@ -160,7 +160,7 @@ def test_a_queue_that_others_use_does_not_become_exclusive() -> None:
     host.unsubscribe(host.queues["q"], yours)
     host.subscribe("q", Sink(owner=ME))
     host.declare_queue("q", exclusive=True, owner=ME)
-    assert query_queue(host, "q").exclusive
+    assert queue_result(host, "q").exclusive
 
 
 def test_what_goes_with_its_owner() -> None:
@@ -306,9 +306,9 @@ def test_what_is_in_one_host_is_not_in_another() -> None:
     one.declare_exchange("x", "direct")
     one.bind("q", "amq.direct", "k")
     publish(one, "amq.direct", "k")
-    assert query_exchange(two, "x").not_found
+    assert exchange_result(two, "x").not_found
     assert refusal(two.destination, "x").condition is conditions.TRANSFER_NO_EXCHANGE
     assert publish(two, "amq.direct", "k").queues == ()
     assert (one.messages, two.messages, two.bindings) == (1, 0, 0)
     assert isinstance(one.queues["q"], Queue)
-    assert query_queue(two, "q") == QueueQueryResult()
+    assert queue_result(two, "q") == QueueQueryResult()

@@ -8,8 +8,8 @@ import pytest
 from tests.broker.model.things import durable_host, journalled, publish, refusal
 
 from amqp_sansio.broker import conditions
+from amqp_sansio.broker.fronts.sessions.administration import exchange_result
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
-from amqp_sansio.broker.fronts.sessions.queries import query_exchange
 from amqp_sansio.broker.journal import (
     Bound,
     ExchangeDeclared,
@@ -34,9 +34,9 @@ def test_declaring_again_changes_nothing(kind: str) -> None:
         assert host.declare_exchange("x", kind, alternate, durable=False, auto_delete=True) == 0
     host.declare_exchange("x", passive=True)
     host.declare_exchange("x", kind, "whatever", passive=True, arguments={"a": 1})
-    assert query_exchange(host, "x") == ExchangeQueryResult(kind, True, False, Map())
+    assert exchange_result(host, "x") == ExchangeQueryResult(kind, True, False, Map())
     host.declare_exchange("t", kind)
-    assert not query_exchange(host, "t").durable
+    assert not exchange_result(host, "t").durable
     assert journalled(host) == []
     found = host.exchange("x")
     assert found is not None
@@ -86,7 +86,7 @@ def test_a_deleted_exchange_takes_its_bindings_along() -> None:
     host.delete_exchange("x")
     assert journalled(host) == [ExchangeDeleted("h", "x")]
     assert (host.bindings, host.argument_octets, host.queues["q"].bindings) == (0, 0, {})
-    assert query_exchange(host, "x") == ExchangeQueryResult(not_found=True)
+    assert exchange_result(host, "x") == ExchangeQueryResult(not_found=True)
 
 
 def test_an_exchange_that_goes_with_its_last_binding() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.broker.model.things import Sink, bodies, durable_host, journalled, message, publish
 
-from amqp_sansio.broker.fronts.sessions.queries import bound
+from amqp_sansio.broker.fronts.sessions.administration import bound_result
 from amqp_sansio.broker.journal import QueueDeleted
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.owner import SESSION, Owner
@@ -65,7 +65,7 @@ def test_amq_headers_is_another_name_of_amq_match() -> None:
     assert host.exchange("amq.headers") is host.exchange("amq.match")
     host.bind("q", "amq.headers", "k", {"x-match": "all", "a": 1})
     assert outcome(host, "amq.match", "", application_headers={"a": 1}) == ["q"]
-    assert not bound(host, "amq.match", "q", "k").queue_not_matched
+    assert not bound_result(host, "amq.match", "q", "k").queue_not_matched
 
 
 @pytest.mark.rule(

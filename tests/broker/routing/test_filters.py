@@ -10,7 +10,7 @@ from tests.broker.model.things import message, publish, read, refusal
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.durable_state import Rebuilding, survey
-from amqp_sansio.broker.fronts.sessions.queries import bound
+from amqp_sansio.broker.fronts.sessions.administration import bound_result
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.owner import CONNECTION, Owner
 from amqp_sansio.broker.model.queue import Queue
@@ -101,7 +101,7 @@ def test_a_binding_that_may_be_local_has_no_filter() -> None:
     host.bind("q", "x", "k", {"x-qpid-no-local": False})
     (binding,) = host.exchanges["x"]
     assert binding.filter is None
-    assert bound(host, "x", "q", "k", {"x-qpid-no-local": True}).args_not_matched
+    assert bound_result(host, "x", "q", "k", {"x-qpid-no-local": True}).args_not_matched
 
 
 def test_a_selector_that_cannot_be_read_is_refused_with_the_place() -> None:
@@ -149,8 +149,8 @@ def test_a_changed_selector_is_another_binding_to_exchange_bound() -> None:
     host = scene("topic")
     host.bind("q", "x", "k", {JMS: "n > 1"})
     assert host.bind("q", "x", "k", {JMS: "n > 2"}) == 0
-    assert not bound(host, "x", "q", "k", {JMS: "n > 1"}).args_not_matched
-    assert bound(host, "x", "q", "k", {JMS: "n > 2"}).args_not_matched
+    assert not bound_result(host, "x", "q", "k", {JMS: "n > 1"}).args_not_matched
+    assert bound_result(host, "x", "q", "k", {JMS: "n > 2"}).args_not_matched
     assert [found(host, n=2), found(host, n=1)] == [["q"], []]
 
 
