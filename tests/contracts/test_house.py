@@ -61,6 +61,7 @@ REVIEWED = {
     "broker/transactions/coordinator.py": "the coordinator of a virtual host, and the branches that it alone keeps",
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
     "engine/connection.py": "one connection: what comes, what goes out, its time, and every way to end",
+    "engine/session.py": "one session: its state, and every verb with what it raises, most of the lines as a signature",
     "engine/session_checker.py": "one checker, and its quick way through transfers, which has to say the same",
     "engine/witness.py": "the witness of one conversation, and of each channel in it",
     "wire/frames.py": "the frames of 0-10: how methods are cut into them, and how what comes is put together",

@@ -13,7 +13,7 @@ import amqp_sansio
 
 SOURCE = Path(amqp_sansio.__file__).parent
 PARTS = {
-    "session": ("engine/standing.py", "engine/session.py"),
+    "session": ("engine/session.py",),
     "inbound": ("engine/inbound.py", "ledger/ids.py"),
     "outbound": ("engine/outbound.py", "ledger/ids.py"),
     "transfers": ("ledger/transfers.py",),

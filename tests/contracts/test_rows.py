@@ -17,7 +17,7 @@ from amqp_sansio.config import Profile
 from amqp_sansio.engine import deliveries
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.observer import Observer
-from amqp_sansio.engine.standing import Standing
+from amqp_sansio.engine.session import Session
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.ledger import transfers
@@ -79,7 +79,7 @@ def _walker(frame: FrameType | None) -> set[str]:
             held = frame.f_locals.get(name)
             if isinstance(held, Observer):
                 return {"observer"}
-            if isinstance(held, (Connection, Standing)):
+            if isinstance(held, (Connection, Session)):
                 return {held.role}
         frame = frame.f_back
     return set()
@@ -161,8 +161,8 @@ STATES = {"_state", "_hears", "_speaks", "pointed"}
 def test_nothing_but_a_step_assigns_where_a_session_stands() -> None:
     """The state of a session and its flags change in the functions that step its tables, and are what the machine says."""
     stepping = {
-        ("standing.py", "__init__"),
-        ("standing.py", "_step"),
+        ("session.py", "__init__"),
+        ("session.py", "_step"),
         ("inbound.py", "__init__"),
         ("inbound.py", "begin_attachment"),
         ("inbound.py", "point"),

@@ -14,7 +14,7 @@ from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.tracing import Traces, Tracing
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.engine.standing import name_of
+from amqp_sansio.engine.session import name_of
 from amqp_sansio.errors import AmqpError, ConnectionClosedError, LocalProtocolError
 from amqp_sansio.events import (
     CommandsCompleted,

@@ -13,7 +13,6 @@ from amqp_sansio.engine.feedback import replies_of
 from amqp_sansio.engine.hearing import hear_assembly, hear_transfer
 from amqp_sansio.engine.replaying import go_on
 from amqp_sansio.engine.session import Session
-from amqp_sansio.engine.standing import Standing
 from amqp_sansio.engine.transmit import check_modes
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
@@ -387,7 +386,7 @@ class Channels(Endpoints):
         self._named: Final[dict[bytes, Channel]] = {}
         self._names: Final[dict[int, bytes]] = {}
         self._lowest = 1  # from channel 1 up to here none is free
-        self._touched: dict[Standing, None] = {}
+        self._touched: dict[Session, None] = {}
         self._roomless: Final[dict[Session, None]] = {}
         self._reader: SegmentReader | None = None
         self._replies: OneRange | None = None
@@ -585,7 +584,7 @@ class Channels(Endpoints):
     def pending(self) -> int:
         return len(self._touched)
 
-    def touch(self, session: Standing) -> None:
+    def touch(self, session: Session) -> None:
         """The session has something to write before the next octets are taken."""
         if self._carrier._wake is not None and not self._touched:
             self._carrier._wake()

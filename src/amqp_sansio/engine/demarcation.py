@@ -17,7 +17,7 @@ from amqp_sansio.spec.message import Cancel, Subscribe
 from amqp_sansio.tables import demarcation as rows
 
 if TYPE_CHECKING:
-    from amqp_sansio.engine.standing import Standing
+    from amqp_sansio.engine.session import Session
 
 # --- a client, before it says something -----------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ COMMANDS: Final = (tx.Select, tx.Commit, tx.Rollback, dtx.Select, dtx.Recover, *
 """Those of classes tx and dtx."""
 
 
-def check(session: Standing, command: Command) -> Effect:
+def check(session: Session, command: Command) -> Effect:
     """Whether our client may say a command of class tx or dtx, by the letter, and its effect.  LocalProtocolError."""
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         raise EncodeError(f"{command.VERB}.xid", "names the branch")
@@ -53,14 +53,14 @@ def check(session: Standing, command: Command) -> Effect:
     return effect
 
 
-def check_verb(session: Standing, verb: str) -> None:
+def check_verb(session: Session, verb: str) -> None:
     """LocalProtocolError when our client may not say a verb of the rows now."""
     cell = session._demarcation.refusal(verb)
     if cell is not None:
         raise LocalProtocolError(verb, state_of(session._demarcation), session._demarcation.legal(verb), cell.rule)
 
 
-def unaccepting(session: Standing) -> bool:
+def unaccepting(session: Session) -> bool:
     """Whether the client has a subscription with accept-mode none that is not cancelled."""
     if session.role == "client":
         return any(each.accept_mode == 1 and not each.cancelled for each in session.subscriptions.values())
@@ -78,7 +78,7 @@ def state_of(demarcation: Demarcation) -> str:
 # --- a server, when a client has said something -----------------------------------------------------------------------------
 
 
-def hear(session: Standing, id: int, command: Command) -> Objection | None:
+def hear(session: Session, id: int, command: Command) -> Objection | None:
     """The client of our server said a command of class tx or dtx: None when it is for the broker to judge further."""
     demarcation = session._demarcation
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
@@ -107,7 +107,7 @@ def hear(session: Standing, id: int, command: Command) -> Objection | None:
     return None
 
 
-def hear_subscribe(session: Standing) -> Objection | None:
+def hear_subscribe(session: Session) -> Objection | None:
     """The client of our server subscribes with accept-mode none."""
     cell = session._demarcation.refusal(rows.SUBSCRIBE_NONE)
     code = None if cell is None else _code(session, cell)
@@ -123,7 +123,7 @@ def _handed_on(demarcation: Demarcation, cell: rows.Forbidden, command: Command)
     return again or (cell.state, cell.verb) in rows.HANDED_ON
 
 
-def _code(session: Standing, cell: rows.Forbidden) -> int | None:
+def _code(session: Session, cell: rows.Forbidden) -> int | None:
     return cell.spec if session.profile.error_codes == "spec" else cell.qpid
 
 

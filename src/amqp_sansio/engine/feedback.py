@@ -14,10 +14,10 @@ from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.segments import OneRange
 
 if TYPE_CHECKING:
-    from amqp_sansio.engine.standing import Standing
+    from amqp_sansio.engine.session import Session
 
 
-def tell(session: Standing) -> None:
+def tell(session: Session) -> None:
     """Says what was gathered since the last time, on an attached session."""
     inbound, outbound = session._inbound, session._outbound
     if inbound.asked or inbound.answered:
@@ -30,7 +30,7 @@ def tell(session: Standing) -> None:
             session._channel.say(KnownCompleted(part))
 
 
-def answer_flush(session: Standing, asked: int) -> None:
+def answer_flush(session: Session, asked: int) -> None:
     """Says what a flush of the other side asks for: see `Inbound.asked`."""
     channel, inbound = session._channel, session._inbound
     assert channel is not None
@@ -46,7 +46,7 @@ def answer_flush(session: Standing, asked: int) -> None:
         _completed(session, timely=bool(inbound.known))
 
 
-def _completed(session: Standing, timely: bool) -> None:
+def _completed(session: Session, timely: bool) -> None:
     """Says the completions that the other side does not know of, the empty set too."""
     assert session._channel is not None
     for part in parts(session, session._inbound.tell_completed()):
@@ -54,7 +54,7 @@ def _completed(session: Standing, timely: bool) -> None:
     session._subscriptions.reported()
 
 
-def parts(session: Standing, ids: RangeSet) -> list[RangeSet]:
+def parts(session: Session, ids: RangeSet) -> list[RangeSet]:
     """A set cut so that each part fits into one control."""
     ranges = ids.ranges
     if len(ranges) <= 1:

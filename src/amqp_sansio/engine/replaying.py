@@ -19,7 +19,6 @@ from amqp_sansio.wire.segments import codes_of
 if TYPE_CHECKING:
     from amqp_sansio.engine.outbound import Outbound
     from amqp_sansio.engine.session import Session
-    from amqp_sansio.engine.standing import Standing
 
 
 class Replaying:
@@ -135,7 +134,7 @@ def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | 
     return False
 
 
-def _fits(session: Standing, outbound: Outbound, id: int, room: int) -> bool:
+def _fits(session: Session, outbound: Outbound, id: int, room: int) -> bool:
     """Whether a command goes into frames with so much room each: only deliveries may have their headers cut."""
     payload, header, _ = outbound.kept[id]
     return len(payload) <= room and (len(header or b"") <= room or session.delivers)

@@ -260,7 +260,8 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
 
 def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
     """Writes what was prepared: all of it or, when it cannot be kept for replay, nothing (LimitError)."""
-    outbound, carrier = session._outbound, session._carrier
+    assert session._channel is not None
+    outbound, carrier = session._outbound, session._channel.carrier
     if outbound.retain:
         octets = sum([len(payload) + len(header or b"") + len(body or b"") for payload, header, body, _, _ in prepared])
         outbound.check_room(octets, session.limits, len(prepared))
