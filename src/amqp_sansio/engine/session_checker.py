@@ -9,7 +9,7 @@ from typing import ClassVar, Final, Literal, TypeVar
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.consumers import Consumers
-from amqp_sansio.engine.contents import ContentClass, Contents
+from amqp_sansio.engine.contents import ContentClass, Contents, ContentWitness
 from amqp_sansio.engine.deliveries import Deliveries
 from amqp_sansio.engine.demarcation import DemarcationWitness
 from amqp_sansio.engine.ear import FRAMES, Ear
@@ -19,7 +19,6 @@ from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers, 
 from amqp_sansio.engine.staging import Staging
 from amqp_sansio.engine.witness import ChannelWitness, Witness
 from amqp_sansio.engine.witness_connection import WHO
-from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.engine.witness_stream import StreamWitness

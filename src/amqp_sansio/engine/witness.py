@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.engine.contents import CONTENT_VERBS, is_global
+from amqp_sansio.engine.contents import CONTENT_VERBS, ContentWitness, is_global
 from amqp_sansio.engine.demarcation import DemarcationWitness
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness_connection import WHO, ConnectionWitness
-from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
