@@ -283,7 +283,7 @@ CLIMBS: Final = {
 }
 """Why a function is called from below although its file waits: one line for each callee."""
 LONG: Final = {
-    "Attach": "eight of them only make the parts of the session: its two halves, its books, the rows of its attachment.",
+    "Attach": "half of them only make the parts of a session: its two halves, its books, the rows of its attachment.",
     "Prepare, at the broker": "it goes in through a connection, down to the coordinator and its queues, and out again.",
     "From a publisher through the broker to another client": "it goes in on one connection, through the model, out on another.",
     "A packet to a row": "it goes through TCP, through all that the observer judges, and through what the recorder keeps.",
