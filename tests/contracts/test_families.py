@@ -29,7 +29,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "wire.method_frames", "wire.method_framing", "wire.method_reader", "engine.channel_checker", "engine.channel_witness",
         "engine.channels", "engine.channel_client", "engine.channel_server", "events.channel",
         "engine.channel_witness_opening", "engine.channel_witness_use",
-        "ledger.consumer_tags", "ledger.leaving", "ledger.pending_replies", "ledger.tags", "tables.channel",
+        "ledger.consumer_tags", "ledger.pending_replies", "ledger.tags", "tables.channel",
         "tables.channel_handshake", "tables.channel_tuning", "tables.channel_words", "engine.sasl.amqplain",
         "conversation.channels",
     ),

@@ -21,9 +21,8 @@ from amqp_sansio.events import ControlSeen, MethodSeen
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.ledger.consumer_tags import ConsumerTags
+from amqp_sansio.ledger.consumer_tags import ConsumerTags, Leaving
 from amqp_sansio.ledger.ids import Ids
-from amqp_sansio.ledger.leaving import Leaving
 from amqp_sansio.ledger.pending_replies import PendingReplies
 from amqp_sansio.ledger.tags import Deliveries, Tags
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE, Limits
