@@ -1,4 +1,4 @@
-"""How a run in several processes (`-n 3 --dist loadfile`) shares its tests out: by files, those that take longest first.
+"""How a run in several processes (`make test`, `make interop`) shares its tests out: by files, those that take longest first.
 
 A worker that began the longest file as the last one would still run it when the others have nothing left to do.
 """
@@ -10,11 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-DEAR: Final = ("spark: SparkSession", "from tests.contracts.trees import tree")
+DEAR: Final = ("spark: SparkSession", "from tests.contracts.trees import tree", "rabbitmq: RabbitMq", "broker_j: BrokerJ")
 """What tests ask for that takes long to make: one process makes it, and has all files that ask for it."""
 LONGEST: Final = (
-    DEAR[0],
-    "tests/broker/test_greedy.py",
+    "rabbitmq: RabbitMq",
+    "broker_j: BrokerJ",
+    "tests/interop/test_qpid_python.py",
+    "spark: SparkSession",
     "tests/spark/test_cluster.py",
     "tests/cli/test_analyze.py",
     "tests/cli/test_serve.py",

@@ -21,6 +21,18 @@ from tools.interop.tshark import Tshark
 collect_ignore_glob = [] if os.environ.get(VARIABLE) else ["test_*.py"]
 
 
+TOLD = "told"
+"""The property of a test with what the run says at its end, whichever process the test ran in."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests have counted."""
+    reports = [each for kind in ("passed", "failed") for each in terminalreporter.stats.get(kind, [])]
+    for name, told in [each for report in reports if report.when == "call" for each in report.user_properties]:
+        if name == TOLD:
+            terminalreporter.write_line(f"interop: {told}")
+
+
 def have(name: str) -> None:
     if not wanted(name):
         pytest.skip(f"{name} cannot be had here")

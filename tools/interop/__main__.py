@@ -24,6 +24,8 @@ from tools.interop.peers import PEERS, VARIABLE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 NOT_RUN: Final = 75
+PROCESSES: Final = ("-n", "2", "--dist", "loadfile", "--max-worker-restart", "0")
+"""RabbitMQ in one of them, Broker-J in the other: with either, tests wait most of their time.  -n 0 is for a debugger."""
 
 
 def main(arguments: list[str]) -> int:
@@ -49,7 +51,7 @@ def main(arguments: list[str]) -> int:
     if given.fetch:
         return 0
     environment = {**os.environ, VARIABLE: ",".join(there), "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-m", "pytest", "tests/interop", "--durations=5", *others]
+    command = [sys.executable, "-m", "pytest", "tests/interop", "--durations=5", *PROCESSES, *others]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
