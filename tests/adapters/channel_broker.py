@@ -204,6 +204,8 @@ class ChannelBroker:
                 for consumers in self.consumers.values():
                     consumers[:] = [each for each in consumers if (each.channel, each.tag) != (channel, method.consumer_tag)]
                 answer = basic.CancelOk(method.consumer_tag)
+            case basic.Recover():
+                answer = basic.RecoverOk()
             case basic.Get():
                 self._get(side, id, method)
                 return
@@ -299,10 +301,11 @@ class ChannelBroker:
             waiting = self.queues.get(name, ())
             for consumer in list(consumers):
                 side = self.sides.get((consumer.connection, consumer.channel.number))
-                while waiting and side is not None and (not side.prefetch or len(side.unsettled) < side.prefetch):
+                alive = consumer.channel.closed_cause is None and consumer.tag in consumer.channel.consumers
+                while waiting and alive and side is not None and (not side.prefetch or len(side.unsettled) < side.prefetch):
                     said = self.queues[name].popleft()
                     properties = said.properties
-                    if properties.reply_to == DIRECT_REPLY_TO:
+                    if properties.reply_to == DIRECT_REPLY_TO and self.consumers.get(DIRECT_REPLY_TO):
                         properties = self._with_reply_to(properties)
                     tag = consumer.channel.deliver(
                         consumer.tag, said.body, properties, exchange=said.exchange, routing_key=said.routing_key,

@@ -154,6 +154,19 @@ def test_a_cancel_waits_until_the_consumer_has_begun() -> None:
     assert not stage.broker.consumers["q"]
 
 
+def test_a_cancel_of_what_the_server_has_ended_is_done() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    inbox = core.subscribe("q")
+    stage.run()
+    (consumer,) = stage.broker.consumers["q"]
+    consumer.channel.cancel_consumer(inbox.tag)
+    stage.run()
+    assert inbox.closed
+    assert inbox.cancel().done
+
+
 def test_a_cancel_fails_with_the_consumer_that_never_began() -> None:
     stage = staged()
     core = stage.open()

@@ -98,7 +98,9 @@ class Inbox(BaseInbox[Message]):
         if self._cancelling is None:
             self._cancelling = Ticket()
             self._keeps = keep
-            if self.core.is_open and self._begun is not None and not self._again:
+            if self._closed:
+                self._cancelling.settle(None)
+            elif self.core.is_open and self._begun is not None and not self._again:
                 self._begun.on_done(self._say_cancel)  # before consume-ok RabbitMQ ends the connection over it (541)
             else:
                 self.core.consumers.inboxes.pop(self.tag, None)
