@@ -91,6 +91,7 @@ def test_what_is_wrong_is_named(url: str, rule: str) -> None:
     "url",
     [
         "amqp://joe:secret@h:x",
+        "amqp://joe:secret\ud800@h",
         "http://joe:secret@h",
         "joe:secret@h",
         "amqp://joe:secret@h?x=y",

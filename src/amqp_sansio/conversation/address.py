@@ -183,6 +183,10 @@ def _secret(text: str, shown: str) -> str:
     decoded = _decoded(text, shown)
     if "\0" in decoded:
         raise AddressError(shown, "no user and no password has a NUL in it")
+    try:
+        decoded.encode()
+    except UnicodeEncodeError:  # it would quote it
+        raise AddressError(shown, "a user and a password are texts that UTF-8 can carry") from None
     return decoded
 
 
