@@ -80,7 +80,8 @@ class SessionProperties(CommonProperties, total=False):
 
 NAMES: Final = frozenset(SessionProperties.__annotations__)
 _FLAGS: Final = ("mandatory", "immediate", "persistent", "redelivered", "discard_unroutable")
-_FLAG: Final = (False, True, None)
+FLAG: Final = (False, True, None)
+"""What a flag may be: None is as if it were not given."""
 _FIELD: Final = re.compile(r"(?:header|message\.(?:delivery|message)-properties)\.(\w+)")
 """The beginning of what is wrong in a header, in any version."""
 _KEYWORDS: Final = {"application_headers": "headers"}
@@ -142,11 +143,10 @@ def as_list(values: Sequence[HeaderValue]) -> Sequence[Value]:
     return values  # type: ignore[return-value]
 
 
-def check_flags(names: Sequence[str], values: Sequence[object]) -> None:
-    """EncodeError names the first one that is neither True nor False; None is as if it were not given."""
-    for value in values:
-        if value not in _FLAG:
-            raise EncodeError(f"publish: {names[values.index(value)]}", f"True or False, not {value!r}")
+def wrong_flag(names: Sequence[str], values: Sequence[object]) -> EncodeError:
+    """An error that names the first one that is no flag."""
+    at = next(at for at, value in enumerate(values) if value not in FLAG)
+    return EncodeError(f"publish: {names[at]}", f"True or False, not {values[at]!r}")
 
 
 def octets_of(name: str, value: bytes | str | None) -> bytes | None:
@@ -184,7 +184,9 @@ def _written(
     resume_id: str | None = None,
     resume_ttl: int | None = None,
 ) -> tuple[AcceptMode, bytes]:
-    check_flags(_FLAGS, (mandatory, immediate, persistent, redelivered, discard_unroutable))
+    for flag in (mandatory, immediate, persistent, redelivered, discard_unroutable):
+        if flag not in FLAG:
+            raise wrong_flag(_FLAGS, (mandatory, immediate, persistent, redelivered, discard_unroutable))
     if priority is not None and priority not in _PRIORITIES:
         raise EncodeError("publish: priority", f"0 to 9, not {priority!r}")
     if message_id is not None and not isinstance(message_id, UUID):

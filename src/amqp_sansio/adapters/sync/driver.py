@@ -62,7 +62,14 @@ class Driver:
 
     def start(self) -> None:
         """Begins to connect, in the background."""
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            if isinstance(
+                error.__context__, KeyboardInterrupt
+            ):  # CPython's `start` gives back a lock that it does not have then
+                raise error.__context__ from None
+            raise
 
     def stop(self, timeout: float) -> None:
         """The end, however things stand; waits for the thread.  Outside of all turns; a second time does no harm."""
@@ -100,8 +107,13 @@ class Driver:
         """Wakes the thread, which has something to do, unless that was done already.  Under the lock."""
         if not self._poked:
             self._poked = True
-            with suppress(OSError):  # nobody is there any more to be woken
+            try:
                 self._poke_out.send(b"!")
+            except OSError:
+                pass  # nobody is there any more to be woken
+            except BaseException:  # an interrupt: the next one wakes it
+                self._poked = False
+                raise
 
     def free(self) -> bool:
         """Whether `wait_writable` need not be called.  Under the lock."""

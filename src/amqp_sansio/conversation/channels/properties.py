@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple, TypeVar
 
 from amqp_sansio.conversation.properties import (
+    FLAG,
     Arguments,
     CommonProperties,
     SessionProperties,
     by_keyword,
-    check_flags,
     refuse_unknown,
+    wrong_flag,
 )
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.errors import EncodeError
@@ -100,7 +101,9 @@ def _published(
     type: str | None = None,
     cluster_id: str | None = None,
 ) -> Published:
-    check_flags(_FLAGS, (mandatory, immediate, persistent))
+    for flag in (mandatory, immediate, persistent):
+        if flag not in FLAG:
+            raise wrong_flag(_FLAGS, (mandatory, immediate, persistent))
     if priority is not None and not _within(priority, _PRIORITIES):
         raise EncodeError("publish: priority", f"0 to 255, not {priority!r}")
     if ttl is not None and not _within(ttl, _MILLISECONDS):
