@@ -95,3 +95,8 @@ def test_a_version_that_does_not_exist_is_answered_with_those_that_do(capsys: py
     error = capsys.readouterr().err
     assert "protocol is 0-10, 0-9-1, 0-9, 0-9-rabbitmq, 0-8, not '1-0'" in error
     assert "secret" not in error
+
+
+def test_a_wrong_value_of_an_option_of_channels_is_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["receive", "amqp://here?auth_mechanism=bogus", "q"]) == 2
+    assert "auth_mechanism is plain, amqplain, external, not 'bogus'" in capsys.readouterr().err

@@ -14,7 +14,7 @@ import attrs
 from amqp_sansio.adapters.sync import Connection, Session, channels, connect
 from amqp_sansio.cli.output import complain
 from amqp_sansio.conversation.address import Address, without_password
-from amqp_sansio.conversation.channels.address import ChannelAddress
+from amqp_sansio.conversation.channels.address import ChannelAddress, is_of_channels
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS, DEFAULT
 from amqp_sansio.errors import AddressError, AmqpError, ChannelClosed, ConnectFailed, MessageReturned
 from amqp_sansio.spec.reply_codes import ReplyCode
@@ -58,7 +58,7 @@ def dial(url: str, authorities: str | None) -> Connection | channels.Connection:
     try:
         address = Address.parse(shown)
     except AddressError:
-        if named or not _is_of_channels(url):
+        if named or not is_of_channels(url):
             raise
         return channels.connect(url, tls=tls)
     try:
@@ -94,14 +94,6 @@ def _without_protocol(url: str) -> tuple[str, str]:
     kept = [each for each in query.split("&") if each.partition("=")[0] != "protocol"]
     said = [each.partition("=")[2] for each in query.split("&") if each.partition("=")[0] == "protocol"]
     return (f"{head}?{'&'.join(kept)}" if kept and query else head), said[-1] if said else ""
-
-
-def _is_of_channels(url: str) -> bool:
-    try:
-        ChannelAddress.parse(url)
-    except AddressError:
-        return False
-    return True
 
 
 def opened(connection: Connection | channels.Connection) -> Session | channels.Channel:

@@ -6,7 +6,7 @@ import pytest
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address
-from amqp_sansio.conversation.channels.address import GUEST, ChannelAddress
+from amqp_sansio.conversation.channels.address import GUEST, ChannelAddress, is_of_channels
 from amqp_sansio.dialects import AMQP_0_9_1, CHANNEL_PROTOCOLS
 from amqp_sansio.engine.sasl import AmqPlain, External, Plain
 from amqp_sansio.errors import AddressError
@@ -111,3 +111,9 @@ def test_a_password_is_no_option(url: str) -> None:
 def test_an_address_of_sessions_is_none_of_channels() -> None:
     with pytest.raises(AddressError, match="ChannelAddress"):
         ChannelAddress.of(Address.parse("amqp://h"))  # type: ignore[arg-type]
+
+
+def test_an_option_of_channels_tells_that_the_address_is_one() -> None:
+    assert is_of_channels("amqp://h?heartbeat=5&verify=wrong")
+    assert not is_of_channels("amqp://h?heartbeat=5&nope=1")
+    assert not is_of_channels("amqp://h/verify=1")

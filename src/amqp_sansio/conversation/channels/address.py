@@ -135,3 +135,8 @@ _OWN: Final = (
     "cacertfile", "certfile", "keyfile", "verify", "server_name_indication", "auth_mechanism", "connection_timeout",
     "channel_max", "connection_name", "protocol",
 )  # fmt: skip
+
+
+def is_of_channels(url: str) -> bool:
+    """Whether a URL has an option that only addresses of brokers with channels have."""
+    return any(name in _OWN for name, _ in parse_qsl(url.partition("?")[2], keep_blank_values=True))
