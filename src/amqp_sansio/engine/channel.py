@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.breach import violate
@@ -28,11 +28,6 @@ from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun, frame_contro
 from amqp_sansio.wire.framing import COMMAND, Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.segments import OneRange, Segmentation, SegmentReader
-
-if TYPE_CHECKING:
-    from amqp_sansio.engine.carrier import Carrier
-    from amqp_sansio.engine.session import Session
-
 
 _REMEMBERED: Final = 256
 """Command segments of transfers that one channel remembers."""

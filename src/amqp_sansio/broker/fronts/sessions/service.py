@@ -28,7 +28,6 @@ from amqp_sansio.spec.codes import DetachCode, ErrorCode
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.sessions.front import Sessions
-    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
     from amqp_sansio.broker.peer import Peer
 
 
