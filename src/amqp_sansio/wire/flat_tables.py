@@ -7,14 +7,12 @@ compared where it is expected: no name of it is decoded, no letter looked up, an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
 from amqp_sansio.spec.fields import FieldTable
 from amqp_sansio.spec.values import Value
-from amqp_sansio.wire.encoding import SHORT, put_short
-from amqp_sansio.wire.primitives import OCTET, put_u32, u32
+from amqp_sansio.wire.primitives import OCTET, put_i32, put_u32, u32
 
 WIDEST: Final = 32
 """Entries of a shape."""
@@ -27,10 +25,8 @@ _TEXT: Final = ord("S")
 _BOOLEAN: Final = ord("t")
 """The letters that mean the same in each profile that has them."""
 _BOOLEANS: Final = ((False,), (True,))
-_TEXT_HEADS: Final = tuple([b"S\0\0\0" + octet for octet in OCTET])
-"""The letter and size of a text below 256 octets."""
-_put_text_head: Final = Struct(">BI").pack
-_put_int32: Final = Struct(">Bi").pack
+_TEXT_HEAD: Final = b"S\0\0\0"
+"""The letter of a text, and the first octets of its size, which are 0 below 256."""
 
 Unpack: TypeAlias = "Callable[[bytes, int], tuple[int, ...]]"
 
@@ -44,7 +40,7 @@ class Entry(NamedTuple):
     """What is known of an entry before it is read."""
 
     head: bytes
-    """Its name behind its size, and the letter; of a text also the first octets of its size, which are 0 below 256."""
+    """Its name behind its size, and the letter, or `_TEXT_HEAD`."""
     octets: int
     """Those of the head."""
     name: str
@@ -73,15 +69,17 @@ class FlatTables:
     `int32`: the one under which most integers are written; `write_value` writes all others behind their letter.
     """
 
-    __slots__ = ("_int32", "_names", "_shapes", "_widths", "_write_value")
+    __slots__ = ("_heads", "_int32", "_names", "_shapes", "_widths", "_write_value")
 
     def __init__(
         self, integers: Mapping[int, tuple[Unpack, int]], letters: str, int32: str, write_value: Callable[[object, int], bytes]
     ) -> None:
         self._widths: Final = {**integers, **({_BOOLEAN: (read_boolean, 1)} if "t" in letters else {})}
-        self._int32: Final = ord(int32)
+        self._int32: Final = int32.encode()
         self._write_value: Final = write_value
         self._names: Final[set[str]] = set()
+        self._heads: Final[dict[str, tuple[bytes, bytes]]] = {}
+        """How entries with names that were written before begin."""
         self._shapes: Final = [Shape()] * 256
         """One for each size of the first name."""
 
@@ -151,7 +149,8 @@ class FlatTables:
         made: list[Entry] = []
         for name, letter in zip(names, letters, strict=True):
             unpack, width = self._widths.get(letter, (None, 0))
-            head = put_short(name) + (b"S\0\0\0" if unpack is None else OCTET[letter])
+            octets = name.encode()
+            head = OCTET[len(octets)] + octets + (_TEXT_HEAD if unpack is None else OCTET[letter])
             made.append(Entry(head, len(head), name, unpack, width))
         self._shapes[size] = Shape(tuple(made), letters)
 
@@ -159,16 +158,33 @@ class FlatTables:
         """The octets of a table without letters of its own, its size included.  EncodeError, or what
         `field_interpreter.UNWRITABLE` holds, for what cannot be written."""
         parts: list[bytes] = []
+        known = self._heads.get
         for name, value in table.items():
-            parts.append(SHORT.get(name) or put_short(name))
+            text, number = known(name) or self._begin(name)
             if type(value) is str:
                 octets = value.encode()
                 size = len(octets)
-                parts.append(_TEXT_HEADS[size] if size < 256 else _put_text_head(_TEXT, size))
+                if size < 256:
+                    parts.append(text)
+                    parts.append(OCTET[size])
+                else:
+                    parts.append(text[:-3])
+                    parts.append(put_u32(size))
                 parts.append(octets)
             elif type(value) is int and -0x80000000 <= value <= 0x7FFFFFFF:
-                parts.append(_put_int32(self._int32, value))
+                parts.append(number)
+                parts.append(put_i32(value))
             else:
+                parts.append(text[:-4])
                 parts.append(self._write_value(value, 0))
         content = b"".join(parts)
         return put_u32(len(content)) + content
+
+    def _begin(self, name: str) -> tuple[bytes, bytes]:
+        """How an entry of this name begins, for a text of less than 256 octets and for most integers."""
+        octets = name.encode()
+        octets = OCTET[len(octets)] + octets
+        if len(self._heads) >= _NAMES:
+            self._heads.clear()
+        heads = self._heads[name] = octets + _TEXT_HEAD, octets + self._int32
+        return heads
