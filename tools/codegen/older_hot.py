@@ -1,7 +1,7 @@
 """Straight-line code for what comes once a message in the older dialects; all else goes through the interpreter.
 
 It says nothing when it gives up: the same octets or values go through the interpreter then, which names what is at fault.  The
-figures are those that `python -m bench.older_verbs` printed on 2026-11-23 (CPython 3.11, pure, two cores with much else to do):
+figures are those that `python -m bench.older_verbs` printed on 2026-11-26 (CPython 3.11, pure, two cores with much else to do):
 nanoseconds to read, by this code, by the interpreter and by pamqp, and likewise to write.
 """
 
@@ -14,15 +14,15 @@ from tools.codegen.text import assign, call
 from tools.codegen.wiring import cls, function
 
 HOT: dict[str, str] = {
-    "basic.publish": "once a message; 776, 4728, 9293 and 292, 1262, 7151",
-    "basic.deliver": "once a message; 957, 5239, 5675 and 439, 1360, 5452",
-    "basic.get-ok": "once a message where it is asked for; 876, 4792, 8950 and 387, 1327, 5553",
-    "basic.ack": "once a message, and once a confirm; 462, 1184, 1403 and 239, 702, 1128",
-    "basic.nack": "as often as ack where messages are refused; 487, 1330, 4074 and 236, 763, 1424",
-    "basic.reject": "likewise; 455, 1186, 1450 and 224, 684, 1150",
+    "basic.publish": "once a message; 718, 5815, 9517 and 302, 1095, 7185",
+    "basic.deliver": "once a message; 854, 9394, 10148 and 406, 1295, 7574",
+    "basic.get-ok": "once a message where it is asked for; 823, 4815, 9184 and 393, 1271, 8399",
+    "basic.ack": "once a message, and once a confirm; 454, 1178, 1384 and 228, 587, 1169",
+    "basic.nack": "as often as ack where messages are refused; 484, 1290, 4038 and 255, 689, 1462",
+    "basic.reject": "likewise; 460, 1153, 1380 and 228, 589, 1163",
 }
 """Why, by verb.  The properties of class basic are the same in all versions and come with each of the first three: all of them
-14263, 34996, 33634 and 8300, 19640, 28142; the delivery mode alone 1667, 7091, 4694 and 596, 4358, 1639."""
+5129, 26608, 34404 and 4067, 20769, 36169; the delivery mode alone 636, 6551, 4712 and 729, 4206, 1498."""
 _WIDTHS = {"uint8": (1, "b[p]"), "uint16": (2, "u16(b, p)[0]"), "uint32": (4, "u32(b, p)[0]"), "uint64": (8, "u64(b, p)[0]")}
 _PUT = {"uint8": "OCTET_OF[{}]", "uint16": "put_u16({})", "uint32": "put_u32({})", "uint64": "put_u64({})"}
 _READER = "Callable[[bytes, int, int, Reading], Method | None]"

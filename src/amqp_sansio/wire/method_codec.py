@@ -39,12 +39,14 @@ class MethodCodec(Codec):
     has.
     """
 
-    __slots__ = ("_carrying", "_classes", "contents", "_numbers", "_verbs", "extended", "methods", "verbs")
+    __slots__ = ("_basic", "_carrying", "_classes", "contents", "_numbers", "_verbs", "extended", "methods", "verbs")
 
     def __init__(self, name: str, methods: Methods, contents: Contents, classes: Mapping[int, str]) -> None:
         super().__init__(name)
         self.methods: Final = methods
         self.contents: Final = dict(contents)
+        self._basic: Final = next((put_u16(code) for code, (kind, _) in contents.items() if kind is basic.Properties), b"none")
+        """The octets of the class whose properties have straight-line code."""
         self._classes: Final = dict(classes)
         self._verbs: Final = {code: kind.VERB for code, kind in methods.kinds.items()}
         self.extended: Final = basic.Nack in methods.arguments
@@ -94,18 +96,19 @@ class MethodCodec(Codec):
         return self.methods.decode(payload, 0, len(payload), reading)
 
     def read_properties(self, header: bytes, reading: Reading = DEFAULT_READING) -> Value | None:
-        """The properties in a content header; None for a class that has no contents.  DecodeError."""
-        held = self.contents.get(u16(header, 0)[0])
-        if held is None:
-            return None
-        kind, fields = held
-        if kind is basic.Properties:
+        """The properties in a content header; None for a class that has no contents, or for too few octets to name one.
+        DecodeError."""
+        if header[:2] == self._basic:
             try:
                 properties = read_basic_properties(header, PROPERTIES_AT, len(header), reading, self.methods.read_table)
                 if properties is not None:
                     return properties
             except (DecodeError, *BAD):
                 pass  # the interpreter names what is at fault
+        held = self.contents.get(u16(header, 0)[0]) if len(header) > 1 else None
+        if held is None:
+            return None
+        kind, fields = held
         return read_properties(kind, "header", fields, header, PROPERTIES_AT, len(header), reading, self.methods.read_table)
 
     def write_header(self, class_code: int, size: int, properties: Value) -> bytes:

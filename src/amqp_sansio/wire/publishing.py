@@ -13,6 +13,7 @@ from amqp_sansio.wire.method_frames import CONTENT_BODY, CONTENT_HEADER, FRAME_E
 from amqp_sansio.wire.primitives import put_u32
 
 _CLASS: Final = 60
+_CLASS_AND_WEIGHT: Final = _CLASS << 16
 _begin_header: Final = Struct(">BH").pack
 _put_header: Final = Struct(">IIQ").pack
 """Of the frame of a content header, what stands before its flags: type, channel; size, class and weight, size of the body."""
@@ -79,7 +80,7 @@ class Publishing:
         size, header, most = len(body), PROPERTIES_AT + len(flags), self._most
         if header > most:
             raise EncodeError("header", f"a frame of at most {self._max_frame} octets, not {header + OVERHEAD}")
-        head = _put_header(header, _CLASS << 16, size)
+        head = _put_header(header, _CLASS_AND_WEIGHT, size)
         if not size:
             return b"".join((method, head, flags, _END))
         if size <= most:

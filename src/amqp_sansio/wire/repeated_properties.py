@@ -21,11 +21,9 @@ class RepeatedProperties:
         self._last: Value | None = None
 
     def read(self, header: bytes) -> Value | None:
-        """As `MethodCodec.read_properties`, DecodeError included; None also for what is too short to name a class."""
+        """As `MethodCodec.read_properties`, DecodeError included."""
         if header == self._header:
             return self._last
-        if len(header) < 2:
-            return None
         properties = self._codec.read_properties(header, self._reading)
         self._header, self._last = header, properties
         return properties
