@@ -17,6 +17,8 @@ Fields: TypeAlias = "tuple[tuple[str, Field], ...]"
 _FLAT: Final = frozenset([str, int, bool, float, bytes, type(None)])
 """Types of values that hold no others."""
 
+_blank: Final = object.__new__
+
 DEEPEST: Final = 100
 """Tables and arrays in one another that a caller may give; nobody reads as many."""
 
@@ -53,13 +55,13 @@ class FieldTable(Map):
         self._fields: Fields | None = kept
         self._letters: bytes | None = None
 
-    @classmethod
-    def flat(cls, entries: dict[str, Plain], letters: bytes | None) -> FieldTable:
+    @staticmethod
+    def flat(entries: dict[str, Plain], letters: bytes | None) -> FieldTable:
         """For codecs: a table of values that hold no others and are whole without their octets; it takes the dict over.
 
         `letters`: one for each entry, in order; None where the profile chooses all of them.
         """
-        made: FieldTable = object.__new__(cls)  # without the detour through the abstract base
+        made: FieldTable = _blank(FieldTable)  # without the detour through the abstract base
         made._entries = entries
         made._fields = None  # made when somebody asks, which few do
         made._letters = letters
