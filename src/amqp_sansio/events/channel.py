@@ -156,6 +156,15 @@ class Content(Value, Generic[M]):
         memo = self._memo
         return memo if isinstance(memo, Value) else self._read(memo)
 
+    @property
+    def properties(self) -> basic.Properties:
+        """Those of a content of class basic.  Raises `HeaderError` for what cannot be read; see `read_properties`."""
+        memo = self._memo
+        properties = memo if isinstance(memo, Value) else self._read(memo)  # `read_properties` without the call
+        if not isinstance(properties, Struct) or properties.NAME != "basic.properties":
+            raise HeaderError("header", 0, f"is of class basic, not of that with {type(properties).__name__}", 502)
+        return properties  # type: ignore[return-value]  # that is its name
+
     def _read(self, how: RepeatedProperties | None) -> Value:
         try:
             properties = (how or _deployed()).read(self.header)
@@ -165,13 +174,6 @@ class Content(Value, Generic[M]):
             raise HeaderError("header", 0, "is that of no class with contents", 502)
         self._memo = properties
         return properties
-
-    def _basic(self) -> basic.Properties:
-        memo = self._memo
-        properties = memo if isinstance(memo, Value) else self._read(memo)  # `read_properties` without the call
-        if not isinstance(properties, Struct) or properties.NAME != "basic.properties":
-            raise HeaderError("header", 0, f"is of class basic, not of that with {type(properties).__name__}", 502)
-        return properties  # type: ignore[return-value]  # that is its name
 
 
 def _deployed() -> RepeatedProperties:
@@ -204,11 +206,6 @@ class MessageDelivered(Content["basic.Deliver"]):
         """By which it is settled: the delivery-tag, of which sets hold the lower 32 bits."""
         return (self._method.delivery_tag if self._tag is None else self._tag) & TOP
 
-    @property
-    def properties(self) -> basic.Properties:
-        """Raises `HeaderError` for what cannot be read."""
-        return self._basic()
-
 
 class MessageGot(Content["basic.GetOk"]):
     """The message that our basic.get `id` asked for (basic.get-ok); for none comes MethodAnswered with basic.get-empty."""
@@ -225,11 +222,6 @@ class MessageGot(Content["basic.GetOk"]):
     def tag(self) -> int:
         """By which it is settled: the delivery-tag, of which sets hold the lower 32 bits."""
         return self.method.delivery_tag & TOP
-
-    @property
-    def properties(self) -> basic.Properties:
-        """Raises `HeaderError` for what cannot be read."""
-        return self._basic()
 
 
 class MessageReturned(Content["basic.Return"]):
@@ -248,11 +240,6 @@ class MessageReturned(Content["basic.Return"]):
         super().__init__(channel, method, header, body)
         self.number: Final = number
 
-    @property
-    def properties(self) -> basic.Properties:
-        """Raises `HeaderError` for what cannot be read."""
-        return self._basic()
-
 
 class ContentReceived(Content[Method]):
     """A method with a content of the other side without an event of its own, such as a client's basic.publish.
@@ -267,11 +254,6 @@ class ContentReceived(Content[Method]):
     def __init__(self, channel: int, number: int | None, method: Method, header: bytes = b"", body: bytes = b"") -> None:
         super().__init__(channel, method, header, body)
         self.number: Final = number
-
-    @property
-    def properties(self) -> basic.Properties:
-        """Those of a content of class basic.  Raises `HeaderError` for what cannot be read; see `read_properties`."""
-        return self._basic()
 
 
 class Confirmed(Value):
