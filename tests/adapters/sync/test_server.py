@@ -17,7 +17,7 @@ from tests.adapters.sync.test_connection import there_and_back
 
 from amqp_sansio.adapters.admission import PLAIN_OCTETS
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.adapters.sync.server import Server, serve
+from amqp_sansio.adapters.sync.server import LOOK_SECONDS, Server, serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
@@ -119,6 +119,23 @@ def test_a_server_of_ones_own_that_raises_serves_no_more_and_says_so() -> None:
         with pytest.raises(ConnectFailed):
             there_and_back("amqp://{}:{}/".format(*server.address))
         server.serve_forever()
+
+
+def test_an_interrupt_just_before_the_server_waits_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No wait is without an end: the second one is that in which Python looks for signals."""
+    waits: list[float | None] = []
+
+    def missed(timeout: float | None = None) -> None:
+        waits.append(timeout)
+        if len(waits) == 2:
+            raise KeyboardInterrupt
+
+    broker = Broker()
+    with serve(broker, broker.connect, port=0) as server:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(server._thread, "join", missed)
+            server.serve_forever()
+    assert waits == [LOOK_SECONDS, LOOK_SECONDS]
 
 
 def test_a_connect_that_raises_costs_its_connection_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
