@@ -96,6 +96,17 @@ def test_an_auto_delete_queue_is_declared_again_as_long_as_it_has_a_consumer() -
     assert list(topology.queues) == ["stays"]
 
 
+def test_a_consumer_that_ends_between_two_connections_takes_its_queue_along() -> None:
+    stage = staged()
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q", False, False, False, True, False, {}, 0)))
+    inbox = core.subscribe("q")
+    stage.run()
+    stage.cut()
+    assert inbox.cancel().done
+    assert not stage.client.topology.queues
+
+
 def test_an_auto_delete_queue_whose_last_consumer_was_to_end_at_a_loss_is_not_declared_again() -> None:
     stage = staged()
     core = stage.open()

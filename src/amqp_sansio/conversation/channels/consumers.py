@@ -58,7 +58,7 @@ class Consumers:
         try:
             self._consume(inbox)
         except AmqpError as error:
-            self.inboxes.pop(inbox.tag, None)
+            self.remove(inbox)
             inbox.fail(error)
 
     def start_all(self) -> None:
@@ -82,7 +82,7 @@ class Consumers:
             if not inbox.cancelling:  # else the server answers that, too
                 inbox.start_again()
             return
-        self._remove(inbox)
+        self.remove(inbox)
         if origin is Origin.LOCAL:
             inbox.ended()
         else:
@@ -98,11 +98,12 @@ class Consumers:
         for inbox in list(self.inboxes.values()):
             inbox.messages.clear()
             if inbox.cancelling:
-                self._remove(inbox)
+                self.remove(inbox)
                 inbox.ended()
 
-    def _remove(self, inbox: Inbox) -> None:
-        del self.inboxes[inbox.tag]
+    def remove(self, inbox: Inbox) -> None:
+        """It is over, unless it was before."""
+        self.inboxes.pop(inbox.tag, None)
         self._core.client.unconsumed(inbox.queue)
 
     def end(self, error: AmqpError | None) -> None:

@@ -103,7 +103,7 @@ class Inbox(BaseInbox[Message]):
             elif self.core.is_open and self._begun is not None and not self._again:
                 self._begun.on_done(self._say_cancel)  # before consume-ok RabbitMQ ends the connection over it (541)
             else:
-                self.core.consumers.inboxes.pop(self.tag, None)
+                self.core.consumers.remove(self)
                 self.ended()
         return self._cancelling
 
