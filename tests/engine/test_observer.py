@@ -22,7 +22,8 @@ from tests.engine.overheard import (
     opening,
     words,
 )
-from tests.families.channels import ALL, ONE, frame
+from tests.families.channels import ALL, ONE, content, frame
+from tests.families.channels import opening as channel_opening
 
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, HEADERS
 from amqp_sansio.engine.observer import Observer, Speaker
@@ -490,3 +491,11 @@ def test_a_snapshot_can_be_taken_where_a_side_was_taken_for_the_other_family_and
     assert (again.frames("C"), again.unread("C")) == (watch.frames("C"), watch.unread("C"))
     more: list[Said] = [("S", frame(ONE, "basic.cancel")), ("C", b"more")]
     assert observe(more, again) == observe(more, watch)
+
+
+@pytest.mark.parametrize("piece", [1, 7])
+def test_frames_behind_what_cuts_off_a_content_are_told_behind_it(piece: int) -> None:
+    publish = frame(ONE, "basic.publish")
+    said: list[Said] = [*channel_opening(ONE), ("C", publish + publish + content(b"m"))]
+    found = [observe(said, Observer(dialects=ALL, frames=True), each) for each in (0, piece)]
+    assert found[0] == found[1]

@@ -306,7 +306,8 @@ class MethodReader(Reader):
 
     def _at_once(self, channel: int, start: int, payload: bytes) -> Assembly | None:
         """The method with its content where that lies behind it whole: see `_content`."""
-        found = None if self.wary else self._content(channel, self.position, payload[:2], len(payload))
+        # What was found wrong just now is told before the frames of the content.
+        found = None if self.wary or self._queue else self._content(channel, self.position, payload[:2], len(payload))
         if found is None:
             return None
         header, body, end = found
