@@ -17,7 +17,7 @@ from tests.adapters.sync.test_connection import there_and_back
 
 from amqp_sansio.adapters.admission import PLAIN_OCTETS
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.adapters.sync.server import LOOK_SECONDS, Server, serve
+from amqp_sansio.adapters.sync.server import Server, serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
@@ -135,7 +135,8 @@ def test_an_interrupt_just_before_the_server_waits_is_noticed(monkeypatch: pytes
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(server._thread, "join", missed)
             server.serve_forever()
-    assert waits == [LOOK_SECONDS, LOOK_SECONDS]
+    assert len(waits) == 2
+    assert None not in waits
 
 
 def test_a_connect_that_raises_costs_its_connection_and_no_other(caplog: pytest.LogCaptureFixture) -> None:

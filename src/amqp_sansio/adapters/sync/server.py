@@ -28,7 +28,7 @@ READ: Final = 256 * 1024
 """Octets read at once."""
 CLOSE_SECONDS: Final = 5.0
 """How long the octets that are left may take to go out, at the end."""
-LOOK_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 1.0
 """How long `serve_forever` waits before it looks whether there was a signal."""
 _BLOCKED: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -108,7 +108,7 @@ class Server(Generic[G]):
     def serve_forever(self) -> None:
         """Until it is interrupted, or the host has raised something, which is raised here."""
         while self._thread.is_alive():
-            self._thread.join(LOOK_SECONDS)  # a signal that comes just before it waits does not end a wait without an end
+            self._thread.join(_LOOK_SECONDS)  # a signal that comes just before it waits does not end a wait without an end
         if self.error is not None:
             raise self.error
 
