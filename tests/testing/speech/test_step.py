@@ -9,7 +9,8 @@ from amqp_sansio.spec.message import DeliveryProperties, Transfer
 from amqp_sansio.spec.tx import Commit
 from amqp_sansio.testing.speech.expected_rule import spoken
 from amqp_sansio.testing.speech.parts import PARTS
-from amqp_sansio.testing.speech.step import Conversation, Step
+from amqp_sansio.testing.speech.step import Conversation, Step, StepReader
+from amqp_sansio.wire.framing import Malformed
 
 TRANSFER = Step("client", Transfer("", 1, 0), 1, header=[DeliveryProperties(routing_key="q")], body=b"x" * 30, word="w")
 
@@ -55,3 +56,19 @@ def test_octets_are_a_protocol_header_when_they_are_one() -> None:
 def test_an_opening_without_commands_says_no_more() -> None:
     (first, *_) = spoken(PARTS["session: attachment"], ["client:session.attach"]).lines
     assert first.endswith(": the connection is opened)")
+
+
+def test_a_reader_cuts_octets_into_the_steps_that_were_said_however_they_come() -> None:
+    said = spoken(PARTS["tx"], ("client:tx.select", "client:tx.commit"))
+    octets = said.octets("client")
+    whole = list(StepReader("client").read(octets))
+    assert whole == list(said.by("client"))
+    reader = StepReader("client")
+    assert [step for at in range(len(octets)) for step in reader.read(octets[at : at + 1])] == whole
+    assert reader.header == AMQP_0_10.header
+
+
+def test_a_reader_tells_what_is_no_frame() -> None:
+    (header, wrong) = StepReader("server").read(AMQP_0_10.header + b"\xff" * 12)
+    assert header == Step("server", AMQP_0_10.header)
+    assert isinstance(wrong, Malformed)
