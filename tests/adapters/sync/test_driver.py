@@ -302,3 +302,27 @@ def test_the_listener_in_front_calls_the_thread_when_something_times_out_sooner(
             subscription.receive()
         finally:
             refusing.join()
+
+
+def test_an_interrupt_while_the_thread_is_woken_lets_the_next_one_wake_it() -> None:
+    class Interrupting(socket.socket):
+        def send(self, data: object, flags: int = 0) -> int:
+            raise KeyboardInterrupt
+
+    with Served() as served, connect(served.url) as connection, Interrupting() as interrupting:
+        driver = connection._line.driver
+        poking = driver._poke_out
+        with driver._changed:
+            driver._poked = False
+            driver._poke_out = interrupting  # type: ignore[misc]
+            with pytest.raises(KeyboardInterrupt):
+                driver.poke()
+            driver._poke_out = poking  # type: ignore[misc]
+            assert not driver._poked
+
+
+def test_a_wait_may_be_as_long_as_one_likes() -> None:
+    """The system refuses to wait for more than some weeks at once."""
+    with Served() as served, connect(served.url) as connection, connection.session() as session:
+        for seconds in (1e9, float("inf")):
+            session.sync(timeout=seconds)

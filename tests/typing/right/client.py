@@ -25,6 +25,8 @@ async def awaited(session: asyncio.Session) -> None:
 
 
 def blocking(session: sync.Session) -> None:
+    session.publish("", "q", {"pizza": "margherita", "sizes": [1, {"cm": 30}]})
+    session.publish("", "q", [1, "two", b"three", None])
     assert_type(session.execute(queue.Query("q")), queue.QueueQueryResult)
     assert_type(session.send("", "q", b"x", priority=9), sync.Pending[None])
     session.send("", "q", b"x").result(5)

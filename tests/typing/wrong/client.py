@@ -7,6 +7,7 @@ from amqp_sansio.spec import queue
 async def awaited(session: asyncio.Session) -> None:
     await session.publish("", "q", b"x", persistant=True)  # wrong: call-arg
     await session.publish("", "q", b"x", persistent="yes")  # wrong: arg-type
+    await session.publish("", "q", "text")  # wrong: arg-type
     await session.publish("", "q", b"x", message_id=7)  # wrong: arg-type
     await session.publish("", "q", b"x", headers={"n": object()})  # wrong: dict-item
     pending = await session.send("", "q", b"x")
