@@ -314,10 +314,10 @@ def test_an_interrupt_while_the_thread_is_woken_lets_the_next_one_wake_it() -> N
         poking = driver._poke_out
         with driver._changed:
             driver._poked = False
-            driver._poke_out = interrupting  # type: ignore[misc]
+            driver._poke_out = interrupting
             with pytest.raises(KeyboardInterrupt):
                 driver.poke()
-            driver._poke_out = poking  # type: ignore[misc]
+            driver._poke_out = poking
             assert not driver._poked
 
 
