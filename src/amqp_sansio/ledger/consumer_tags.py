@@ -122,7 +122,7 @@ class ConsumerTags:
         return settled
 
     def bound_leaving(self, tags: int) -> None:
-        """Holds those that are cancelled to so many tags; where the oldest had to go, there may be any from now on."""
+        """Keeps at most `tags` that are cancelled; where the oldest had to go, there may be any from now on."""
         if len(self._leaving) > tags:
             del self._leaving[next(iter(self._leaving))]
             self.unnamed = True
