@@ -107,7 +107,7 @@ def test_channels_beyond_what_a_new_connection_carries_end_with_an_error() -> No
     stage = staged()
     cores = [stage.open() for _ in range(3)]
     stage.cut()
-    stage.broker.channel_max = 3
+    stage.broker.channel_max = 2
     stage.connect()
     assert [core.is_open for core in cores] == [True, True, False]
     assert cores[2].error is not None

@@ -68,6 +68,17 @@ def test_nothing_is_declared_when_the_user_says_so() -> None:
     assert all(core.is_open for core in stage.client.cores)
 
 
+def test_one_channel_is_enough() -> None:
+    """A server that allows one channel at a time allows the user's when the one that declares is closed."""
+    stage = staged(limits=Limits(channels=1))
+    declare(stage, ["a"])
+    stage.cut()
+    forget(stage)
+    stage.connect()
+    assert sorted(stage.broker.queues) == ["a"]
+    assert [(core.is_open, core.error) for core in stage.client.cores] == [(True, None)]
+
+
 def test_a_second_loss_in_the_middle_begins_anew() -> None:
     stage = staged()
     declare(stage, ["a", "b"])

@@ -9,6 +9,7 @@ from typing import Final
 from amqp_sansio.conversation.channels.topology import Declared, Topology
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.errors import CapabilityMissing, EncodeError, LimitError
+from amqp_sansio.events import Origin
 from amqp_sansio.events.channel import ChannelClosed, ChannelOpened, MethodAnswered
 from amqp_sansio.spec.methods import queue
 
@@ -31,6 +32,7 @@ class Restoring:
         )
         self._said: Final[dict[int, tuple[str, Declared]]] = {}  # by the ids of the methods, the oldest first
         self._bound = False
+        self._closing = False
         self._over = False
         self._names: Final[dict[str, str]] = {}
         self.channel: Channel = open_channel()
@@ -57,8 +59,10 @@ class Restoring:
                     self._end()
             case ChannelClosed(code=code) if code is not None and not self._over:
                 self._end()  # nothing can be declared: the user's own channels say why
+            case ChannelClosed(origin=Origin.LOCAL) if self._closing:
+                self._end()  # not before: the server may let us have no other channel beside this one
             case _:
-                pass  # its connection is gone, or our close is answered
+                pass  # its connection is gone
 
     def _send(self) -> None:
         window = min(WINDOW, self.channel._channels.carrier.limits.calls)
@@ -78,8 +82,8 @@ class Restoring:
             self._queued = deque([("", each) for each in self._topology.bindings])
             self._send()
             return
+        self._closing = True
         self.channel.close()
-        self._end()
 
     def _end(self) -> None:
         self._over = True
