@@ -34,6 +34,7 @@ from amqp_sansio.events import (
     Origin,
 )
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import access, basic, channel, confirm, exchange, queue, tx
 from amqp_sansio.spec.reply_codes import ReplyCode
@@ -534,6 +535,19 @@ def test_a_blocked_connection_stops_publishing_where_that_is_asked_for(policy: s
         assert client.in_doubt == RangeSet()
     else:
         assert client.publish("x", "k", b"m", size=size) == 1
+
+
+@pytest.mark.parametrize(("ended", "kept"), [(3, 3), (4, 4), (5, 4), (20, 4)])
+def test_consumers_that_end_without_an_answer_take_no_more_room_than_the_limit(ended: int, kept: int) -> None:
+    """Nobody tells when the server is through with one: RabbitMQ may deliver to it even behind later answers."""
+    stage = Stage(client_limits=Limits(subscriptions=4))
+    client, _ = stage.open()
+    for at in range(ended):
+        client.consume("q", str(at), no_wait=True)
+        client.cancel(str(at), no_wait=True)
+        stage.run()
+    assert len(client._consumers._leaving) == kept
+    assert stage.violations == []
 
 
 def test_what_only_the_other_side_says() -> None:
