@@ -106,6 +106,17 @@ def test_every_call_hands_its_timeout_on() -> None:
     assert [each for each in world.timeouts if each != 1.0 or isinstance(each, int)] == list(range(1, 13))
 
 
+@pytest.mark.parametrize(("timeout", "handed_on"), [(None, []), (13.0, [13.0])])
+def test_an_opening_without_a_block_hands_its_timeout_on(timeout: float | None, handed_on: list[float]) -> None:
+    world = World()
+
+    async def main() -> bool:
+        return (await world.channel()._open(timeout)).is_open
+
+    assert run(main())
+    assert world.timeouts == handed_on
+
+
 def test_an_end_that_is_not_answered_is_waited_for_once() -> None:
     world = World()
 

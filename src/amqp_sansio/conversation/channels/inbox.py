@@ -76,7 +76,6 @@ class Inbox(BaseInbox[Message]):
         """The server is asked for a consumer, and `begun` is settled with its answer."""
         self._begun = begun
         self._former = len(self.messages)
-        self._beyond = 0
         self._again = False
 
     def take(self) -> Message | None:
