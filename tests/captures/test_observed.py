@@ -96,6 +96,34 @@ def test_faults_show() -> None:
     assert len(frames) > 12
 
 
+def greetings(path: Path, client: bytes, server: bytes) -> Verdict:
+    """The verdict about a connection on which both only greet."""
+    (verdict,) = judged(file(path, build.Talk().open().say(True, client).say(False, server).close().segments), [5672])
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "name"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 Bad\r\n\r\n", "HTTP"),
+        (b"SSH-2.0-client\r\n", b"SSH-2.0-server\r\n", "SSH"),
+        (b"CONNECT\n\n\0", b"CONNECTED\n\n\0", "STOMP"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"", "HTTP"),
+    ],
+)
+def test_where_nobody_speaks_amqp_nobody_is_accused_and_nothing_is_clean(
+    client: bytes, server: bytes, name: str, tmp_path: Path
+) -> None:
+    verdict = greetings(tmp_path, client, server)
+    assert (verdict.verdict, verdict.not_judged) == ("not judged", f"{name} is not read here")
+
+
+def test_a_client_of_another_protocol_is_accused_by_the_header_of_its_server(tmp_path: Path) -> None:
+    verdict = greetings(tmp_path, b"GET / HTTP/1.1\r\n\r\n", build.HEADER)
+    accused = [(each.speaker, each.rule, each.octet) for each in verdict.findings if each.level == VIOLATION]
+    assert accused == [("C", "connection.start.protocol-name", 0)]
+
+
 def test_secrets_are_lengths_unless_asked_for() -> None:
     for secrets in (False, True):
         found = [row for _, row in transcript(str(DATA / "sasl_python.pcap"), observers(), (), print, secrets)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
@@ -222,12 +223,17 @@ def test_a_security_layer_may_begin_where_authentication_ends() -> None:
                 "S opaque",
             ],
         ),
-        (b"GET / HTTP/1.0\r\n", b"", ["C header", "C !connection.start.protocol-name", "C opaque"]),
+        (b"GET / HTTP/1.0\r\n", b"", ["C header", "C opaque"]),
+        (b"GET / HTTP/1.0\r\n", b"HTTP/1.0 200 OK\r\n", ["C header", "C opaque", "S header", "S opaque"]),
+        (b"GET / HTTP/1.0\r\n", b"220 mail ESMTP\r\n", ["C header", "C opaque", "S opaque"]),
+        (b"GET / HTTP/1.0\r\n", HEADER, ["C header", "C opaque", "S header", "S !connection.start.protocol-name"]),
         (
             b"GET / HTTP/1.0\r\n",
-            b"HTTP/1.0 200 OK\r\n",
-            ["C header", "C !connection.start.protocol-name", "C opaque", "S header", "S opaque"],
+            HEADERS["0-9-1"],
+            ["C header", "C opaque", "S header", "S !connection.start.protocol-name", "S ?connection.protocol-header"],
         ),
+        (b"GET /", HEADER, ["S header", "S ?connection.protocol-header", "C header", "C ?connection.protocol-header"]),
+        (HEADER, b"HTTP/1.1 400\r\n", ["C header", "S header", "S !connection.start.protocol-name", "S opaque"]),
         (b"\x8f\x03\x81\x10\xff\0\x07\x0c\x99", b"\x10\x8e\x81\x10\xff\0\x07\x0c", ["C opaque", "S opaque"]),
         (b"\x8f\x03", b"", ["C opaque"]),
         (
@@ -243,6 +249,26 @@ def test_a_security_layer_may_begin_where_authentication_ends() -> None:
 def test_other_protocols(client: bytes, server: bytes, expected: list[str]) -> None:
     for piece in (0, 1):
         assert words(observe([("C", client), ("S", server)], piece=piece)) == expected
+
+
+@pytest.mark.rule("connection.start.protocol-name")
+@pytest.mark.parametrize(
+    ("greeting", "name"), [(b"GET / HTTP/1.0\r\n", "HTTP"), (b"SSH-2.0-x\r\n", "SSH"), (b"CONNECT\n\n\0", "STOMP")]
+)
+def test_a_client_of_another_protocol_is_accused_when_its_server_speaks_amqp(greeting: bytes, name: str) -> None:
+    for said in permutations([("C", greeting), ("S", HEADER)]):
+        (accused,) = [each.event for each in observe(said) if isinstance(each.event, Violation)]
+        assert (accused.speaker, accused.offset, accused.said.split(":")[0]) == ("C", 0, name)
+
+
+@pytest.mark.parametrize("greeting", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 408\r\n", b"220 ftp\r\n", b"\x16\3\3\0\x7a"])
+@pytest.mark.parametrize("client", [b"SSH-2.0-x\r\n", b"GET / HTTP/1.0\r\n", HEADER])
+def test_a_server_of_another_protocol_that_speaks_first_is_accused_of_nothing(greeting: bytes, client: bytes) -> None:
+    """It did not know what its client would say."""
+    for piece in (0, 1):
+        found = words(observe([("S", greeting), ("C", client)], piece=piece))
+        assert not [word for word in found if "!" in word]
+        assert "S opaque" in found
 
 
 def test_a_header_that_nobody_knows_may_be_served_all_the_same() -> None:

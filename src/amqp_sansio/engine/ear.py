@@ -112,6 +112,11 @@ class Ear:
         return (self.state == FRAMES or self.state == GUESSING) and self.late and not self.found
 
     @property
+    def reads_frames(self) -> bool:
+        """Whether it began as our protocol does, or something in its middle could be read."""
+        return self.found and self.reader is not None
+
+    @property
     def unread(self) -> int:
         """Octets that arrived and belong to nothing that could be read."""
         skipped = 0 if self.reader is None else self.reader.skipped

@@ -323,6 +323,8 @@ class Observer:
         findings = self._checker.findings
         findings.channel = None
         findings.speaker = speaker
+        if header.amqp and client is not None and len(client.octets) == SIZE and not client.amqp:
+            self._other_protocol("C", client, dialect)
         who = "client" if speaker == "C" else "server"
         rule = "connection.protocol-header"
         if known:
@@ -336,10 +338,8 @@ class Observer:
             findings.note(rule, f"the {who} ends within its protocol header, after {end} octets")
             ear.be_opaque("within a protocol header", end)
         elif not header.amqp:
-            said = f"{header.name}: {header.octets.hex(' ')}"
-            text = f"the {who} does not begin with the name of the protocol"
-            if speaker == "C" or client is None or client.amqp:  # else it answers in the client's own protocol
-                findings.breach("connection.start.protocol-name", said, text, (dialect.header.hex(" "),))
+            if self._ears["S"].reads_frames if speaker == "C" else client is not None and client.amqp:
+                self._other_protocol(speaker, header, dialect)
             ear.be_opaque(f"not AMQP ({header.name})", end)
         else:
             findings.note(rule, f"the {who} speaks {header.name} ({header.octets.hex(' ')})")
@@ -351,6 +351,13 @@ class Observer:
             self._checker.header(speaker, speaker == "C")
         if speaker == "C":
             self._client_header = header
+
+    def _other_protocol(self, speaker: Speaker, header: ProtocolHeader, dialect: Dialect[Codec]) -> None:
+        """`speaker` begins with another protocol that we know, and the other side speaks AMQP: only then is it a breach."""
+        said = f"{header.name}: {header.octets.hex(' ')}"
+        text = f"the {'client' if speaker == 'C' else 'server'} does not begin with the name of the protocol"
+        legal = (dialect.header.hex(" "),)
+        self._checker.findings.breach("connection.start.protocol-name", said, text, legal, before=(speaker, 0))
 
     # Plain values.
 
