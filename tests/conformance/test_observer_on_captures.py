@@ -92,7 +92,7 @@ def conversations(shared: Path, name: str) -> list[list[Turn]]:
 def findings(found: list[Observed]) -> Iterator[tuple[str, str, str]]:
     for speaker, _, _, event in found:
         if isinstance(event, Violation | Note):
-            who = event.speaker if isinstance(event, Violation) else speaker  # what one side did may turn out by the other's word
+            who = event.speaker if isinstance(event, Violation) else speaker  # it may have turned out by the other
             yield type(event).__name__.lower(), who, event.rule
 
 
