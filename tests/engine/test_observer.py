@@ -256,8 +256,9 @@ def test_other_protocols(client: bytes, server: bytes, expected: list[str]) -> N
     ("greeting", "name"), [(b"GET / HTTP/1.0\r\n", "HTTP"), (b"SSH-2.0-x\r\n", "SSH"), (b"CONNECT\n\n\0", "STOMP")]
 )
 def test_a_client_of_another_protocol_is_accused_when_its_server_speaks_amqp(greeting: bytes, name: str) -> None:
-    for said in permutations([("C", greeting), ("S", HEADER)]):
-        (accused,) = [each.event for each in observe(said) if isinstance(each.event, Violation)]
+    both: list[Said] = [("C", greeting), ("S", HEADER)]
+    for said in permutations(both):
+        (accused,) = [each.event for each in observe(list(said)) if isinstance(each.event, Violation)]
         assert (accused.speaker, accused.offset, accused.said.split(":")[0]) == ("C", 0, name)
 
 
