@@ -280,6 +280,18 @@ def test_a_header_that_nobody_knows_may_be_served_all_the_same() -> None:
     assert not [word for word in found if "!" in word]
 
 
+@pytest.mark.parametrize("piece", [0, 1, 7])
+@pytest.mark.parametrize("gap", [False, True])
+def test_from_the_middle_what_looks_like_two_frames_accuses_nobody_of_what_follows(piece: int, gap: bool) -> None:
+    """Another family's octets may look so, and a security layer's."""
+    body = b"\x07\3\0\x0d\0\1\0\1\0\0\0\0x"
+    watch = Observer(middle=True)
+    if gap:
+        watch.receive_gap("C", 0)
+    found = words(observe([("S", b"\1\0\0\0" + body * 2 + channel_opening(ONE)[1][1])], watch, piece, end=False))
+    assert found == ["C ?gap"] * gap + ["S opaque"]
+
+
 def test_from_the_middle_nobody_is_accused_and_ids_are_unknown() -> None:
     watch = Observer(AMQP_0_10, strict=True)
     found = observe([("C", WORK[0][1][3:]), *WORK[1:], *ENDING], watch)

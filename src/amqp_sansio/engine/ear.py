@@ -169,19 +169,23 @@ class Ear:
         reader = self.reader
         if self.state != FRAMES or reader is None:
             return None
-        reader.wary = bool(self.doubt) and not reader.searching
+        reader.wary = bool(self.doubt)  # also behind the first frames that a search finds
         thing = reader.next()
         if thing is None:
-            if reader.wary:
+            if reader.wary and not reader.searching:
                 plausible = reader.plausible()
                 if plausible is False or (plausible is None and self.ended and reader.buffered):
                     if reader.break_off():
                         return self.next()
                     self.be_opaque(self.doubt, reader.offset)
             return None
-        self.found = True
         if isinstance(thing, Assembly):
+            self.found = True
             return Heard(thing.start, thing.end, thing)
+        if thing.fatal and self.late and not self.found:
+            self.be_opaque("what looked like frames is none", thing.offset)
+            return None
+        self.found = True
         if thing.fatal:
             self.be_opaque("behind a frame that cannot be cut", thing.offset)
         return Heard(thing.offset, min(thing.offset + reader.HEAD, self.received), thing)
