@@ -24,6 +24,10 @@ def test_it_gets_both_speakers_and_the_end() -> None:
     hello = client.data_to_send()
     tapped.receive_data(hello)
     list(broker.events())
+    tapped.writable = False
+    assert (tapped.writable, tapped.full, broker.ready()) == (False, False, ())
+    tapped.writable = True
+    assert broker.ready() == (tapped.guest,)
     answer = tapped.data_to_send()
     assert answer
     assert tapped.data_to_send() == b""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
+from tests.broker.attacker import Attacker, assert_free, deaf, publish
 from tests.broker.harness import World, bodies, done, front
 from tests.builds import wrong_type
 
@@ -122,6 +124,57 @@ def test_a_connection_that_takes_nothing_is_not_read_and_holds_nobody_up() -> No
     again: bool = client.peer.wants_data
     assert again
     assert len(list(client.connection.events())) >= 100
+
+
+def test_a_connection_is_not_ready_before_its_socket_takes_octets(world: World) -> None:
+    client, session = world.session()
+    broker, peer = world.broker, client.peer
+    peer.writable = False
+    session.send(queue.Query("q"))
+    peer.receive_data(client.connection.data_to_send())
+    broker.tick(1.0)
+    list(broker.events())
+    assert peer.bytes_to_send
+    assert broker.ready() == ()
+    due = broker.due
+    assert due is None or due > 1.0, "a loop would spin"
+    peer.writable = True
+    assert broker.ready() == (peer,)
+    assert broker.ready() == (peer,)  # as long as nobody takes it
+    peer.writable = False
+    assert broker.ready() == ()
+    peer.receive_eof()
+    list(broker.events())
+    assert broker.ready() == (peer,), "who has ended is named all the same"
+    assert broker.ready() == ()
+
+
+def test_clients_that_never_read_cost_the_others_nothing() -> None:
+    def prepared(count: int) -> Callable[[], object]:
+        broker = Broker()
+        reader = Attacker(broker)
+        reader.say([queue.Declare("q")])
+        reader.turn()
+        for each in deaf(broker, count):
+            each.peer.writable = False
+
+        def work() -> None:
+            for _ in range(50):
+                reader.say([publish("q")])
+                broker.tick(1.0)
+                for _ in broker.events():
+                    pass
+                for peer in broker.ready():
+                    assert peer is reader.peer
+                    assert peer.data_to_send()
+                assert broker.due is None
+
+        broker.tick(1.0)
+        list(broker.events())
+        work()
+        return work
+
+    assert_free(prepared)
 
 
 def test_the_end_of_the_octets_is_received_even_when_nobody_takes_ours() -> None:

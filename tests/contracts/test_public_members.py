@@ -133,7 +133,7 @@ PUBLIC = {
     """,
     "Peer": """
         bytes_to_send close data_to_send decided ended finished full held_up identity is_open number receive_data
-        receive_eof take_deferred wants_data
+        receive_eof take_deferred wants_data writable
     """,
     "sync.Connection": """
         address close closed is_open open_session remade session

@@ -86,6 +86,40 @@ def test_a_connection_that_has_ended_is_ready_once_more_and_then_forgotten() -> 
     assert server.ready() == ()
 
 
+def test_a_connection_is_not_ready_before_its_socket_takes_octets() -> None:
+    server = OwnServer(ServerConfig(), lambda connection, event: None)
+    guest, client = server.connect(), ClientConnection(ClientConfig())
+    carry(server, (client, guest))
+    guest.writable = False
+    guest.connection.close()
+    while server.next_event() is not None:
+        pass
+    assert guest.connection.bytes_to_send
+    assert not guest.full
+    assert server.ready() == ()
+    assert not server._said, "what cannot be sent is looked at again and again"
+    guest.writable = True
+    assert server.ready() == (guest,)
+
+
+def test_a_connection_that_is_lost_with_octets_left_is_forgotten() -> None:
+    server = OwnServer(ServerConfig(), lambda connection, event: None)
+    guest, client = server.connect(), ClientConnection(ClientConfig())
+    carry(server, (client, guest))
+    client.session(b"s")
+    guest.receive_data(client.data_to_send())
+    guest.receive_eof()
+    while server.next_event() is not None:
+        pass
+    assert guest.connection.bytes_to_send
+    assert server.ready() == (guest,)
+    assert server.ready() == ()
+    assert not server._connections
+    assert guest.data_to_send(), "its client may still read"
+    assert server.ready() == (guest,)
+    assert server.ready() == ()
+
+
 def test_a_handler_that_raises_loses_its_connection_and_nobody_elses() -> None:
     def handle(connection: ServerConnection, event: Event) -> None:
         if isinstance(event, ConnectionOpened) and connection is bad.connection:

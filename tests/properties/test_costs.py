@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import pytest
-from tests.broker.harness import front
+from tests.broker.attacker import Attacker, Words, publish
 from tests.steps import assert_linear, steps
 
 from amqp_sansio.broker.broker import Broker
@@ -20,28 +20,15 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
 from amqp_sansio.spec import session as c
-from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.spec.connection import Open, StartOk, TuneOk
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.spec.values import Value
-from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.headers import encode_headers
 
-LAYOUT: Final = AMQP_0_10.codec
 INFINITE: Final = 0xFFFFFFFF
 ALL: Final = RangeSet([(0, 0x7FFFFFF0)])
 FEW: Final = BrokerLimits(unaccepted_transfers=4)
 
-Words: TypeAlias = "Sequence[Command | Control | bytes]"
 Attack: TypeAlias = Callable[[int], tuple[BrokerLimits, Words, Words]]
 """For a size: the limits, what is said at first, and what is said then, each of it in a turn of its own."""
-
-
-def publish(key: str, immediate: bool = False, shop: int | None = None, to: str = "") -> bytes:
-    delivery = DeliveryProperties(immediate=immediate, discard_unroutable=immediate, routing_key=key)
-    header = encode_headers([delivery] if shop is None else [delivery, MessageProperties(application_headers={"shop": shop})])
-    return b"".join(frame_command(1, LAYOUT.encode_command(message.Transfer(to, 1, 0), False), header, b"x"))
 
 
 def subscribe(
@@ -69,36 +56,6 @@ def holes(count: int) -> Words:
 
 def xid(number: int) -> Xid:
     return Xid(1, b"%d" % number, b"")
-
-
-class Attacker:
-    """A client that says what it likes on channel 1, and reads all that it gets."""
-
-    def __init__(self, limits: BrokerLimits) -> None:
-        self.broker = Broker(BrokerConfig(limits=limits))
-        self.peer = self.broker.connect(ServerConfig(session_timeout=300))
-        self.peer.receive_data(AMQP_0_10.header)
-        for control in (StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 4096, 0), Open("")):
-            self.peer.receive_data(frame_control(0, LAYOUT.encode_control(control)))
-        self.say([c.Attach(b"s", True), c.CommandPoint(0, 0)])
-
-    def say(self, words: Words) -> None:
-        for word in words:
-            if isinstance(word, Control):
-                word = frame_control(1, LAYOUT.encode_control(word))
-            elif isinstance(word, Command):
-                word = b"".join(frame_command(1, LAYOUT.encode_command(word, False)))
-            self.peer.receive_data(word)
-
-    def turn(self) -> None:
-        while True:
-            happened = sum(1 for _ in self.broker.events())
-            if not self.peer.data_to_send() and not happened:
-                return
-
-    @property
-    def attached(self) -> bool:
-        return bool(front(self.broker).sessions)
 
 
 def settling(verb: type[message.Accept | message.Reject | message.Release | message.Acquire], high: int) -> Attack:
@@ -308,7 +265,7 @@ ATTACKS: Final[dict[str, Attack]] = {
 def test_twice_the_attack_costs_twice_the_steps(name: str) -> None:
     def prepared(size: int) -> Callable[[], object]:
         limits, before, words = ATTACKS[name](size)
-        attacker = Attacker(limits)
+        attacker = Attacker(Broker(BrokerConfig(limits=limits)))
         attacker.say(before)
         attacker.turn()
         assert attacker.attached, "it was thrown out before it attacked"
@@ -328,7 +285,7 @@ def test_one_message_to_rings_that_drop_into_one_another_costs_no_more_than_its_
     """Each of n rings drops a letter for it, which goes to n - 1 of them."""
 
     def prepared(size: int) -> Callable[[], object]:
-        attacker = Attacker(DEFAULT_BROKER_LIMITS)
+        attacker = Attacker(Broker())
         for at in range(size):
             arguments: dict[str, Value] = {"qpid.policy_type": "ring", "qpid.max_count": 1}
             attacker.say([queue.Declare(f"q{at}", "amq.fanout", arguments=arguments), exchange.Bind(f"q{at}", "amq.fanout")])

@@ -77,10 +77,11 @@ class Party:
 class Show:
     """A broker, its clients, and a loop that goes round only when `ready` or `due` says so.
 
+    `says`: whether it says by `Peer.writable` whose sockets take nothing; else it passes those over itself.
     `takes`: 0 takes the outboxes of all who are ready, 1 that of one of them each round, 2 all of them until they stay empty.
     """
 
-    def __init__(self, takes: int, journal: bool, replay: int, outbox: int, unsettled: int) -> None:
+    def __init__(self, takes: int, says: bool, journal: bool, replay: int, outbox: int, unsettled: int) -> None:
         broker_limits = BrokerLimits(outbox_octets=outbox, unaccepted_transfers=unsettled, throttle_messages=100)
         self.broker: Final = Broker(BrokerConfig(journal=journal, limits=broker_limits))
         self.takes: Final = takes
@@ -88,6 +89,7 @@ class Show:
         self.stored = 0
         limits = Limits(replay_commands=replay)
         self.parties: Final = [Party(self.broker, number, limits, number % 2) for number in range(3)]
+        self.says: Final = says
         self.deaf: set[Party] = set()
         """Whose sockets take nothing."""
         self.settle()
@@ -111,7 +113,13 @@ class Show:
         return self.due or bool(self.takers())
 
     def takers(self) -> list[Party]:
+        if self.says:
+            for party in self.parties:
+                if party.peer.writable is (party in self.deaf):
+                    party.peer.writable = party not in self.deaf
         ready = self.broker.ready()
+        if self.says:
+            assert all(peer.writable or peer.ended for peer in ready)
         return [party for party in self.parties if party.peer in ready and party not in self.deaf]
 
     def turn(self, events: int = 1000) -> bool:
@@ -327,6 +335,7 @@ STEPS: Final = st.lists(
 @settings(max_examples=settings().max_examples * 2)
 @given(
     takes=st.integers(0, 2),
+    says=st.booleans(),
     journal=st.booleans(),
     replay=st.sampled_from([12, 65536]),
     outbox=st.sampled_from([1500, 8000]),
@@ -334,20 +343,20 @@ STEPS: Final = st.lists(
     steps=STEPS,
 )
 @example(  # more is on the queue than is delivered in one turn, and the outbox is taken until it stays empty
-    takes=2, journal=False, replay=65536, outbox=8000, unsettled=1000,
+    takes=2, says=False, journal=False, replay=65536, outbox=8000, unsettled=1000,
     steps=[*[step for who in (0, 1, 2) for step in (("publish", who, 5, 0), ("say", who, 0, 0))],
            ("subscribe", 1, 5, 0), ("grant", 1, 5, 0), ("say", 1, 0, 0)],
 )  # fmt: skip
 @example(  # more is in doubt than goes into an outbox when a session is attached again
-    takes=0, journal=False, replay=65536, outbox=1500, unsettled=1000,
+    takes=0, says=False, journal=False, replay=65536, outbox=1500, unsettled=1000,
     steps=[("publish", 1, 5, 3), ("say", 1, 0, 0), ("subscribe", 1, 3, 1), ("say", 1, 0, 0), ("turn", 1, 5, 0),
            ("cut", 1, 0, 0), *[step for _ in range(4) for step in (("say", 1, 0, 0), ("read", 1, 0, 0))],
            ("attach", 1, 0, 0), *[step for _ in range(4) for step in (("say", 1, 0, 0), ("read", 1, 0, 0))]],
 )  # fmt: skip
 def test_all_that_can_be_done_is_done(
-    takes: int, journal: bool, replay: int, outbox: int, unsettled: int, steps: list[tuple[str, int, int, int]]
+    takes: int, says: bool, journal: bool, replay: int, outbox: int, unsettled: int, steps: list[tuple[str, int, int, int]]
 ) -> None:
-    show = Show(takes, journal, replay, outbox, unsettled)
+    show = Show(takes, says, journal, replay, outbox, unsettled)
     script = Script(show)
     for step in steps:
         script.do(*step)

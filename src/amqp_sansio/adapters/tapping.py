@@ -54,6 +54,20 @@ class Tapped:
         return self.guest.wants_data
 
     @property
+    def writable(self) -> bool:
+        """Whether its socket takes octets."""
+        return self.guest.writable
+
+    @writable.setter
+    def writable(self, writable: bool) -> None:
+        self.guest.writable = writable
+
+    @property
+    def full(self) -> bool:
+        """See `Guest`."""
+        return self.guest.full
+
+    @property
     def finished(self) -> bool:
         """Whether the socket is to be closed."""
         return self.guest.finished

@@ -42,7 +42,8 @@ class Broker:
 
     Connections come from `connect`; their sockets are yours.  The order in a loop: `Peer.receive_data`, `tick`, `events`, for
     each of `ready` `Peer.data_to_send`, and last `due`, the moment of the next round.  As long as anything can be done at
-    once, `ready` is not empty or `due` has come.  What a client says never makes it raise.
+    once, `ready` is not empty or `due` has come.  `ready` names a connection until its octets are taken; while its socket
+    takes none, say so by `Peer.writable`.  What a client says never makes it raise.
 
     What it does for a client is a matter of the front of the client's family; `fronts` are those that it has.
     """
@@ -144,14 +145,18 @@ class Broker:
         return tuple(self._peers)
 
     def ready(self) -> tuple[Peer, ...]:
-        """The connections that have octets to send now, or have ended.  Costs nothing for the others."""
+        """The connections that have octets to send now and can (`Peer.writable`), or have ended.
+
+        It names a connection until its octets are taken, and one that has ended once more.  Costs nothing for the others.
+        """
         if not self._ready:
             return ()
-        ready = tuple([peer for peer in self._ready if peer.bytes_to_send or peer._ended])
+        ready = tuple([peer for peer in self._ready if peer._ended or (peer._writable and peer.bytes_to_send)])
         if len(ready) < len(self._ready):
             self._ready = dict.fromkeys(ready)
         for peer in ready:
-            if peer._ended and (peer._eof or not peer.bytes_to_send):  # nobody may be there to take anything: said once
+            # Nobody may be there to take anything: said once.
+            if peer._ended and (peer._eof or not peer._writable or not peer.bytes_to_send):
                 del self._ready[peer]
         return ready
 

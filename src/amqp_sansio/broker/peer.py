@@ -41,6 +41,7 @@ class Peer:
         "_site",
         "_stalled",
         "_waits",
+        "_writable",
         "number",
         "_owner",
     )
@@ -68,6 +69,7 @@ class Peer:
         self._in_turn = False
         self._eof = False
         self._ended = False
+        self._writable = True
         self._lingered = False
         self._service = broker._serving(self) if self._door.passed else Service(self)
 
@@ -121,6 +123,20 @@ class Peer:
     def full(self) -> bool:
         """Whether too many octets wait to be taken for more deliveries (BrokerLimits.outbox_octets)."""
         return self._connection.bytes_to_send >= self._most
+
+    @property
+    def writable(self) -> bool:
+        """Whether its socket takes octets: set it to False as long as the socket takes none.
+
+        `Broker.ready` does not name the connection meanwhile, so that a client that never reads costs nobody else anything.
+        """
+        return self._writable
+
+    @writable.setter
+    def writable(self, writable: bool) -> None:
+        self._writable = writable
+        if writable and self._connection.bytes_to_send:
+            self._broker._wrote(self)
 
     @property
     def finished(self) -> bool:

@@ -22,6 +22,15 @@ UNSENT: Final = 1024 * 1024
 class Guest(Protocol):
     """One connection of a host: its socket is the adapter's."""
 
+    @property
+    def writable(self) -> bool:
+        """Whether its socket takes octets; the adapter sets it.  While it is False, `Host.ready` does not name the guest."""
+        raise NotImplementedError
+
+    @writable.setter
+    def writable(self, writable: bool) -> None:
+        raise NotImplementedError
+
     def receive_data(self, data: bytes) -> None:
         """Stores octets of the client."""
         raise NotImplementedError
@@ -37,6 +46,11 @@ class Guest(Protocol):
     @property
     def wants_data(self) -> bool:
         """Whether more is read now."""
+        raise NotImplementedError
+
+    @property
+    def full(self) -> bool:
+        """Whether it wants no data before its octets are taken."""
         raise NotImplementedError
 
     @property
@@ -69,7 +83,7 @@ class Host(Protocol[Some]):
         raise NotImplementedError
 
     def ready(self) -> tuple[Some, ...]:
-        """The connections that have octets to send now, or have ended."""
+        """The connections that have octets to send now and can, or have ended."""
         raise NotImplementedError
 
     def tick(self, now: float) -> float | None:
@@ -159,15 +173,19 @@ class OwnServer:
             self._failed(connection, error)
 
     def ready(self) -> tuple[OwnGuest, ...]:
-        """The connections that have octets to send now, or have ended."""
-        ready = tuple([each for each in self._said if each.connection.bytes_to_send or each.finished])
-        self._said = dict.fromkeys([each for each in ready if not each.finished])
+        """The connections that have octets to send now and can, or have ended."""
+        ready = tuple([each for each in self._said if each.over or (each.writable and each.connection.bytes_to_send)])
+        self._said = dict.fromkeys([each for each in ready if not each.over])
         for guest in ready:
-            if guest.finished:
+            if guest.over:
                 self._connections.pop(guest, None)
                 self._untold.pop(guest, None)
                 self._agenda.forget(guest)
         return ready
+
+    def may_write(self, guest: OwnGuest) -> None:
+        """The socket of the connection takes octets again."""
+        self._said[guest] = None
 
     def spoke(self, guest: OwnGuest) -> None:
         """The connection has something to send, from whatever call: its machine calls this."""
@@ -198,6 +216,8 @@ class OwnGuest(Guest):
     def __init__(self, server: OwnServer) -> None:
         self._door: Final = Doorstep(server.config, partial(server.spoke, self))
         self._server: Final = server
+        self._writable = True
+        self._eof = False
 
     @property
     def connection(self) -> ServerConnection:
@@ -213,6 +233,7 @@ class OwnGuest(Guest):
     def receive_eof(self) -> None:
         """The client sends nothing more."""
         self._door.receive_eof()
+        self._eof = True
         self._server.stored(self)
 
     def data_to_send(self) -> bytes:
@@ -222,14 +243,35 @@ class OwnGuest(Guest):
         return octets
 
     @property
+    def writable(self) -> bool:
+        """Whether its socket takes octets."""
+        return self._writable
+
+    @writable.setter
+    def writable(self, writable: bool) -> None:
+        self._writable = writable
+        if writable:
+            self._server.may_write(self)
+
+    @property
     def wants_data(self) -> bool:
         """Whether more is read now."""
-        return self.connection.wants_data and self.connection.bytes_to_send < UNSENT
+        return self.connection.wants_data and not self.full
+
+    @property
+    def full(self) -> bool:
+        """See `Guest`."""
+        return self.connection.bytes_to_send >= UNSENT
 
     @property
     def finished(self) -> bool:
         """Whether the socket is to be closed."""
         return self.connection.finished
+
+    @property
+    def over(self) -> bool:
+        """Whether it has finished, or has ended behind the client's octets: nobody may be there to take what is left."""
+        return self.finished or (self._eof and self.connection._ended)
 
     @property
     def is_open(self) -> bool:

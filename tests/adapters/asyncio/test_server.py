@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from unittest import mock
 
 import pytest
 import trustme
 from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
+from tests.broker.attacker import BEAT, Attacker, assert_free, publish
 
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.server import Server, _Socket, serve
 from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import ConnectFailed, SessionLost
 from amqp_sansio.events import ConnectionOpened, Event
+from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import queue
 
 
@@ -249,6 +254,76 @@ def test_nothing_more_is_written_to_a_socket_that_was_reset() -> None:
         socket.connection_made(transport)
         socket.transmit()
         assert transport.writes == 3
+
+    asyncio.run(main())
+
+
+class Stuck(asyncio.Transport):
+    """A transport that keeps what it is given."""
+
+    def is_closing(self) -> bool:
+        return False
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        pass
+
+    def write(self, data: object) -> None:
+        pass
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("floods", [False, True])
+def test_clients_that_never_read_cost_the_others_nothing(floods: bool) -> None:
+    async def main() -> None:
+        def prepared(count: int) -> Callable[[], object]:
+            broker = Broker(BrokerConfig(limits=BrokerLimits(outbox_octets=400)))
+            server = Server(broker, broker.connect, ("", 0), None)
+            server._loop = asyncio.get_running_loop()
+            clients = [Attacker(broker, Limits(inbox_octets=4096)) for _ in range(count + 1)]
+            sockets: list[_Socket[Peer]] = []
+            for number, client in enumerate(clients):
+                place = server.admission.admit((f"10.0.{number // 250}.{number % 250}", 1), 0.0)
+                assert place is not None
+                sockets.append(_Socket(server, partial(getattr, client, "peer"), place))
+                sockets[-1].connection_made(Stuck())
+            reader, *deaf = clients
+            while broker._readable():
+                server._turn()
+            for each in sockets[1:]:
+                each.pause_writing()
+            for client in deaf:
+                client.say([*[queue.Query("q")] * 40, BEAT * 1000] if floods else [queue.Query("q")])
+            for each in sockets:
+                each.data_received(b"")
+            while broker._readable():
+                server._turn()
+            assert all(each.peer.bytes_to_send for each in deaf)
+            assert all(each.peer.full is floods for each in deaf)
+            for each in sockets[1:]:
+                each.data_received(b"")
+            assert all(each._reading is not floods for each in sockets[1:])
+
+            def work() -> None:
+                for _ in range(5):
+                    reader.say([publish("q")])
+                    server._turn()
+                    assert not reader.peer.bytes_to_send
+
+            work()
+            if floods:  # who reads at last is read again
+                sockets[1].resume_writing()
+                assert not deaf[0].peer.wants_data, "too much is stored to show that the server looks again"
+                while broker._readable():
+                    server._turn()
+                assert sockets[1]._reading
+            return work
+
+        assert_free(prepared)
 
     asyncio.run(main())
 

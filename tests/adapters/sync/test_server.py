@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import errno
 import select
+import selectors
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 import trustme
 from tests.adapters.conditions import PATIENCE, eventually
 from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
 from tests.adapters.sync.test_connection import there_and_back
+from tests.broker.attacker import BEAT, Attacker, assert_free, publish
 
 from amqp_sansio.adapters.admission import PLAIN_OCTETS
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.adapters.sync.server import Server, serve
+from amqp_sansio.adapters.sync.server import Server, _Socket, serve
 from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import OwnServer
@@ -26,7 +31,7 @@ from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import ConnectFailed, SessionFailed, SessionLost
 from amqp_sansio.events import Event
-from amqp_sansio.limits import Limits, ServerLimits
+from amqp_sansio.limits import BrokerLimits, Limits, ServerLimits
 from amqp_sansio.spec import queue
 
 
@@ -108,6 +113,62 @@ def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
             with subscribe_and_read_nothing(server.address, "q", 600):
                 eventually(lambda: blocked(server))
                 assert broker.host("").queues["q"].available > 400
+
+
+@pytest.mark.parametrize("floods", [False, True])
+def test_clients_that_never_read_cost_the_others_nothing(floods: bool) -> None:
+    with ExitStack() as opened:
+
+        def prepared(count: int) -> Callable[[], object]:
+            broker = Broker(BrokerConfig(limits=BrokerLimits(outbox_octets=4000)))
+            server = Server(broker, broker.connect, ("127.0.0.1", 0), None)
+            opened.callback(server._end)
+            reader, *deaf = [Attacker(broker, Limits(inbox_octets=4096)) for _ in range(count + 1)]
+            ends = []
+            for number, each in enumerate([reader, *deaf]):
+                ours, theirs = socket.socketpair()
+                ends.append(opened.enter_context(theirs))
+                ours.setblocking(False)
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+                place = server.admission.admit((f"10.0.{number // 250}.{number % 250}", 1), 0.0)
+                assert place is not None
+                joined = _Socket(each.peer, place, ours, server._selector, server._paused, server._gone)
+                server._sockets[each.peer] = joined
+                server._opening[joined] = None
+            while broker._readable():
+                server._turn()
+            while not all(server._sockets[each.peer]._unsent for each in deaf):
+                for each in deaf:
+                    each.say([queue.Query("q")] * 20)
+                while broker._readable():
+                    server._turn()
+            for each in deaf:
+                each.say([*[queue.Query("q")] * 400, BEAT * 1000] if floods else [queue.Query("q")])
+            while broker._readable():
+                server._turn()
+            assert all(each.peer.bytes_to_send for each in deaf)
+            assert all(each.peer.full is floods for each in deaf)
+            for each in deaf:
+                server._sockets[each.peer].read()
+
+            def work() -> None:
+                for _ in range(5):
+                    ends[0].recv(100_000)
+                    reader.say([publish("q")])
+                    server._turn()
+                    assert not reader.peer.bytes_to_send
+
+            work()
+            if floods:  # who reads at last is read again
+                first = server._sockets[deaf[0].peer]
+                assert not first._events & selectors.EVENT_READ
+                while not first._events & selectors.EVENT_READ:
+                    ends[1].recv(100_000)
+                    first.write()
+                    server._turn()
+            return work
+
+        assert_free(prepared, many=100)
 
 
 def test_a_server_of_ones_own_that_raises_serves_no_more_and_says_so() -> None:

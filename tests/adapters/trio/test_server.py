@@ -14,11 +14,14 @@ from tests.adapters.conditions import PATIENCE
 from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
 from tests.adapters.scenarios import there_and_back
 from tests.adapters.trio.test_connection import TrioLoop
+from tests.broker.attacker import BEAT, Attacker, publish
+from tests.steps import steps
 
 from amqp_sansio.adapters.admission import PLAIN_OCTETS
 from amqp_sansio.adapters.trio import connect
-from amqp_sansio.adapters.trio.server import serve
+from amqp_sansio.adapters.trio.server import Server, serve
 from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import OwnServer
@@ -26,7 +29,8 @@ from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import ConnectFailed, SessionLost
 from amqp_sansio.events import Event
-from amqp_sansio.limits import Limits, ServerLimits
+from amqp_sansio.kernel.build import COMPILED
+from amqp_sansio.limits import BrokerLimits, Limits, ServerLimits
 from amqp_sansio.spec import queue
 
 LOOP = TrioLoop()
@@ -129,6 +133,61 @@ def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
                     return left()
 
     assert 400 < trio.run(main) < 600
+
+
+@pytest.mark.parametrize("floods", [False, True])
+def test_clients_that_never_read_cost_the_others_nothing(floods: bool) -> None:
+    async def cost(count: int) -> int:
+        """Steps of a few turns in which one client publishes, beside so many whose writers wait for their sockets."""
+        broker = Broker(BrokerConfig(limits=BrokerLimits(outbox_octets=4000)))
+        reader, *deaf = [Attacker(broker, Limits(inbox_octets=4096)) for _ in range(count + 1)]
+        peers = iter([each.peer for each in (reader, *deaf)])
+        server = Server(broker, lambda: next(peers), ServerLimits(unopened_per_address=1000), False)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(server.turns, nursery)
+            ends = []
+            for each in (reader, *deaf):
+                place = server.admission.admit(None, 0.0)
+                assert place is not None
+                ours, theirs = trio.testing.lockstep_stream_pair()
+                ends.append(theirs)
+                nursery.start_soon(server.attend, ours, place)
+                await trio.testing.wait_all_tasks_blocked()
+                assert not each.peer.writable
+            for each in deaf:
+                each.say([*[queue.Query("q")] * 400, BEAT * 1000] if floods else [queue.Query("q")])
+            server.wake()
+            await trio.testing.wait_all_tasks_blocked()
+            for end in ends[1:]:
+                nursery.start_soon(end.send_all, BEAT)  # those that are full are read once more, and then no more
+            await trio.testing.wait_all_tasks_blocked()
+            assert all(each.peer.bytes_to_send for each in deaf)
+            assert all(each.peer.full is floods for each in deaf)
+            assert not server.paused
+
+            def work() -> None:
+                for _ in range(5):
+                    reader.say([publish("q")])
+                    server._turn(nursery)
+
+            work()
+            counted = steps(work)
+
+            async def read() -> None:
+                while True:
+                    await ends[1].receive_some()
+
+            nursery.start_soon(read)
+            await ends[1].send_all(BEAT)  # who reads at last is read again
+            await trio.testing.wait_all_tasks_blocked()
+            assert deaf[0].peer.wants_data
+            nursery.cancel_scope.cancel()
+        return counted
+
+    if COMPILED:
+        pytest.skip("the steps of compiled code cannot be counted")
+    few, many = trio.run(cost, 10), trio.run(cost, 400)
+    assert many <= 1.2 * few
 
 
 def test_a_server_of_ones_own_that_raises_ends_its_block() -> None:

@@ -124,7 +124,7 @@ class Server(Generic[G]):
         self.settle()
         self.transmit()
         for socket in list(self._paused):
-            socket.resume()
+            socket.look()
         self._wait(now)
 
     def _wait(self, now: float) -> None:
@@ -185,12 +185,12 @@ class Server(Generic[G]):
             self._opening.pop(socket, None)
 
     def paused(self, socket: _Socket[G]) -> None:
-        """It is not read before its guest wants more."""
+        """It is not read before its guest wants more: the server looks in every turn whether it does."""
         self._paused[socket] = None
 
-    def resumed(self, socket: _Socket[G]) -> None:
-        """It is read again."""
-        del self._paused[socket]
+    def left_alone(self, socket: _Socket[G]) -> None:
+        """It is read again, or will look itself."""
+        self._paused.pop(socket, None)
 
 
 class _Opening(asyncio.BufferedProtocol):
@@ -268,6 +268,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._end()
+        self.guest.writable = True  # there is nothing to wait for
         if self._last is not None:
             self._last.cancel()
         if not self.over.done():
@@ -282,10 +283,12 @@ class _Socket(asyncio.Protocol, Generic[G]):
             self._server.wake()
 
     def pause_writing(self) -> None:
-        self._writable = False
+        self.guest.writable = self._writable = False
 
     def resume_writing(self) -> None:
-        self._writable = True
+        self.guest.writable = self._writable = True
+        if not self._reading:
+            self._server.paused(self)
         self.transmit()
         self._server.wake()
 
@@ -310,8 +313,14 @@ class _Socket(asyncio.Protocol, Generic[G]):
         """Reads on, if the guest wants it again."""
         if not self._reading and self.guest.wants_data and self._transport is not None:
             self._reading = True
-            self._server.resumed(self)
+            self._server.left_alone(self)
             self._transport.resume_reading()
+
+    def look(self) -> None:
+        """Reads on, if the guest wants it again.  One that waits for its socket is looked at when that takes octets."""
+        self.resume()
+        if not self._writable and self.guest.full:
+            self._server.left_alone(self)
 
     @property
     def unwritten(self) -> int:

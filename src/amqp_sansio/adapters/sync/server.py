@@ -62,6 +62,7 @@ class Server(Generic[G]):
         self._poke_in, self._poke_out = socket.socketpair()
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self._paused: Final[dict[_Socket[G], None]] = {}
+        self._gone: Final[list[_Socket[G]]] = []  # closed, and still among the sockets
         self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
         self._ending: Final[dict[_Socket[G], float]] = {}  # whose guest has finished, and until when they take what is left
         self._checks: ThreadPoolExecutor | None = None
@@ -171,7 +172,7 @@ class Server(Generic[G]):
                 place.leave()
                 accepted.close()
                 return
-            joined = self._sockets[guest] = _Socket(guest, place, accepted, self._selector, self._paused)
+            joined = self._sockets[guest] = _Socket(guest, place, accepted, self._selector, self._paused, self._gone)
             self._opening[joined] = None
 
     def _check(self) -> None:
@@ -217,8 +218,9 @@ class Server(Generic[G]):
         for each in [each for each, until in self._ending.items() if each.over or now >= until]:
             del self._ending[each]
             each.lose()
-        for guest in [guest for guest, each in self._sockets.items() if each.over]:
-            gone = self._sockets.pop(guest)
+        while self._gone:
+            gone = self._gone.pop()
+            del self._sockets[gone.guest]
             self._opening.pop(gone, None)
             gone.place.leave()
         return earliest(self.host.due, *self._ending.values())
@@ -242,7 +244,13 @@ class _Socket(Generic[G]):
     """One client's socket."""
 
     def __init__(
-        self, guest: G, place: Place, connected: socket.socket, selector: selectors.BaseSelector, paused: dict[_Socket[G], None]
+        self,
+        guest: G,
+        place: Place,
+        connected: socket.socket,
+        selector: selectors.BaseSelector,
+        paused: dict[_Socket[G], None],
+        gone: list[_Socket[G]],
     ) -> None:
         self.over = False
         self.opened = False
@@ -252,6 +260,7 @@ class _Socket(Generic[G]):
         self._socket: Final = connected
         self._selector: Final = selector
         self._paused: Final = paused
+        self._gone: Final = gone
         self._unsent = b""
         self._events = selectors.EVENT_READ
         self._eof = False
@@ -277,8 +286,10 @@ class _Socket(Generic[G]):
 
     def write(self) -> None:
         """Writes what there is, as far as the socket takes it: the rest stays, and the host makes no more of it."""
+        if self.over:
+            return
         try:
-            while not self.over and (self._unsent or self._take()):
+            while self._unsent or self._take():
                 self._unsent = self._unsent[self._socket.send(self._unsent) :]
         except _BLOCKED:
             pass
@@ -286,6 +297,7 @@ class _Socket(Generic[G]):
             self._unsent = b""
             self.lose()
             return
+        self.guest.writable = not self._unsent
         if self.guest.finished and not self._unsent:
             self.lose()
         else:
@@ -310,7 +322,7 @@ class _Socket(Generic[G]):
         if self.over:
             return
         reading = selectors.EVENT_READ if self.guest.wants_data and not self._eof else 0
-        if reading or self._eof:
+        if reading or self._eof or (self._unsent and self.guest.full):  # who waits for the socket is looked at when it writes
             self._paused.pop(self, None)
         else:
             self._paused[self] = None
@@ -331,11 +343,13 @@ class _Socket(Generic[G]):
         if self.over:
             return
         self.over = True
+        self._gone.append(self)
         self._paused.pop(self, None)
         if self._events:
             self._selector.unregister(self._socket)
             self._events = 0
         self._socket.close()
+        self.guest.writable = True  # there is nothing to wait for
         if not self._eof:
             self._eof = True
             self.guest.receive_eof()

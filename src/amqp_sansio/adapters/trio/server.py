@@ -57,24 +57,28 @@ class Server(Generic[G]):
         """Lets the host do what there is to do, for ever."""
         while True:
             self._woken = trio.Event()
-            self._now = trio.current_time() - self._ahead
-            self.host.tick(self._now)
-            for _ in range(TURN):
-                if self.host.next_event() is None:
-                    break
-            for opening in self.opening:
-                if (decide := opening.guest.take_deferred()) is not None:
-                    self.admission.logins.wait(opening.place, partial(nursery.start_soon, self._check, opening.guest, decide))
-            for guest in self.host.ready():
-                socket = self._sockets.get(guest)
-                if socket is not None:
-                    socket.wake()
-            for socket in list(self.paused):
-                socket.resume()
+            self._turn(nursery)
             await trio.lowlevel.checkpoint()
             due = self.host.due
             with trio.move_on_at(math.inf if due is None else due + self._ahead):
                 await self._woken.wait()
+
+    def _turn(self, nursery: trio.Nursery) -> None:
+        """The host ticks, what came happens, and whoever has octets to write is woken."""
+        self._now = trio.current_time() - self._ahead
+        self.host.tick(self._now)
+        for _ in range(TURN):
+            if self.host.next_event() is None:
+                break
+        for opening in self.opening:
+            if (decide := opening.guest.take_deferred()) is not None:
+                self.admission.logins.wait(opening.place, partial(nursery.start_soon, self._check, opening.guest, decide))
+        for guest in self.host.ready():
+            socket = self._sockets.get(guest)
+            if socket is not None:
+                socket.wake()
+        for socket in list(self.paused):
+            socket.resume()
 
     async def listen(self, listener: trio.abc.Listener[Any], nursery: trio.Nursery) -> None:
         """Accepts connections for ever, as many as there is room for."""
@@ -147,6 +151,7 @@ class _Socket(Generic[G]):
         self._wanted = trio.Event()
         self._idle = trio.Event()
         self._over = False
+        self._pausing = False
         self._scope: Final = trio.CancelScope()
 
     def wake(self) -> None:
@@ -190,16 +195,22 @@ class _Socket(Generic[G]):
 
     async def _pause(self) -> None:
         self._wanted = trio.Event()
+        self._pausing = True
         self._server.paused[self] = None
         try:
             await self._wanted.wait()
         finally:
+            self._pausing = False
             self._server.paused.pop(self, None)
 
     def resume(self) -> None:
-        """Reads on, if the guest wants it again."""
+        """Reads on, if the guest wants it again.  One that waits for its socket is looked at when its octets are taken."""
         if self.guest.wants_data or self.guest.finished:
             self._wanted.set()
+        elif self.guest.full and not self.guest.writable:
+            self._server.paused.pop(self, None)
+        elif self._pausing:
+            self._server.paused[self] = None
 
     async def _write(self) -> None:
         while True:
@@ -209,11 +220,15 @@ class _Socket(Generic[G]):
                 del self._server.opening[self]
                 self.place.open()
             if octets:
+                self.guest.writable = False
+                self.resume()
                 self._server.taken()
                 try:
                     await self._stream.send_all(octets)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
                     return  # a reset, or a client that cannot do TLS
+                finally:
+                    self.guest.writable = True
             elif self.guest.finished or self._over:
                 return
             else:
