@@ -62,6 +62,7 @@ class Log:
         return [heard.said for _, heard in self.heard if isinstance(heard.said, Note)]
 
 
+OTHER_HEADER = b"AMQP\0\0\x09\x01"
 NAME = "10.0.0.1:40000>10.0.0.2:5672#1"
 VERBS = ["header", "header", "1.1", "1.2", "1.5", "1.6", "1.7", "1.8", "2.1", "2.2", "2.7", "4.1", "2.10", "1.11", "1.12"]
 SPEAKERS = "CSSCSCCSCSCCSCS"
@@ -149,6 +150,28 @@ def test_what_still_comes_of_an_ended_connection_is_left_alone() -> None:
     late = [each for each in talk.segments if each.octets][-4:]
     assert Log([*talk.segments, *late], [5672]).ended == [NAME]
     assert Log([*talk.segments, *talk.segments], [5672]).ended == [NAME]
+
+
+@pytest.mark.parametrize("over", [False, True])
+@pytest.mark.parametrize("ports", [[], [5672]])
+def test_the_same_sequence_numbers_with_another_header_are_another_connection(over: bool, ports: Sequence[int]) -> None:
+    """Captures that a tool has made begin every connection with the same ones."""
+    first, second = build.Talk().open().say(True, build.HEADER), build.Talk().open().say(True, OTHER_HEADER)
+    segments = (first.close() if over else first).segments + second.say(False, build.HEADER).segments
+    log = Log(segments, ports)
+    assert log.ended == [NAME, NAME.replace("#1", "#2")]
+    assert [(name[-2:], speaker) for name, speaker, _ in log.said if _ == "header"] == [("#1", "C"), ("#2", "C"), ("#2", "S")]
+
+
+def test_the_same_octets_behind_the_same_syn_are_the_same_connection_again() -> None:
+    talk = build.conversation()
+    late = [talk.segments[0], *talk.segments[3:9]]
+    log = Log([*talk.segments[:12], *late, *talk.segments[12:], *late], [5672])
+    assert log.ended == [NAME]
+    spoken = 2 * sum(bool(each.octets) for each in late)
+    assert log.warnings == [f"{spoken} packets are left out: {flows.AGAIN}"]
+    wrong = replace(talk.segments[3], octets=bytes(len(talk.segments[3].octets)))
+    assert Log([*talk.segments[:12], wrong, *talk.segments[12:], wrong], [5672]).ended == [NAME]  # without a SYN
 
 
 def test_reset() -> None:

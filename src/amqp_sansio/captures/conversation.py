@@ -83,6 +83,9 @@ class Conversation:
     `asked` tells that its port was asked for: then it is a conversation whatever it says.  `begun` tells that the SYN was seen.
     """
 
+    again = False
+    """Whether its SYN came again behind octets: what comes again then may be another connection's."""
+
     def __init__(self, make: MakeWitness, tell: Callable[[Conversation, Heard], None]) -> None:
         self._make: Final = make
         self._tell: Final = tell

@@ -20,6 +20,8 @@ from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
 from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost
 from amqp_sansio.kernel.agenda import Agenda
 from amqp_sansio.kernel.snapshots import typed
+from amqp_sansio.protocol import SIZE as HEADER_OCTETS
+from amqp_sansio.protocol import ProtocolHeader
 
 CONVERSATIONS: Final = 16384
 """AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
@@ -34,6 +36,9 @@ WAITING_OCTETS: Final = 64 * 1024 * 1024
 LINGER_PACKETS: Final = 64
 """Packets of the file during which a connection that was reset may still have segments: swapped in the capture, or sent by the
 other side before it heard of the reset."""
+
+AGAIN: Final = "they repeat a connection from its SYN on, or are of another one with the same sequence numbers"
+"""Why packets are left out that come behind a SYN that came before."""
 
 Key: TypeAlias = tuple[bytes, int, bytes, int]
 
@@ -74,6 +79,20 @@ class Past(NamedTuple):
     ends: tuple[int, int]  # the next sequence number of each side
     syn: tuple[int | None, int | None]
     foreign: bool  # it did not speak AMQP and may still go on
+    again: bool = False  # its SYN has come again
+    client: int = 0  # the side that opened it
+    version: str | None = None  # what its client's header asked for
+
+    def differs(self, side: int, sequence: int, octets: bytes) -> bool:
+        """Whether octets behind a SYN that came again are the header of another version: they are of another connection.
+
+        Other octets further on are not noticed: nothing is kept of a stream.
+        """
+        syn = self.syn[side]
+        if syn is None or not self.again or side != self.client or (sequence - syn) & _MASK != 1:
+            return False
+        version = ProtocolHeader(octets[:HEADER_OCTETS]).version
+        return version is not None and self.version is not None and version != self.version
 
 
 def address(octets: bytes, port: int) -> str:
@@ -228,11 +247,19 @@ class Listener:
         if flags & SYN and talk is not None and talk.reopened(side, sequence) and not flags & RST:
             self._close(talk)
             talk = None
+        if talk is not None and talk.conversation.again and octets:
+            if _remembered(talk, False).differs(side, sequence, octets):
+                self._close(talk)
+                talk = None
+            elif talk.sides[side].offset(sequence) < talk.sides[side].position:
+                self._left_out.add(AGAIN, 0, 0)
         if talk is None:
-            talk = self._begin(key, side, sequence, flags)
+            talk = self._begin(key, side, sequence, flags, octets)
             if talk is None:
                 return
         if flags & SYN:
+            if talk.payload and talk.syn[side] == sequence and not flags & ACK:
+                talk.conversation.again = True
             talk.syn[side] = sequence
             self._roles(talk, side, flags)
         conversation = talk.conversation
@@ -270,11 +297,16 @@ class Listener:
         while self._reset and self._reset[0][0] < self._count:
             self._close(self._reset.popleft()[1])
 
-    def _begin(self, key: Key, side: int, sequence: int, flags: int) -> Talk | None:
+    def _begin(self, key: Key, side: int, sequence: int, flags: int, octets: bytes) -> Talk | None:
         past = self._past.get(key)
-        if past is not None:
+        differs = past is not None and past.differs(side, sequence, octets)
+        if past is not None and not differs:
             stray = past.syn[side] == sequence if flags & SYN else past.foreign or _near(sequence, past.ends[side])
             if stray or flags & RST:
+                if stray and flags & SYN and not flags & ACK:
+                    self._past[key] = past._replace(again=True)
+                elif past.again and octets:
+                    self._left_out.add(AGAIN, 0, 0)
                 return None
         elif flags & RST:
             return None
@@ -282,7 +314,15 @@ class Listener:
         conversation.many = self.many
         begun = self._packet, self._time
         talk = Talk(conversation, key, bool(flags & SYN or past), begun)
-        if not flags & SYN:
+        if past is not None and differs:  # its SYN was taken for the earlier one's
+            conversation.begun = True
+            conversation.server = 1 - past.client
+            conversation.asked = key[1 + 2 * conversation.server] in self._ports
+            talk.syn[:] = past.syn
+            for direction, syn in zip(talk.sides, past.syn, strict=True):
+                if syn is not None:
+                    direction.begin(syn + 1)
+        elif not flags & SYN:
             ours = [index for index in (0, 1) if key[1 + 2 * index] in self._ports]
             if ours:
                 conversation.asked = True
@@ -379,15 +419,22 @@ class Listener:
         self._strangers.pop(key, None)
         self._stalled.forget(key)
         self._unfinished.forget(key)
-        first, second = talk.sides
-        ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
-        self._past[key] = Past(ends, (talk.syn[0], talk.syn[1]), open_ended)
+        self._past[key] = _remembered(talk, open_ended)
         self._past.move_to_end(key)
         if len(self._past) > ENDED:
             self._past.popitem(last=False)
         if conversation.recognised:
             self._baptise(talk)
             self._say_ended(talk)
+
+
+def _remembered(talk: Talk, foreign: bool) -> Past:
+    """What is remembered of a connection once it has ended."""
+    first, second = talk.sides
+    conversation = talk.conversation
+    ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
+    syn = talk.syn[0], talk.syn[1]
+    return Past(ends, syn, foreign, conversation.again, conversation.client, conversation.dialect)
 
 
 def _near(sequence: int, end: int) -> bool:

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.captures import scram
+from tests.captures import build, scram
 from tests.captures.packets import Row, batch, by_connection, gathered, packet_rows, replayed, tables_of
 
 from amqp_sansio.captures.columns.gathered import BATCH_ROWS, Records
@@ -106,6 +106,24 @@ def test_a_snapshot_anywhere_changes_nothing(data: st.DataObject) -> None:
         at = cut
     records += replay.feed(batch(rows[at:])) + replay.finish()
     assert plain(records) == plain(replayed(rows, chosen))
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_another_header_behind_the_same_syn_is_another_connection_as_check_has_it(over: bool, tmp_path: Path) -> None:
+    """However the packets are cut into batches, and with a snapshot after each."""
+    first = build.Talk().open().say(True, build.HEADER).say(False, build.HEADER)
+    second = build.Talk().open().say(True, b"AMQP\0\0\x09\x01").say(False, build.HEADER)
+    path = build.write(tmp_path / "x", build.pcap(build.records((first.close() if over else first).segments + second.segments)))
+    names = [verdict.connection for verdict in verdicts(path, observers(), (), lambda text: None)]
+    assert [name[-2:] for name in names] == ["#1", "#2"]
+    (rows,) = by_connection(packet_rows(path)).values()
+    for step in (1, 4, len(rows)):
+        replay, records = ConnectionReplay(), []
+        for at in range(0, len(rows), step):
+            records += replay.feed(batch(rows[at : at + step]))
+            replay = ConnectionReplay.restore(replay.snapshot())
+        found = gathered([*records, *replay.finish()])
+        assert [row["name"] for row in found["connections"]] == names
 
 
 def test_a_snapshot_of_an_idle_connection_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
