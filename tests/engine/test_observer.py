@@ -226,11 +226,11 @@ def test_a_security_layer_may_begin_where_authentication_ends() -> None:
         (b"GET / HTTP/1.0\r\n", b"", ["C header", "C opaque"]),
         (b"GET / HTTP/1.0\r\n", b"HTTP/1.0 200 OK\r\n", ["C header", "C opaque", "S header", "S opaque"]),
         (b"GET / HTTP/1.0\r\n", b"220 mail ESMTP\r\n", ["C header", "C opaque", "S opaque"]),
-        (b"GET / HTTP/1.0\r\n", HEADER, ["C header", "C opaque", "S header", "S !connection.start.protocol-name"]),
+        (b"GET / HTTP/1.0\r\n", HEADER, ["C header", "C opaque", "S header", "C !connection.start.protocol-name"]),
         (
             b"GET / HTTP/1.0\r\n",
             HEADERS["0-9-1"],
-            ["C header", "C opaque", "S header", "S !connection.start.protocol-name", "S ?connection.protocol-header"],
+            ["C header", "C opaque", "S header", "C !connection.start.protocol-name", "S ?connection.protocol-header"],
         ),
         (b"GET /", HEADER, ["S header", "S ?connection.protocol-header", "C header", "C ?connection.protocol-header"]),
         (HEADER, b"HTTP/1.1 400\r\n", ["C header", "S header", "S !connection.start.protocol-name", "S opaque"]),

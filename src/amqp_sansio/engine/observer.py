@@ -14,7 +14,7 @@ from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
 from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in
 from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
-from amqp_sansio.events import HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.events import HeaderSeen, Note, Observation, OpaqueSeen, Violation
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
@@ -357,7 +357,8 @@ class Observer:
         said = f"{header.name}: {header.octets.hex(' ')}"
         text = f"the {'client' if speaker == 'C' else 'server'} does not begin with the name of the protocol"
         legal = (dialect.header.hex(" "),)
-        self._checker.findings.breach("connection.start.protocol-name", said, text, legal, before=(speaker, 0))
+        # Its place is that of the header, whichever of the two was said last.
+        self._say(speaker, 0, SIZE, Violation(speaker, "connection.start.protocol-name", said, legal, 0, None, 0, text))
 
     # Plain values.
 
