@@ -21,7 +21,7 @@ class Unplugged(AwaitedConnection[Client]):
 
     def __init__(self, url: str) -> None:
         client = Client(ClientConfig(), prefix="p", retry=RetryPolicy(attempts=2, first=1.0, jitter=0.0))
-        super().__init__(Address.parse(url), client, None, Line(), 1.0)
+        super().__init__(Address.parse(url), client, Line(), 1.0)
         self.tried: list[Endpoint] = []
         self.slept: list[float] = []
         self.stopped = 0

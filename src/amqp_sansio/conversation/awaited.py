@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from typing import Any, Final, Generic, Self, TypeVar
@@ -21,10 +20,9 @@ C = TypeVar("C", bound=BaseClient)
 class AwaitedConnection(Generic[C]):
     """A client's connection, whatever is spoken on it.  A base class: the adapter has `_open`, `_connection` and `_stop`."""
 
-    def __init__(self, address: Address, client: C, tls: ssl.SSLContext | None, line: Line, close_timeout: float) -> None:
+    def __init__(self, address: Address, client: C, line: Line, close_timeout: float) -> None:
         self.address: Final = address
         self._client: Final = client
-        self._tls: Final = tls
         self._ending: Final = Ending(client, close_timeout)
         self._line = line
 

@@ -27,7 +27,8 @@ class BaseConnection(AwaitedConnection[C]):
     _line: Line
 
     def __init__(self, address: Address, client: C, tls: ssl.SSLContext | None, close_timeout: float) -> None:
-        super().__init__(address, client, tls, Line(), close_timeout)
+        super().__init__(address, client, Line(), close_timeout)
+        self._tls: Final = tls
         self._task: asyncio.Task[None] | None = None
         client.wake = self._line.wake
 

@@ -38,7 +38,8 @@ class BaseConnection(AwaitedConnection[C]):
         close_timeout: float,
         nursery: trio.Nursery | None,
     ) -> None:
-        super().__init__(address, client, tls, Line(), close_timeout)
+        super().__init__(address, client, Line(), close_timeout)
+        self._tls: Final = tls
         self._nursery: Final = nursery
         self._block: AbstractAsyncContextManager[None] | None = None
         client.wake = self._line.wake
