@@ -41,8 +41,8 @@ class Channels(Endpoints):
     """
 
     __slots__ = (
-        "_answers", "_counted", "_free", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes", "properties",
-        "used", "verbs",
+        "_ack", "_answers", "_counted", "_free", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes",
+        "properties", "used", "verbs",
     )  # fmt: skip
 
     def __init__(self, carrier: Carrier, codec: MethodCodec, counted: bool, blocked_raises: bool = False) -> None:
