@@ -28,10 +28,11 @@ _BOOLEANS: Final = ((False,), (True,))
 _TEXT_HEAD: Final = b"S\0\0\0"
 """The letter of a text, and the first octets of its size, which are 0 below 256."""
 
-Unpack: TypeAlias = "Callable[[bytes, int], tuple[int, ...]]"
+Unpack: TypeAlias = "Callable[[bytes, int], tuple[Value, ...]]"
+"""Not of `int`: compiled code would make a plain integer of a boolean."""
 
 
-def read_boolean(b: bytes, p: int) -> tuple[int, ...]:
+def read_boolean(b: bytes, p: int) -> tuple[Value, ...]:
     """As `Struct.unpack_from`; IndexError for an octet that is neither 0 nor 1, which is to be kept."""
     return _BOOLEANS[b[p]]
 
