@@ -58,6 +58,9 @@ class BaseConnection(Generic[C]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    # These three are as in `conversation.awaited`.  The two classes share no base: there a task runs the connection and calls
+    # await; here a thread does, calls take turns, and `closed` is a pending result of this adapter.
+
     @property
     def is_open(self) -> bool:
         """Whether there is an open connection now."""
