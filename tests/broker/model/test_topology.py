@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import getrecursionlimit
 from typing import Any
 
 import pytest
@@ -140,6 +141,20 @@ def test_an_exchange_that_is_its_own_alternate_in_a_circle_ends() -> None:
     host.declare_exchange("a", "direct")
     host.declare_exchange("b", "direct", "a")
     assert outcome(host, "b", "k", explicit=False) is None
+
+
+def test_a_chain_of_exchanges_of_any_length_goes_with_its_last() -> None:
+    """Each is the alternate of the next and waits for it: a client can make more of them than calls may be nested."""
+    host, length = host_with("q"), 3 * getrecursionlimit()
+    for number in range(length):
+        host.declare_exchange(f"x{number}", "fanout", f"x{number - 1}" if number else None, auto_delete=True)
+        host.bind("q", f"x{number}")
+        if number:
+            host.unbind("q", f"x{number - 1}")
+    before = len(host.exchanges)
+    host.unbind("q", f"x{length - 1}")
+    assert len(host.exchanges) == before - length
+    assert (host.bindings, host.binding_words, host.argument_octets) == (0, 0, 0)
 
 
 def test_which_exchange_found_the_queues() -> None:

@@ -149,22 +149,25 @@ class Topology(Traffic):
 
     def _auto_delete(self, exchange: Exchange, operations: list[Operation]) -> None:
         """An exchange that goes with its last binding goes, unless it is somebody's alternate: then with the last of those."""
-        if exchange.auto_delete and exchange.was_bound and not len(exchange) and not exchange.alternates:
+        if _spent(exchange):
             self._remove_exchange(exchange, operations)
 
     # --- what goes --------------------------------------------------------------------------------------------------------
 
     def _remove_exchange(self, exchange: Exchange, operations: list[Operation]) -> None:
-        if self.exchanges.pop(exchange.name, None) is None:
-            return
-        for binding in list(exchange):
-            self._unbound(binding)
-        self.argument_octets -= octets_of(exchange.arguments)
-        if exchange.durable:
-            operations.append(ExchangeDeleted(self.name, exchange.name))
-        if exchange.alternate is not None:
-            exchange.alternate.alternates -= 1
-            self._auto_delete(exchange.alternate, operations)
+        """Takes an exchange away, and those that go because it was the last of which they are the alternate: a chain of any
+        length."""
+        gone: Exchange | None = exchange
+        while gone is not None and self.exchanges.pop(gone.name, None) is not None:
+            for binding in list(gone):
+                self._unbound(binding)
+            self.argument_octets -= octets_of(gone.arguments)
+            if gone.durable:
+                operations.append(ExchangeDeleted(self.name, gone.name))
+            alternate = gone.alternate
+            if alternate is not None:
+                alternate.alternates -= 1
+            gone = alternate if alternate is not None and _spent(alternate) else None
 
     def _drop(self, queue: Queue, by: Owner | None = None) -> int:
         """Takes a queue away: its bindings go, its messages to the alternate exchange, and its subscribers hear of it, whose
@@ -261,3 +264,8 @@ class Topology(Traffic):
             queue.owner = owner
             self._owned.setdefault(owner, {})[queue] = None
             self._lingering.stop(queue)
+
+
+def _spent(exchange: Exchange) -> bool:
+    """Whether an exchange that goes with its last binding has neither bindings any more nor anybody whose alternate it is."""
+    return exchange.auto_delete and exchange.was_bound and not len(exchange) and not exchange.alternates
