@@ -20,6 +20,6 @@ def test_a_moment_comes_before_never() -> None:
 
 def test_what_is_no_moment_is_refused() -> None:
     assert (moment_of(3), moment_of(0.5), moment_of(True)) == (3.0, 0.5, 1.0)
-    for odd in (None, "now", 1j, float("nan"), 2**2000):
+    for odd in (None, "now", 1j, float("nan"), float("inf"), float("-inf"), 2**2000):
         with pytest.raises(EncodeError, match="tick: takes seconds"):
             moment_of(odd)

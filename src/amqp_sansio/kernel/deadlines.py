@@ -19,7 +19,7 @@ def moment_of(now: object) -> float:
         except OverflowError:
             pass
         else:
-            if not math.isnan(moment):
+            if math.isfinite(moment):  # neither does any clock show an infinite one, nor could a time begin at it
                 return moment
     raise EncodeError("tick", f"takes seconds of a monotonic clock, not {now!r:.80}")
 

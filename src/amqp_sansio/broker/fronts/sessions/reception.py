@@ -86,7 +86,7 @@ class Reception:
             expiration = None
             if delivery.ttl is not None and self._intake.epoch is not None:
                 moment = self._intake.epoch + now + delivery.ttl / 1000
-                expiration = min(ceil(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment), LATEST)
+                expiration = ceil(min(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment, LATEST))
             made = encode_headers([rebuilt(delivery, exchange=exchange, expiration=expiration)]) + rest
         except (DecodeError, EncodeError) as why:
             raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
