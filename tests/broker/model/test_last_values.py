@@ -11,12 +11,13 @@ from tests.broker.test_durable_state import rebuilt
 from amqp_sansio.broker.durable_state import survey
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.journal import Dequeued, Enqueued, MessageStored
-from amqp_sansio.broker.model.entry import Entry
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.transactions.coordinator import Coordinator
+from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.message import MessageProperties
 from amqp_sansio.spec.values import Value
 from amqp_sansio.wire.headers import encode_headers
@@ -44,6 +45,10 @@ def test_which_message_takes_whose_place() -> None:
     assert values.before(first.message) is None
     values.came(first)
     assert values.before(second.message) is first
+    assert values.replaced_by(second.message) is first
+    first.state = ACQUIRED
+    assert values.replaced_by(second.message) is None
+    first.state = AVAILABLE
     assert not values.passed(first)
     values.came(second)
     assert (values.before(first.message), values.passed(first), values.passed(second)) == (second, True, False)
@@ -131,6 +136,24 @@ def test_a_full_queue_takes_what_replaces_something() -> None:
     ring = with_values(VirtualHost(), **ring_of_two)
     put(ring, "a1", "b1", "a2", "c1")
     assert bodies(ring.queues["q"]) == [b"a2", b"c1"]
+
+
+def test_a_full_host_takes_what_replaces_something() -> None:
+    host = with_values(VirtualHost(limits=BrokerLimits(host_messages=2)))
+    put(host, "a1", "b1", "a2")
+    assert bodies(host.queues["q"]) == [b"b1", b"a2"]
+    assert refusal(put, host, "c1").text.startswith("limit host_messages is 2")
+
+
+def test_a_full_queue_takes_a_dead_letter_that_replaces_something() -> None:
+    host = with_values(VirtualHost(), **{"qpid.max_count": 1})
+    host.bind("q", "amq.fanout")
+    host.declare_queue("from", "amq.fanout")
+    put(host, "a1")
+    publish(host, "", "from", b"b2", application_headers={"key": "b"})
+    publish(host, "", "from", b"a2", application_headers={"key": "a"})
+    host.delete_queue("from")
+    assert bodies(host.queues["q"]) == [b"a2"]
 
 
 def test_dead_letters_take_their_places_too() -> None:

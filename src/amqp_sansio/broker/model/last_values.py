@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.broker.model.entry import ACQUIRED
 from amqp_sansio.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ class LastValues:
         """The one whose place this message takes; None when there is none."""
         key = self._key(message)
         return None if key is None else self._last.get(key)
+
+    def replaced_by(self, message: Message) -> Entry | None:
+        """The same, unless somebody has acquired it: then it goes when it is released."""
+        older = self.before(message)
+        return None if older is None or older.state == ACQUIRED else older
 
     def came(self, entry: Entry) -> None:
         """It is the last one of its key from now on."""

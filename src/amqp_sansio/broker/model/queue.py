@@ -201,11 +201,14 @@ class Queue:
         return None if line is None else line.head
 
     def has_room(self, message: Message) -> bool:
-        """Whether the message fits in with its limits.  What somebody has acquired from a ring does not count there: a ring
-        keeps the newest messages for the next consumer."""
+        """Whether the message fits in with its limits, without the one whose place it takes.  What somebody has acquired from a
+        ring does not count there: a ring keeps the newest messages for the next consumer."""
         messages, octets = self.messages, self.octets + message.size
         if self.policy == RING:
             messages, octets = messages - self.acquired, octets - self._acquired_octets
+        older = None if self.last_values is None else self.last_values.replaced_by(message)
+        if older is not None:
+            messages, octets = messages - 1, octets - older.message.size
         return messages < self.most_messages and octets <= self.most_octets
 
     def take(self) -> Entry | None:

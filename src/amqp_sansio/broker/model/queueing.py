@@ -83,11 +83,13 @@ class Traffic:
                 count = counts.setdefault(queue, [queue.messages, queue.octets])
                 count[0] += 1
                 count[1] += size
-                older = None if queue.last_values is None else queue.last_values.before(message)
-                if older is not None and older.state != ACQUIRED and older not in replaced:
+                older = None if queue.last_values is None else queue.last_values.replaced_by(message)
+                if older is not None and older not in replaced:
                     replaced[older] = None
                     count[0] -= 1
                     count[1] -= older.message.size
+                    messages -= 1
+                    octets -= older.message.size
                 _room("queue_messages", queue.most_messages, count[0], queue)
                 _room("queue_octets", queue.most_octets, count[1], queue)
             _room("host_messages", self.limits.host_messages, messages)  # now, so that what follows is not even routed
@@ -315,11 +317,10 @@ class Traffic:
             self._carry(letters, operations, held, bounded=True)
 
     def _replace(self, message: Message, queue: Queue, operations: list[Operation]) -> None:
-        """Takes off what the message takes the place of; what somebody has acquired goes when it is released."""
-        if queue.last_values is not None:
-            older = queue.last_values.before(message)
-            if older is not None and older.state != ACQUIRED:
-                self._off(older, operations)
+        """Takes off what the message takes the place of."""
+        older = None if queue.last_values is None else queue.last_values.replaced_by(message)
+        if older is not None:
+            self._off(older, operations)
 
     def _numbered(self, message: Message, queues: Sequence[Queue]) -> list[Publish]:
         """The message for its queues; each that numbers what comes gets a copy of its own."""
