@@ -89,24 +89,42 @@ def test_a_flush_does_not_wait_for_what_is_published_meanwhile() -> None:
 
 
 def test_credit_that_was_granted_after_a_flush_is_used_when_that_is_done() -> None:
-    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=2)))
+    world = World(BrokerConfig(limits=BrokerLimits(outbox_octets=1)))
     client, session = scene(world, 2)
     subscription = session.subscribe("q", "d")
     subscription.set_mode(FlowMode.CREDIT)
     subscription.grant(100)
     session.publish(routing_key="q", body=b"2")
-    world.run()
-    first, second = client.take(TransferReceived)
-    flushed = subscription.flush()  # it is to push out one message, for which there is no room among the unsettled ones
+    client.deaf = True
+    flushed = subscription.flush()  # it is to push out what was there, for which there is no room in the outbox
     world.run()
     subscription.grant(2)
     session.publish(routing_key="q", body=b"3")
     world.run()
-    assert not client.all(TransferReceived)
+    client.deaf = False
+    world.run()
+    assert [event.body for event in client.all(TransferReceived)] == [b"0", b"1", b"2", b"3"]
+    assert any(flushed in event.ids for event in client.all(CommandsCompleted))
+
+
+def test_a_flush_completes_though_the_client_has_settled_too_little(world: World) -> None:
+    """Whoever waits for the flush before it settles anything would wait for ever."""
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=2)), world.chunk)
+    client, session = scene(world, 4)
+    subscription = session.subscribe("q", "d")
+    subscription.set_mode(FlowMode.CREDIT)
+    subscription.grant(100)
+    world.run()
+    first, second = client.take(TransferReceived)
+    flushed = subscription.flush()
+    world.run()
+    assert any(flushed in event.ids for event in client.all(CommandsCompleted))
     session.accept([first.id, second.id])
     world.run()
-    assert [event.body for event in client.all(TransferReceived)] == [b"2", b"3"]
-    assert any(flushed in event.ids for event in client.all(CommandsCompleted))
+    assert not client.all(TransferReceived)  # the credit is gone
+    subscription.grant(1)
+    world.run()
+    assert bodies(client) == [b"2"]
 
 
 def test_a_flush_that_replay_holds_up_pushes_out_all_that_was_there() -> None:
@@ -147,11 +165,15 @@ def test_a_message_that_is_acquired_for_good_makes_room_for_another(world: World
 
 
 def test_a_flush_completes_when_its_subscription_is_cancelled(world: World) -> None:
-    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=1)), world.chunk)
-    client, session = scene(world, 3)
+    world = World(chunk=world.chunk)
+    client = world.connect(server=ServerConfig(limits=Limits(replay_commands=1), session_timeout=None))
+    session = client.session(timeout=None)
+    done(client, session, queue.Declare("q"))
+    for number in range(3):
+        session.publish(routing_key="q", body=b"%d" % number)
     subscription = session.subscribe("q", "d")
     subscription.grant(10)
-    flush = subscription.flush(sync=True)
+    flush = subscription.flush(sync=True)  # no more can be kept for replay
     world.run()
     assert not any(flush in event.ids for event in client.all(CommandsCompleted))
     subscription.cancel()

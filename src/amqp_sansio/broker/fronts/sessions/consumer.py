@@ -208,12 +208,15 @@ class Consumer:
         self.wake()
 
     def flushed(self) -> None:
-        """The queue has nothing more that it can take: its flushes are done, unless something else holds it up (see `wake`)."""
+        """The queue has nothing more that it can take: its flushes are done, unless something else holds it up for a while.
+
+        That the client has settled too little is no such thing: it may wait for the flush before it settles anything.
+        """
         holder = self.holder
         peer = holder.peer
         if peer is None or not holder.session._speaks:
             return
-        if self not in peer._stalled and self not in peer._held_by_replay and self not in holder.at_limit:
+        if self not in peer._stalled and self not in peer._held_by_replay:
             self._end_flushes()
             if self.subscriber._book.messages.available:  # what was granted since the flush
                 self.queue.wake(self)
