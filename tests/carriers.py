@@ -67,7 +67,7 @@ class Bare(Carrier):
         """See Carrier."""
         self.events.append(event)
 
-    def _fail(self, violation: Violation) -> None:
+    def _fail(self, violation: Violation, verb: str = "") -> None:
         """See Carrier."""
         self.failed.append(violation)
 

@@ -138,8 +138,11 @@ class Carrier:
         """The application refuses what the other side said by ending the connection; `verb` names it, "" for nothing."""
         raise NotImplementedError
 
-    def _fail(self, violation: Violation) -> None:
-        """The peer broke a rule of the connection: sends it a close; ConnectionClosed(VIOLATION) is the last event."""
+    def _fail(self, violation: Violation, verb: str = "") -> None:
+        """The peer broke a rule of the connection: sends it a close; ConnectionClosed(VIOLATION) is the last event.
+
+        `verb` is the method at fault, where what the violation says does not begin with it.
+        """
         raise NotImplementedError
 
 

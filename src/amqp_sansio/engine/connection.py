@@ -495,7 +495,7 @@ class Connection(Carrier):
 
     def _hear_malformed(self, malformed: Malformed) -> None:
         if malformed.ends_connection or not self._open:
-            self._fail(violation_of(self.peer, malformed))
+            self._fail(violation_of(self.peer, malformed), self.codec.verb_at(*malformed.numbers))
             if malformed.fatal:
                 self._lingering = False  # no close-ok can be read any more
         else:
@@ -563,14 +563,14 @@ class Connection(Carrier):
     def _emit(self, event: Event) -> None:
         self._events.append(event)
 
-    def _fail(self, violation: Violation) -> None:
+    def _fail(self, violation: Violation, verb: str = "") -> None:
         if self._closed_cause is not None:
             return
         code = self._codes.said(violation.code)
         text = f"{violation.said}: {violation.text}"
         self._closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
         if self._dialogue.handshake.can(self.role, words.CLOSE):
-            close = Close(code, clip(text), *self._numbers(violation.said))
+            close = Close(code, clip(text), *self._numbers(verb or violation.said.partition(" ")[0]))
             self._say(close)
             self._begin_close(close)
             self._lingering = True

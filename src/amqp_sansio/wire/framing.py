@@ -76,12 +76,13 @@ class Malformed(Value):
     headers and of segment order, or "limits." and the name of the limit.  `code` is 501 (the connection ends), 503 (segments
     in the wrong order or where there may be none: the session ends) or 506 (a limit: the session ends).  `offset` is the
     place of the frame in this speaker's stream.  `fatal`: the frame cannot be cut, so nothing behind it can be read.
-    `said` and `legal` tell, for a person, what the frame was and what it could have been.
+    `said` and `legal` tell, for a person, what the frame was and what it could have been.  `method`: class and method of the
+    content under way on its channel, in 32 bits; 0 for none, or where contents are no such thing.
     """
 
-    __slots__ = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal")
-    FIELDS: ClassVar[tuple[str, ...]] = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal")
-    __match_args__ = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal")
+    __slots__ = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal", "method")
+    FIELDS: ClassVar[tuple[str, ...]] = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal", "method")
+    __match_args__ = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal", "method")
 
     def __init__(
         self,
@@ -93,6 +94,7 @@ class Malformed(Value):
         fatal: bool = False,
         said: str = "",
         legal: tuple[str, ...] = (),
+        method: int = 0,
     ) -> None:
         self.rule: Final = rule
         self.text: Final = text
@@ -102,11 +104,17 @@ class Malformed(Value):
         self.fatal: Final = fatal
         self.said: Final = said
         self.legal: Final = legal
+        self.method: Final = method
 
     @property
     def ends_connection(self) -> bool:
         """Whether the connection ends by it, and not one session only."""
         return self.code == CONNECTION_SCOPE
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """Class and method of `method`."""
+        return self.method >> 16, self.method & 0xFFFF
 
 
 class KnownCommand(Generic[C]):

@@ -41,7 +41,7 @@ from amqp_sansio.wire.method_frames import (
     plausible_frame,
     tag_frame,
 )
-from amqp_sansio.wire.primitives import u16, u64
+from amqp_sansio.wire.primitives import u16, u32, u64
 from amqp_sansio.wire.whole_contents import AHEAD, Consumers, KnownConsumer, Reads, cut_content, cut_deliveries, wanted
 
 CONNECTION_CLASS: Final = 10
@@ -272,11 +272,11 @@ class MethodReader(Reader):
             self._dropping[channel] = False
         else:
             self._dropping.pop(channel, None)
-        if channel in self._open:
+        if (partial := self._open.get(channel)) is not None:
             self._break_off(channel)
             self._tell(
                 "content.interrupted", "the content before this method is not complete", UNEXPECTED_FRAME, channel, start,
-                _method_of(payload), ("header", "body"),
+                _method_of(payload), ("header", "body"), partial,
             )  # fmt: skip
         if len(payload) < 4:
             said = f"a method frame of {len(payload)} octets"
@@ -504,10 +504,15 @@ class MethodReader(Reader):
             said = f"{said} behind {_method_of(partial.payload)}"
         self._break_off(channel)
         self._dropping[channel] = True
-        self._tell(rule, text, code, channel, start, said, (legal,))
+        self._tell(rule, text, code, channel, start, said, (legal,), partial)
 
-    def _tell(self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...]) -> None:
-        self._queue.append(Malformed(rule, text, code, channel, start, False, said, legal))
+    def _tell(
+        self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...],
+        under_way: Partial | None = None,
+    ) -> None:  # fmt: skip
+        payload = b"" if under_way is None else under_way.payload
+        method: int = u32(payload, 0)[0] if len(payload) >= 4 else 0
+        self._queue.append(Malformed(rule, text, code, channel, start, False, said, legal, method))
 
 
 def _method_of(payload: bytes) -> str:

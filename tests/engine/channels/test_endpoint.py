@@ -17,6 +17,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import channel
 from amqp_sansio.spec.reply_codes import ReplyCode
+from amqp_sansio.wire.method_frames import put_frame
 
 by_name = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
@@ -308,3 +309,45 @@ def test_a_number_that_is_free_again_is_found_without_looking_at_those_in_use() 
         return run
 
     assert_linear(work, 20)
+
+
+def header(size: int, of: int = 60) -> bytes:
+    return put_frame(2, 1, of.to_bytes(2, "big") + b"\0\0" + size.to_bytes(8, "big") + b"\0\0")
+
+
+@by_name
+@pytest.mark.parametrize(
+    ("octets", "code"),
+    [
+        (header(1 << 40), 406),
+        (header(3, of=50), 505),
+        (put_frame(2, 1, b"\0\x3c\0\0"), 501),
+        (header(3) + put_frame(3, 1, b"1234"), 501),
+        (header(3) + header(3), 505),
+        (put_frame(3, 1, b"1234"), 505),
+        (header(3) + put_frame(3, 1, b"") * 20, 506),
+        (header(3) + put_frame(1, 1, b"\0\x3c\0\x0b"), 505),
+    ],
+)
+@pytest.mark.parametrize("piece", [None, 1])
+def test_a_close_names_the_method_whose_content_is_wrong(
+    dialect: ChannelDialect, octets: bytes, code: int, piece: int | None
+) -> None:
+    stage = Stage(dialect, piece=piece)
+    _, served = stage.open()
+    stage._feed(stage.server, frame(dialect, "basic.publish") + octets)
+    stage.say_server()
+    stage.run()
+    ends = [each for each in stage.client_events if isinstance(each, ChannelClosed | ConnectionClosed)]
+    assert (ends[-1].code, ends[-1].method) == (code, "basic.publish")
+    assert served.closed_cause is not None
+
+
+@by_name
+def test_a_close_names_the_method_at_fault_whatever_else_is_said_of_it(dialect: ChannelDialect) -> None:
+    stage = Stage(dialect)
+    stage.open()
+    stage.client.receive_data(frame(dialect, "basic.deliver", consumer_tag="none") + content())
+    list(stage.client.events())
+    stage.say_client()
+    assert closed(list(stage.server_events)).method == "basic.deliver"

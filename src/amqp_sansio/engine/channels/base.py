@@ -357,8 +357,12 @@ class BaseChannel:
 
     # --- what the other side does wrong -----------------------------------------------------------------------------------
 
-    def _blame(self, offset: int, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0) -> None:
+    def _blame(
+        self, offset: int, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0, verb: str = ""
+    ) -> None:
         """The other side broke a rule with what begins at `offset`: the channel ends, or the connection, as the code has it.
+
+        `verb` is the method at fault, where what was `said` does not begin with it.
 
         The connection ends also where we cannot close the channel: in the middle of a content of ours, and behind our close.
         """
@@ -366,9 +370,9 @@ class BaseChannel:
         code = code_of(rule, code, channels.codes)
         violation = Violation(channels.carrier.peer, rule, said, legal, code, self.number, offset, text)
         if self._body_left or not ends_channel(code) or not self._life.can(self.role, CLOSE):
-            channels.carrier._fail(violation)
+            channels.carrier._fail(violation, verb)
             return
-        told, verb = f"{said}: {text}", said.partition(" ")[0]
+        told, verb = f"{said}: {text}", verb or said.partition(" ")[0]
         verb = verb if verb in channels.verbs else ""
         self._say_close(code, clip(told), channels.codec.numbers_of(verb))
         self._cause = f"{channels.carrier.peer} broke {rule}: {told}"

@@ -252,10 +252,11 @@ class Channels(Endpoints):
 
     def hear_malformed(self, malformed: Malformed) -> None:
         channel, rule, code = self.used.get(malformed.channel), malformed.rule, malformed.code
+        verb = self.codec.verb_at(*malformed.numbers)
         if channel is None or not ends_channel(code_of(rule, code, self.codes)):
-            self.carrier._fail(violation_of(self.carrier.peer, malformed))
+            self.carrier._fail(violation_of(self.carrier.peer, malformed), verb)
         elif channel._cause is None:  # else it is closed already
-            channel._blame(malformed.offset, rule, malformed.said or "a frame", malformed.text, malformed.legal, code)
+            channel._blame(malformed.offset, rule, malformed.said or "a frame", malformed.text, malformed.legal, code, verb)
 
     def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
         """What was left of contents on channels that are closed, or of one that was refused: it goes nowhere."""
