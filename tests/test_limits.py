@@ -28,11 +28,13 @@ from amqp_sansio import (
 from amqp_sansio.config import Accepted, Challenge, ClientMechanism
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.attempts import Attempts
+from amqp_sansio.conversation.channels.topology import Topology, everything
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.errors import LimitError
 from amqp_sansio.events import ConnectionClosed, Event, Origin
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
-from amqp_sansio.spec import dtx, execution, file, message, queue, stream
+from amqp_sansio.spec import dtx, execution, file, message, methods, queue, stream
 from amqp_sansio.spec.connection import Open, OpenOk, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, RequestTimeout
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_command, frame_control
@@ -409,6 +411,19 @@ def named_hosts(limits: Limits, amount: int) -> bool:
     return len(trying._known()) == 1 + amount
 
 
+def declared(limits: Limits, amount: int) -> bool:
+    """Whether all that is declared is kept in mind."""
+    topology = Topology(everything, limits.declared)
+    try:
+        for number in range(amount):
+            method = methods.queue.Declare(f"q{number}", False, False, False, False, True, {}, 0)
+            assert topology.must_have_room(method)
+            topology.hear(method, None)
+    except LimitError:
+        assert len(topology) == limits.declared
+    return len(topology) == amount
+
+
 def cached_commands(limits: Limits, amount: int) -> bool:
     """Whether every transfer command that came is remembered."""
     peer = attached(limits)
@@ -591,6 +606,7 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     ),
     "suspended_branches": (4, BELOW_AND_AT, (suspended_branches, suspended_branches_of_ours)),
     "staged_files": (4, BELOW_AND_AT, (staged_files,)),
+    "declared": (4, BELOW_AND_AT, (declared,)),
 }
 
 ROOMS: Final = [(name, room) for name, (_, _, rooms) in LIMITS.items() for room in rooms]

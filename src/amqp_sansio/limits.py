@@ -117,6 +117,9 @@ class Limits:
     """Deliveries on one channel of the older dialects that wait to be settled."""
     unconfirmed: int = 1024 * 1024
     """Messages published on one channel of the older dialects that wait to be confirmed."""
+    declared: int = 65536
+    """Exchanges, queues and bindings together that a client of the adapters keeps in mind for one connection of the older
+    dialects, to declare them again behind a loss.  What its policies never declare again does not count."""
     staged_files: int = 4096
     """Identifiers of staged files that a session remembers, each way: when there were more, nobody is held to having staged
     what is published or delivered."""

@@ -295,7 +295,7 @@ def test_a_call_that_waits_at_a_loss_fails(loop: Loop) -> None:
                     await channel.declare_queue("q")
 
             async def cut() -> None:
-                while not channel._core._calls:  # nothing is heard meanwhile that could tell
+                while not channel._core.calls:  # nothing is heard meanwhile that could tell
                     await loop.turn()
                 served.cut()
                 served.broker.mute = False

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import attrs
 import pytest
 from tests.conversation.channels.stage import staged
 from tests.steps import assert_linear
 
 from amqp_sansio.conversation.retry import NEVER
+from amqp_sansio.engine.sasl import AmqPlain, CramMd5, External, Plain, Scram
 from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, EncodeError
 from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked
 from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
@@ -127,3 +130,13 @@ def test_the_end_of_a_connection_costs_as_much_as_it_has_channels() -> None:
         return end
 
     assert_linear(prepared, 200)
+
+
+@pytest.mark.parametrize("mechanism", [Plain, AmqPlain, CramMd5, Scram])
+def test_a_new_secret_is_for_mechanisms_of_the_users_own_too(mechanism: Any) -> None:
+    """As auth_mechanism in a URL makes them."""
+    stage = staged()
+    stage.client.config = attrs.evolve(stage.client.config, mechanisms=(External(), mechanism("guest", "old")))
+    stage.get(stage.client.update_secret("new"))
+    external, changed = stage.client.config.mechanisms
+    assert (external, changed) == (External(), mechanism("guest", "new"))

@@ -10,6 +10,7 @@ from tests.conversation.channels.stage import Stage, staged
 from tests.steps import assert_linear
 
 from amqp_sansio.conversation.channels.requests import REPLY_TO
+from amqp_sansio.conversation.channels.topology import nothing
 from amqp_sansio.conversation.retry import NEVER
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
@@ -26,8 +27,9 @@ from amqp_sansio.errors import (
     SubscriptionCancelled,
     TransactionFailed,
 )
-from amqp_sansio.events import Confirmed
+from amqp_sansio.events import Confirmed, MethodReceived
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import basic, confirm, exchange, queue, tx
 from amqp_sansio.spec.methods import channel as channels
 from amqp_sansio.wire.method_frames import frame_content
@@ -536,3 +538,65 @@ def test_a_message_that_cannot_be_sent_selects_no_confirms(body: Any, properties
 def test_what_is_no_method_is_not_executed() -> None:
     with pytest.raises(EncodeError, match=r"a method of amqp_sansio\.spec\.methods, not str"):
         staged().open().execute("queue.declare")  # type: ignore[arg-type]
+
+
+# --- what else a user may do -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("behind", [False, True])
+def test_without_confirms_a_message_behind_a_call_does_not_wait_for_ever(behind: bool) -> None:
+    """The answer to the call says nothing of what was published behind it."""
+    stage = staged()
+    stage.queue("q")
+    core = stage.client.open_channel(False)
+    stage.run()
+    stage.broker.heard.clear()
+    call = core.execute(declare("q"))
+    message = core.publish("", "q", b"", {}, alone=True)
+    if behind:
+        core.execute(declare("q"))  # its answer tells
+    stage.run()
+    assert (call.done, message.done) == (True, True)
+    asked = [each.method for each in stage.broker.heard if isinstance(each, MethodReceived)]
+    assert asked.count(channels.Flow(True)) == (0 if behind else 1)
+
+
+def test_a_select_that_cannot_be_said_leaves_the_channel_as_it_was() -> None:
+    stage = Stage()
+    stage.broker.capabilities = {}
+    stage.connect()
+    stage.queue("q")
+    core = stage.open()
+    with pytest.raises(CapabilityMissing, match="publisher_confirms"):
+        core.execute(confirm.Select(False))
+    message = core.publish("", "q", b"", {}, alone=True)
+    stage.run()
+    assert message.done
+    stage.get(core.execute(tx.Select()))
+
+
+def test_the_number_is_that_on_the_present_connection() -> None:
+    stage = staged()
+    core = stage.open()
+    numbers = [core.number]
+    for change in (stage.cut, stage.connect, core.close):
+        change()
+        numbers.append(core.number)
+    assert numbers == [1, None, 1, None]
+    with pytest.raises(ChannelClosed, match="channel 1 is closed: it was closed here"):
+        core.sync()
+
+
+def test_what_brings_messages_to_nobody_is_not_executed() -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    with pytest.raises(LocalProtocolError, match="legal now: subscribe"):
+        stage.open().execute(basic.Consume("q", "t", False, True, False, False, 0, {}, {}))
+    assert stage.bodies("q") == [b"1"]
+
+
+@pytest.mark.parametrize("never", [{"retry": NEVER}, {"topology": nothing}])
+def test_what_is_never_declared_again_is_not_remembered(never: Any) -> None:
+    stage = staged(limits=Limits(declared=1), **never)
+    core = stage.open()
+    for name in "abc":
+        stage.get(core.execute(declare(name)))
+    assert len(stage.client.topology) == 0

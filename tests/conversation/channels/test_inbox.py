@@ -341,3 +341,58 @@ def test_a_cancel_of_the_server_that_crosses_that_of_the_user_starts_nothing_aga
     assert cancelled.done
     assert inbox.closed
     assert served.consumers == core.channel.consumers == ()
+
+
+def test_what_was_kept_at_a_stop_goes_with_its_channel() -> None:
+    """Behind a loss the same tags are those of other messages."""
+    stage = staged()
+    stage.queue("q", b"1", b"2")
+    stage.queue("r", b"3", b"4")
+    core = stage.open()
+    stopped = core.subscribe("q", accept=False)
+    stage.run()
+    stage.get(stopped.cancel(keep=True))
+    stage.cut()
+    stage.connect()
+    other = core.subscribe("r")
+    stage.run()
+    held = other.take()
+    assert held is not None
+    assert stopped.take() is None  # it goes to others now
+    stopped.release()
+    stage.run()
+    assert len(other.messages) == 1
+    held.accept()
+    stage.run()
+    assert stage.bodies("q") == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("ends", ["recover", "close", "refuse"])
+def test_what_was_kept_at_a_stop_is_dropped_when_it_cannot_be_settled_any_more(ends: str) -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    core = stage.open()
+    stopped = core.subscribe("q")
+    stage.run()
+    stage.get(stopped.cancel(keep=True))
+    if ends == "recover":
+        core.execute(basic.Recover(True))
+    elif ends == "close":
+        core.close()
+    else:
+        core.get("none")
+    stage.run()
+    assert stopped.take() is None
+    stopped.release()
+
+
+def test_what_the_user_has_settled_by_a_method_is_not_given_back() -> None:
+    stage = staged()
+    stage.queue("q", b"1", b"2", b"3")
+    core = stage.open()
+    inbox = core.subscribe("q")
+    stage.run()
+    core.execute(basic.Ack(2, True))
+    stage.get(inbox.cancel())
+    stage.run()
+    assert stage.bodies("q") == [b"3"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.conversation.channels.stage import staged
 
-from amqp_sansio.errors import ChannelClosed, LimitError, LocalProtocolError
+from amqp_sansio.errors import ChannelClosed, EncodeError, LimitError, LocalProtocolError, MessageReturned
 
 
 def test_an_answer_reaches_the_caller_of_its_request() -> None:
@@ -48,3 +50,24 @@ def test_at_most_so_many_wait() -> None:
         requests.ask(id)
     with pytest.raises(LimitError, match="requests is 2"):
         requests.ask("3")
+
+
+def test_what_becomes_of_a_request_is_told_to_its_caller_alone() -> None:
+    stage = staged()
+    core = stage.open()
+    answer = core.requests.publish("", "nowhere", b"", {"mandatory": True})
+    stage.run()
+    assert isinstance(answer.error, MessageReturned)
+    lost = core.requests.publish("", "nowhere", b"", {})
+    stage.cut()
+    assert isinstance(lost.error, ChannelClosed)
+    core.in_flight.unheard()
+
+
+@pytest.mark.parametrize("id", [b"\xff", 5, "x" * 256])
+def test_a_wrong_id_is_refused_before_anything_waits_for_it(id: Any) -> None:
+    stage = staged()
+    core = stage.open()
+    with pytest.raises(EncodeError, match="correlation_id"):
+        core.requests.publish("", "q", b"", {"correlation_id": id})
+    assert not core.requests._waiting

@@ -163,3 +163,31 @@ def test_answers_in_another_order_and_with_other_names_rename_nothing() -> None:
     assert list(stage.client.topology.queues) == ["a"]
     stage.run()
     assert all(core.is_open for core in stage.client.cores)
+
+
+@pytest.mark.parametrize("rounds", range(12))
+def test_a_second_loss_anywhere_finds_the_queues_that_the_server_named(rounds: int) -> None:
+    stage = staged()
+    core = stage.open()
+    calls = [core.execute(queue.Declare("", False, False, True, False, False, {}, 0)) for _ in range(2)]
+    stage.run()
+    names = [each.result().queue for each in calls]  # type: ignore[attr-defined]
+    for name in names:
+        stage.get(core.execute(queue.Bind(name, "amq.fanout", "", False, {}, 0)))
+    inboxes = [core.subscribe(name) for name in names]
+    stage.run()
+    stage.cut()
+    stage.client.begin()
+    server = stage.server = stage.broker.connect()
+    for _ in range(rounds):  # so far goes the first attempt
+        stage.client.tick(stage.now)
+        server.receive_data(stage.client.machine.data_to_send())
+        stage.broker.hear(server)
+        stage.client.receive_data(server.data_to_send())
+    stage.cut()
+    stage.connect()
+    assert (core.is_open, core.error) == (True, None)
+    assert [inbox.queue for inbox in inboxes] == list(stage.client.topology.queues) == list(stage.broker.queues)
+    stage.get(core.publish("amq.fanout", "", b"1", {}))
+    stage.run()
+    assert [len(inbox.messages) for inbox in inboxes] == [1, 1]

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+from tests.steps import assert_linear
+
 from amqp_sansio.conversation.channels.topology import Declared, Topology, everything, nothing
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import ChannelClosed, LimitError
+from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import exchange, queue
 
 
@@ -110,3 +118,55 @@ def test_the_user_chooses() -> None:
     for method in (declared_queue("a"), declared_queue("b"), declared_exchange("e"), bound("a"), joined("f")):
         topology.hear(method, None)
     assert (list(topology.queues), topology.exchanges, topology.bindings) == (["a"], (), ())
+
+
+def test_an_exchange_that_goes_with_its_last_binding_is_forgotten() -> None:
+    def going(name: str) -> exchange.Declare:
+        return exchange.Declare(name, "fanout", False, False, False, {}, 0, True, False)
+
+    declared = going("e"), going("f"), declared_exchange("g"), declared_queue("a"), declared_queue("b")
+    topology = filled(*declared, bound("a"), bound("b"), joined("e", "f"), joined("f", "g"))
+    topology.hear(queue.Unbind("a", "e", "k", {}, 0, False), queue.UnbindOk())
+    assert [each.exchange for each in topology.exchanges] == ["e", "f", "g"]
+    topology.hear(queue.Delete("b", False, False, False, 0), queue.DeleteOk(0))
+    assert [each.exchange for each in topology.exchanges] == ["g"]
+    assert not topology.bindings
+    ring = filled(going("e"), going("f"), joined("e", "f"), joined("f", "e"))
+    ring.hear(exchange.Delete("e", False, False, 0), exchange.DeleteOk())
+    assert (ring.exchanges, ring.bindings) == ((), ())
+
+
+def test_a_long_row_of_exchanges_goes_at_once() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        topology = Topology()
+        for each in range(size):
+            topology.hear(exchange.Declare(f"{each}", "fanout", False, False, False, {}, 0, True, False), None)
+            topology.hear(joined(f"{each + 1}", f"{each}"), None)
+        return lambda: topology.hear(exchange.Delete(f"{size}", False, False, 0), exchange.DeleteOk())
+
+    assert_linear(prepared, 500)
+
+
+def test_what_is_known_needs_no_room() -> None:
+    topology = Topology(everything, 3)
+    assert not topology.must_have_room(declared_queue("a", passive=True))
+    assert not topology.must_have_room(declared_exchange(""))
+    assert not topology.must_have_room(queue.Purge("a", False, 0))
+    for method in (declared_exchange("e"), declared_queue("a"), bound("a")):
+        assert topology.must_have_room(method)
+        topology.hear(method, None)
+        assert not topology.must_have_room(method)
+    assert len(topology) == 3
+    for more in (declared_exchange("f"), declared_queue("b"), declared_queue(""), bound("a", key="l"), joined("f")):
+        with pytest.raises(LimitError, match="declared"):
+            topology.must_have_room(more)
+
+
+def test_what_waits_for_its_answer_takes_room() -> None:
+    topology = Topology(everything, 1)
+    answer: Ticket[Method] = Ticket()
+    topology.expect(answer)
+    with pytest.raises(LimitError):
+        topology.must_have_room(declared_queue("a"))
+    answer.fail(ChannelClosed(1, "refused"))
+    assert topology.must_have_room(declared_queue("a"))

@@ -35,3 +35,12 @@ def test_answers_are_read() -> None:
     assert words.count(queue.PurgeOk(4)) == 4
     assert words.count(queue.DeleteOk(5)) == 5
     assert isinstance(words.declare_exchange("e", "direct", True, False, False, False, None), exchange.Declare)
+
+
+def test_no_name_of_a_queue_is_that_of_the_last_one() -> None:
+    unbound = words.with_queue(queue.Unbind("", "e", "", {"x": 1}, 0, False), "q")
+    assert unbound == queue.Unbind("q", "e", "q", {"x": 1}, 0, False)
+    assert words.with_queue(queue.Bind("", "e", "k", True, {}, 0), "q") == queue.Bind("q", "e", "k", True, {}, 0)
+    assert words.with_queue(queue.Delete("", True, False, False, 0), "q") == queue.Delete("q", True, False, False, 0)
+    for other in (queue.Bind("r", "e", "", False, {}, 0), queue.Purge("", False, 0), exchange.Bind("", "e", "", False, {})):
+        assert words.with_queue(other, "q") is other

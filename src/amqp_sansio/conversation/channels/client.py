@@ -7,17 +7,18 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from amqp_sansio.config import ClientConfig
+from amqp_sansio.config import ClientConfig, ClientMechanism
 from amqp_sansio.conversation.base_client import BaseClient, Tap
 from amqp_sansio.conversation.channels.core import ChannelCore
 from amqp_sansio.conversation.channels.restoring import Restoring
-from amqp_sansio.conversation.channels.topology import Chosen, Topology, everything
+from amqp_sansio.conversation.channels.topology import Chosen, Topology, everything, nothing
 from amqp_sansio.conversation.happenings import ClientEvent
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.tracing import Traces, Tracing
 from amqp_sansio.dialects import DIALECTS
 from amqp_sansio.engine.channel_client import ChannelClientConnection
+from amqp_sansio.engine.sasl import AmqPlain, CramMd5, Plain, Scram
 from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost, EncodeError
 from amqp_sansio.events import (
     ConnectionBlocked,
@@ -60,7 +61,7 @@ class ChannelClient(BaseClient):
         super().__init__(config, retry=retry, tell=tell, tap=tap)
         self.prefix: Final = prefix
         """How the tags of its consumers begin."""
-        self.topology: Final = Topology(topology)
+        self.topology: Final = Topology(topology if retry.attempts != 0 else nothing, config.limits.declared)
         self.traces: Final = None if tracing is None else Traces(tracing, lambda: self.endpoint)
         self._tell: Final = tell
         self.cores: Final[dict[ChannelCore, None]] = {}
@@ -125,7 +126,9 @@ class ChannelClient(BaseClient):
         self.machine.update_secret(octets, reason)
         self._updating = Ticket()
         self._hides = True
-        if not self.config.mechanisms:
+        if self.config.mechanisms:
+            self.config = attrs.evolve(self.config, mechanisms=tuple([_with(each, secret) for each in self.config.mechanisms]))
+        else:
             self.config = attrs.evolve(self.config, password=secret)
         self.wake()
         return self._updating
@@ -134,8 +137,9 @@ class ChannelClient(BaseClient):
         """A channel is over."""
         self.cores.pop(core, None)
         self._owing.pop(core, None)
-        if core.number is not None and self._by_number.get(core.number) is core:
-            del self._by_number[core.number]
+        channel = core._channel
+        if channel is not None and self._by_number.get(channel.number) is core:
+            del self._by_number[channel.number]
 
     def unconsumed(self, queue: str) -> None:
         """A consumer of this queue is gone: the last one takes a queue along that is declared so."""
@@ -152,17 +156,20 @@ class ChannelClient(BaseClient):
 
     def _connected(self) -> None:
         if self.connections > 1:
-            self._restoring = Restoring(self.topology, self.machine.channel, self._declared)
+            self._restoring = Restoring(self.topology, self.machine.channel, self._renamed, self._declared)
         else:
             self._open_all()
         self.wake()
 
-    def _declared(self, names: dict[str, str]) -> None:
-        """What was declared is declared again; `names` are those of queues that the server named anew."""
-        self._restoring = None
+    def _renamed(self, names: dict[str, str]) -> None:
+        """The server has named these queues anew."""
         for core in self.cores:
             for inbox in core.consumers.inboxes.values():
                 inbox._queue = names.get(inbox.queue, inbox.queue)
+
+    def _declared(self) -> None:
+        """What was declared is declared again."""
+        self._restoring = None
         self._open_all()
 
     def _open_all(self) -> None:
@@ -222,3 +229,8 @@ class ChannelClient(BaseClient):
             core._end(error if isinstance(error, AmqpError) else ConnectionLost(str(error)))
         self.cores.clear()
         self._owing.clear()
+
+
+def _with(mechanism: ClientMechanism, secret: str) -> ClientMechanism:
+    """The same with another password, where it has one."""
+    return attrs.evolve(mechanism, password=secret) if isinstance(mechanism, AmqPlain | CramMd5 | Plain | Scram) else mechanism

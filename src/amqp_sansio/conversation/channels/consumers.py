@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.errors import AmqpError, LocalProtocolError, SubscriptionCancelled
@@ -19,11 +20,12 @@ _MOST_PREFETCH: Final = 65535
 class Consumers:
     """Those that have begun, or begin with the channel, and are not over."""
 
-    __slots__ = ("_core", "_made", "_widest", "inboxes")
+    __slots__ = ("_core", "_made", "_stopped", "_widest", "inboxes")
 
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
         self._made = 0
+        self._stopped: Final[WeakSet[Inbox]] = WeakSet()  # that are over, and keep what came
         self._widest = 0  # the most messages that one basic.qos has asked for
         self.inboxes: Final[dict[str, Inbox]] = {}
         """By tag."""
@@ -68,8 +70,8 @@ class Consumers:
 
     def _consume(self, inbox: Inbox) -> None:
         core = self._core
-        core._call(basic.Qos(0, inbox.prefetch, False))
-        inbox.begins(core._call(basic.Consume(inbox.queue, inbox.tag, False, False, inbox.exclusive, False, 0, {}, {})))
+        core.calls.call(basic.Qos(0, inbox.prefetch, False))
+        inbox.begins(core.calls.call(basic.Consume(inbox.queue, inbox.tag, False, False, inbox.exclusive, False, 0, {}, {})))
 
     # --- what ends them ------------------------------------------------------------------------------------------------------
 
@@ -92,6 +94,7 @@ class Consumers:
         """What was delivered and not settled comes again, under other tags."""
         for inbox in list(self.inboxes.values()):
             inbox.taken_back()
+        self._drop_kept()
 
     def lost(self) -> None:
         """The connection is gone: they begin with the next one, with the same messages, unless their end was wanted."""
@@ -100,6 +103,23 @@ class Consumers:
             if inbox.cancelling:
                 self.remove(inbox)
                 inbox.ended()
+        self._drop_kept()
+
+    def named(self, tag: str, queue: str) -> None:
+        """The one with this tag, which was asked for with "", consumes from this queue."""
+        inbox = self.inboxes.get(tag)
+        if inbox is not None:
+            inbox._queue = queue
+
+    def keeps(self, inbox: Inbox) -> None:
+        """It is over, and what came may still be taken from it."""
+        self._stopped.add(inbox)
+
+    def _drop_kept(self) -> None:
+        """What came and was kept goes back without us: nothing of it can be settled any more."""
+        for inbox in list(self._stopped):
+            inbox.messages.clear()
+        self._stopped.clear()
 
     def remove(self, inbox: Inbox) -> None:
         """It is over, unless it was before."""
@@ -116,3 +136,4 @@ class Consumers:
                 inbox.ended()
             else:
                 inbox.fail(error)
+        self._drop_kept()

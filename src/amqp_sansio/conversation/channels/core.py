@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.conversation.channels.barrier import Barrier
+from amqp_sansio.conversation.channels.calls import Calls
 from amqp_sansio.conversation.channels.consumers import Consumers
 from amqp_sansio.conversation.channels.in_flight import InFlight
 from amqp_sansio.conversation.channels.inbox import Inbox
@@ -32,12 +34,13 @@ from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, confirm, tx
 from amqp_sansio.spec.methods import channel as channels
-from amqp_sansio.tables.channel_words import REPLIES
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.client import ChannelClient
 
 CONFIRMS: Final = "publisher_confirms"
+_MODES: Final[dict[type[Method], str]] = {tx.Select: "tx", confirm.Select: "confirm"}
+"""What is selected by which method: they exclude each other."""
 
 
 class ChannelCore:
@@ -65,9 +68,9 @@ class ChannelCore:
         self._mode: str | None = None  # "confirm" or "tx" once that was selected
         self._confirms: Final = confirms
         self._selects = False  # the first publish selects confirm mode
-        self._calls: Final[dict[int, tuple[Ticket[Method], Method]]] = {}
-        self._gets: Final[dict[int, tuple[Ticket[Message | None], str]]] = {}  # and from which queue
+        self.calls: Final = Calls(self)
         self._acks: Final = MutableRangeSet()  # accepted, and not sent yet
+        self._prompted = False  # somebody waits for an answer behind what was published since the last question
         self._room: Ticket[None] | None = None
         self._closing = False
         self.transaction: Final = Transaction(self)
@@ -86,7 +89,7 @@ class ChannelCore:
     @property
     def number(self) -> int | None:
         """Its number on the present connection; None while there is none."""
-        return None if self._channel is None else self._channel.number
+        return None if self._channel is None or self._channel.closed_cause is not None else self._channel.number
 
     @property
     def is_open(self) -> bool:
@@ -97,75 +100,38 @@ class ChannelCore:
         if self.error is not None:
             raise seen(self.error)
         if self.ended.done or self._closing:
-            raise ChannelClosed(self.number or 0, "it was closed here")
+            raise self._closed_here
+
+    @property
+    def _closed_here(self) -> ChannelClosed:
+        return ChannelClosed(0 if self._channel is None else self._channel.number, "it was closed here")
 
     # --- sending -------------------------------------------------------------------------------------------------------------
 
     def execute(self, method: Method) -> Ticket[Method]:
         """Sends a method; settled with its answer, or at once with the method itself where none is wanted.
 
-        LocalProtocolError for one that carries a content (`publish`) and for basic.get (`get`).
+        LocalProtocolError for one that carries a content (`publish`) and for those that bring messages (`get`, `subscribe`).
+        LimitError where more would be to be declared again than `Limits.declared`.
         """
         check_executable(method, self.channel._channels.codec.methods.contents)
-        if isinstance(method, tx.Select):
-            self._select("tx", method)
-        elif isinstance(method, confirm.Select):
-            self._select("confirm", method)
-        return self._call(method)
-
-    def _call(self, method: Method) -> Ticket[Method]:
-        channel = self.channel
-        self.flush()
-        id = channel.send(method)
-        if isinstance(method, basic.Recover | basic.RecoverAsync | basic.RecoverSync):
-            self._taken_back()
-        elif isinstance(method, basic.Qos):
-            self.consumers.asked(method.prefetch_count or channel._channels.carrier.limits.deliveries)
-        ticket: Ticket[Method] = Ticket()
-        if method.VERB in REPLIES and not getattr(method, "no_wait", False):
-            self._calls[id] = ticket, method
-        else:
-            self.client.topology.hear(method, None)
-            ticket.settle(method)
-        self.client.wake()
+        mode = _MODES.get(type(method))
+        if mode is not None:
+            check_mode(self._mode, mode, method)
+        ticket = self.calls.call(method)
+        if mode is not None:
+            self._mode = mode
+        elif isinstance(method, channels.Flow):
+            self.calls.active = bool(method.active)
         return ticket
 
-    def _select(self, mode: str, method: Method) -> None:
-        """Confirm mode and transactions exclude each other."""
-        check_mode(self._mode, mode, method)
-        self._mode = mode
-
     def sync(self) -> Ticket[None]:
-        """A barrier: settled when the server has executed all that was sent, and every message in flight is confirmed.
-
-        By channel.flow, which changes nothing and is answered in every version.
-        """
-        done: Ticket[None] = Ticket()
-        answered = self._call(channels.Flow(True))
-        waits: list[Ticket[Method] | Ticket[None]] = [answered, *self.in_flight.tickets]
-        left = len(waits)
-
-        def settle() -> None:
-            nonlocal left
-            left -= 1
-            if answered.error is not None:
-                done.fail(answered.error)
-            elif not left:
-                done.settle(None)
-
-        for ticket in waits:
-            ticket.on_done(settle)
-        return done
+        """A barrier: settled when the server has executed all that was sent, and every message in flight is confirmed."""
+        return Barrier(self.calls.ask(), self.in_flight.tickets)
 
     def get(self, queue: str, accept: bool = True) -> Ticket[Message | None]:
         """Fetches one message; settled with None when the queue is empty."""
-        channel = self.channel
-        self.flush()
-        id = channel.get(queue, no_ack=not accept)
-        ticket: Ticket[Message | None] = Ticket()
-        self._gets[id] = ticket, queue
-        self.client.wake()
-        return ticket
+        return self.calls.get(queue, accept)
 
     # --- publishing ----------------------------------------------------------------------------------------------------------
 
@@ -183,7 +149,7 @@ class ChannelCore:
         if self._room is None or self._room.done:
             self._room = Ticket()
             if self.ended.done:
-                self._room.fail(self.error or ChannelClosed(0, "it was closed here"))
+                self._room.fail(self.error or self._closed_here)
             self._check_room()
         self.prompt()
         return self._room
@@ -211,8 +177,8 @@ class ChannelCore:
         channel = self.channel
         if self._selects and self._mode is None:
             said.check(channel, exchange, routing_key, body)
-            self._mode = "confirm"
             channel.select_confirm(no_wait=True)
+            self._mode = "confirm"
         self.flush()
         number = said.publish(channel, exchange, routing_key, body)
         ticket = self.in_flight.add(number, exchange, routing_key, body, said.mandatory or said.immediate)
@@ -224,8 +190,11 @@ class ChannelCore:
 
     def prompt(self) -> None:
         """Somebody waits for messages to be confirmed: without confirms, asks for an answer behind them."""
-        if self._mode is None and self.in_flight and self.is_open and not self._calls:
-            self._call(channels.Flow(True))
+        if self._mode is not None or not self.in_flight or not self.is_open:
+            return
+        self._prompted = bool(self.calls)  # their answers may be to what was said before the messages
+        if not self._prompted:
+            self.calls.ask()
 
     def select_tx(self) -> None:
         """Makes the channel transacted, unless it is.  LocalProtocolError in confirm mode."""
@@ -304,6 +273,8 @@ class ChannelCore:
         if self._channel is not None:
             self.remade += 1
         self._channel = channel
+        self.calls.begin()
+        self._prompted = False
         there = channel._channels
         self._selects = self._confirms and "confirm.select" in there.verbs and there.carrier.capable(CONFIRMS)
 
@@ -325,7 +296,7 @@ class ChannelCore:
                 self.in_flight.returned(event)
             case events.MessageGot(id=id):
                 assert self._channel is not None  # it brought it
-                got, queue = self._gets.pop(id)
+                got, queue = self.calls.got(id)
                 got.settle(self._traced(Message(event, self, self._channel, "", queue)))
             case events.ConsumerCancelled(consumer_tag=tag, origin=origin):
                 self._cancelled(tag, origin)
@@ -342,7 +313,7 @@ class ChannelCore:
             if self._mode == "confirm":
                 channel.select_confirm(no_wait=True)
             elif self._mode == "tx":
-                self._call(tx.Select())
+                self.calls.call(tx.Select())
         except AmqpError as error:  # this broker cannot do what the one before could
             channel.close()
             self._end(error)
@@ -371,20 +342,18 @@ class ChannelCore:
         return message
 
     def _answered(self, id: int, method: Method) -> None:
-        if (got := self._gets.pop(id, None)) is not None:
-            got[0].settle(None)  # basic.get-empty
+        if self.calls.came_empty(id):
             return
-        asked = self._calls.pop(id, None)
         if isinstance(method, basic.RecoverOk | basic.RecoverSyncOk):
-            self._taken_back()  # what came behind the question was on its way when the server did so
+            self.taken_back()  # what came behind the question was on its way when the server did so
         if self._mode != "confirm" and self.in_flight and self._channel is not None:
             self.in_flight.answered(self._channel._published.ids.outstanding, isinstance(method, tx.RollbackOk))
             self._check_room()
-        if asked is not None:
-            self.client.topology.hear(asked[1], method)
-            asked[0].settle(method)
+        self.calls.answered(id, method)
+        if self._prompted and not self.calls and self.number is not None:
+            self.prompt()
 
-    def _taken_back(self) -> None:
+    def taken_back(self) -> None:
         """What was delivered and not settled comes again, under other tags."""
         self._acks.clear()
         self.consumers.taken_back()
@@ -411,11 +380,7 @@ class ChannelCore:
     def _interrupt(self, error: AmqpError) -> None:
         """The channel on this connection is gone: all that waits for an answer fails."""
         self._acks.clear()
-        fails = [*[ticket.fail for ticket, _ in self._calls.values()], *[ticket.fail for ticket, _ in self._gets.values()]]
-        self._calls.clear()
-        self._gets.clear()
-        for fail in fails:
-            fail(error)
+        self.calls.fail(error)
         self.requests.lost(error)
         self.in_flight.lost(error)
 
@@ -424,7 +389,7 @@ class ChannelCore:
         if self.ended.done:
             return
         self.error = error
-        gone = error or ChannelClosed(self.number or 0, "it was closed here")
+        gone = error or self._closed_here
         self._interrupt(gone)
         self.consumers.end(error)
         if self.opened.done:

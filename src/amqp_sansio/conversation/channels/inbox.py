@@ -127,7 +127,9 @@ class Inbox(BaseInbox[Message]):
 
     def ended(self) -> None:
         """Nothing more comes, as was wanted."""
-        if not self._keeps:
+        if self._keeps:
+            self.core.consumers.keeps(self)
+        else:
             self.release()
         self._end(None)
         if self._cancelling is not None:
@@ -138,8 +140,11 @@ class Inbox(BaseInbox[Message]):
         tags = RangeSet([(message.tag, message.tag) for message in self.messages])
         self.messages.clear()
         if self.core.is_open and tags:
+            channel = self.core.channel
+            # The user may have settled some of them by a method of his own.
+            tags = channel._deliveries.tags.ids.outstanding.common(tags)
             with suppress(LimitError):  # a transaction has settled too much: they go back with the end of the channel
-                self.core.give_back(self.core.channel, tags, True)
+                self.core.give_back(channel, tags, True)
 
     def taken_back(self) -> None:
         """What is here comes again."""

@@ -110,8 +110,8 @@ def _published(
         raise EncodeError("publish: ttl", f"milliseconds, 0 or more, not {ttl!r}")
     said = Properties(
         content_type, content_encoding, headers, PERSISTENT if persistent else None, priority,
-        _text("correlation_id", correlation_id), reply_to, None if ttl is None else str(ttl), message_id, timestamp, type,
-        _text("user_id", user_id), _text("app_id", app_id), cluster_id,
+        as_text("correlation_id", correlation_id), reply_to, None if ttl is None else str(ttl), message_id, timestamp, type,
+        as_text("user_id", user_id), as_text("app_id", app_id), cluster_id,
     )  # fmt: skip
     return Published(said, bool(mandatory), bool(immediate))
 
@@ -121,7 +121,7 @@ def _within(number: object, numbers: range) -> bool:
     return isinstance(number, int) and number in numbers
 
 
-def _text(name: str, value: bytes | str | None) -> str | None:
+def as_text(name: str, value: bytes | str | None) -> str | None:
     """A short string; octets as the UTF-8 that they are."""
     try:
         return value.decode() if isinstance(value, bytes) else value

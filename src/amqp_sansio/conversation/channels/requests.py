@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.answers import IN_FLIGHT
 from amqp_sansio.conversation.channels.message import Message
-from amqp_sansio.conversation.channels.properties import ChannelProperties
+from amqp_sansio.conversation.channels.properties import ChannelProperties, as_text
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, CapabilityMissing, LimitError, LocalProtocolError
 from amqp_sansio.spec.methods import basic
@@ -37,17 +37,19 @@ class Requests:
         if not channel._channels.carrier.capable(DIRECT_REPLY_TO):
             raise CapabilityMissing("request", DIRECT_REPLY_TO)
         if REPLY_TO not in channel.consumers:
-            core._call(basic.Consume(REPLY_TO, REPLY_TO, False, True, False, True, 0, {}, {}))
+            core.calls.call(basic.Consume(REPLY_TO, REPLY_TO, False, True, False, True, 0, {}, {}))
         self._made += 1
         known = properties.get("correlation_id") or f"{core.client.prefix}-{core.index}-request-{self._made}"
         said: ChannelProperties = {**properties, "reply_to": REPLY_TO, "correlation_id": known}
-        id = known.decode() if isinstance(known, bytes) else known
+        id = as_text("correlation_id", known)
+        assert id is not None  # there is one
         answer = self.ask(id)
         try:
             taken = core.publish(exchange, routing_key, body, said)
         except AmqpError:
             self.forget(answer)
             raise
+        taken.heard = True  # whoever waits for the answer hears of that
         taken.on_done(lambda: self.failed(id, taken.error) if taken.error is not None else None)
         return answer
 

@@ -18,14 +18,22 @@ WINDOW: Final = 64
 
 
 class Restoring:
-    """One declaration of a topology: `hear` takes the events of its channel; `done` is called at the end.
+    """One declaration of a topology: `hear` takes the events of its channel; `renamed` is called with the new names, by the
+    old ones, of the queues that the server named, before the bindings are declared, and `done` at the end.
 
     What the server refuses closes the channel; that is dropped from the topology, and the rest goes on, on another channel.
     """
 
-    def __init__(self, topology: Topology, open_channel: Callable[[], Channel], done: Callable[[dict[str, str]], None]) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        open_channel: Callable[[], Channel],
+        renamed: Callable[[dict[str, str]], None],
+        done: Callable[[], None],
+    ) -> None:
         self._topology: Final = topology
         self._open: Final = open_channel
+        self._renamed: Final = renamed
         self._done: Final = done
         self._queued: deque[tuple[str, Declared]] = deque(
             [*[("", each) for each in topology.exchanges], *list(topology.queues.items())]
@@ -77,17 +85,24 @@ class Restoring:
         if self._queued or self._said:
             return
         if not self._bound:
-            self._bound = True
-            self._topology.rename(self._names)
+            self._rename()
             self._queued = deque([("", each) for each in self._topology.bindings])
             self._send()
             return
         self._closing = True
         self.channel.close()
 
+    def _rename(self) -> None:
+        """From here on nobody goes by the old names: a loss in the middle of the bindings begins with the new ones."""
+        if not self._bound:
+            self._bound = True
+            self._topology.rename(self._names)
+            self._renamed(self._names)
+
     def _end(self) -> None:
         self._over = True
-        self._done(self._names)
+        self._rename()
+        self._done()
 
 
 def _waiting(method: Declared) -> Declared:

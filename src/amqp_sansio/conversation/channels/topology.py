@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import LimitError
+from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import exchange, queue
 
@@ -12,6 +15,8 @@ Declared: TypeAlias = exchange.Declare | queue.Declare | queue.Bind | exchange.B
 """What can be declared again."""
 Chosen: TypeAlias = Callable[[Declared], bool]
 """Whether something is to be declared again."""
+_Key: TypeAlias = tuple[str, str, str, str, str]
+"""What a binding is known by: whether to a queue or an exchange, to which one, its source, its key and its arguments."""
 
 
 def everything(_: Declared) -> bool:
@@ -27,11 +32,45 @@ def nothing(_: Declared) -> bool:
 class Topology:
     """Exchanges, queues and bindings by what names them.  A queue that the server named gets another name each time."""
 
-    def __init__(self, chosen: Chosen = everything) -> None:
+    def __init__(self, chosen: Chosen = everything, most: int = DEFAULT_LIMITS.declared) -> None:
         self._chosen: Final = chosen
+        self._most: Final = most
+        self._expected = 0  # that are not executed yet
         self._exchanges: Final[dict[str, exchange.Declare]] = {}
         self._queues: Final[dict[str, queue.Declare]] = {}
-        self._bindings: Final[dict[tuple[str, str, str, str, str], queue.Bind | exchange.Bind]] = {}
+        self._bindings: Final[dict[_Key, queue.Bind | exchange.Bind]] = {}
+        self._about: Final[
+            dict[tuple[str, str], dict[_Key, None]]
+        ] = {}  # the bindings to a queue or exchange, and from a source
+
+    def __len__(self) -> int:
+        """Exchanges, queues and bindings."""
+        return len(self._exchanges) + len(self._queues) + len(self._bindings)
+
+    def must_have_room(self, method: Method) -> bool:
+        """Whether a method, when it is executed, declares something more.  LimitError where that is too much."""
+        match method:
+            case exchange.Declare(passive=False):
+                more = method.exchange != "" and method.exchange not in self._exchanges
+            case queue.Declare(passive=False):
+                more = method.queue == "" or method.queue not in self._queues
+            case queue.Bind() | exchange.Bind():
+                more = _key(method) not in self._bindings
+            case _:
+                return False
+        if not more or not self._chosen(method):
+            return False
+        if (count := len(self) + self._expected) >= self._most:
+            raise LimitError("declared", self._most, count + 1)
+        return True
+
+    def expect(self, answer: Ticket[Method]) -> None:
+        """Something more is declared once this is settled."""
+        self._expected += 1
+        answer.on_done(self._come)
+
+    def _come(self) -> None:
+        self._expected -= 1
 
     def hear(self, method: Method, answer: Method | None) -> None:
         """A method was executed; `answer` is None for one that wanted none."""
@@ -43,12 +82,14 @@ class Topology:
                 if name:
                     self._queues[name] = method
             case queue.Bind() | exchange.Bind() if self._chosen(method):
-                self._bindings[_key(method)] = method
+                self._bind(method)
             case queue.Unbind() | exchange.Unbind():
-                self._bindings.pop(_key(method), None)
+                self._unbind([_key(method)])
             case exchange.Delete():
                 self._exchanges.pop(method.exchange, None)
-                self._forget("exchange", method.exchange)
+                self._unbind(
+                    [*self._about.get(("exchange", method.exchange), ()), *self._about.get(("source", method.exchange), ())]
+                )
             case queue.Delete():
                 self.forget_queue(method.queue)
             case _:
@@ -62,13 +103,37 @@ class Topology:
     def forget_queue(self, name: str) -> None:
         """A queue is gone."""
         self._queues.pop(name, None)
-        self._forget("queue", name)
+        self._unbind(self._about.get(("queue", name), ()))
 
-    def _forget(self, kind: str, name: str) -> None:
-        """Bindings of what is deleted go with it."""
-        for key in list(self._bindings):
-            if key[:2] == (kind, name) or (kind == "exchange" and key[2] == name):
-                del self._bindings[key]
+    def _bind(self, method: queue.Bind | exchange.Bind) -> None:
+        key = _key(method)
+        self._bindings[key] = method
+        for end in _ends(key):
+            self._about.setdefault(end, {})[key] = None
+
+    def _unbind(self, keys: Iterable[_Key]) -> None:
+        """Bindings end, on their own or with what is deleted: the last one of an auto-delete exchange takes that along."""
+        left = list(keys)
+        while left:
+            key = left.pop()
+            if not self._drop(key):
+                continue
+            source = key[2]
+            declared = self._exchanges.get(source)
+            if declared is not None and declared.auto_delete and ("source", source) not in self._about:
+                del self._exchanges[source]
+                left += self._about.get(("exchange", source), ())
+
+    def _drop(self, key: _Key) -> bool:
+        """Whether there was such a binding."""
+        if self._bindings.pop(key, None) is None:
+            return False
+        for end in _ends(key):
+            about = self._about[end]
+            del about[key]
+            if not about:
+                del self._about[end]
+        return True
 
     def drop(self, name: str, refused: Declared) -> None:
         """The server refuses it: it is not declared again.  `name`: that of a queue."""
@@ -77,7 +142,7 @@ class Topology:
         elif isinstance(refused, queue.Declare):
             self._queues.pop(name, None)
         else:
-            self._bindings.pop(_key(refused), None)
+            self._drop(_key(refused))
 
     @property
     def exchanges(self) -> tuple[exchange.Declare, ...]:
@@ -101,14 +166,20 @@ class Topology:
         self._queues.update(queues)
         bindings = [_renamed(each, names) for each in self._bindings.values()]
         self._bindings.clear()
-        self._bindings.update([(_key(each), each) for each in bindings])
+        self._about.clear()
+        for each in bindings:
+            self._bind(each)
 
 
-def _key(method: queue.Bind | queue.Unbind | exchange.Bind | exchange.Unbind) -> tuple[str, str, str, str, str]:
-    """What a binding is known by."""
+def _key(method: queue.Bind | queue.Unbind | exchange.Bind | exchange.Unbind) -> _Key:
     if isinstance(method, queue.Bind | queue.Unbind):
         return "queue", method.queue, method.exchange, method.routing_key, repr(method.arguments)
     return "exchange", method.destination, method.source, method.routing_key, repr(method.arguments)
+
+
+def _ends(key: _Key) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Where a binding leads, and where from."""
+    return key[:2], ("source", key[2])
 
 
 def _renamed(bound: queue.Bind | exchange.Bind, names: dict[str, str]) -> queue.Bind | exchange.Bind:

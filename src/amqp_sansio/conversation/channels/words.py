@@ -70,6 +70,21 @@ def check_executable(method: Method, contents: Container[str]) -> None:
         raise LocalProtocolError(f"execute {method.VERB}", "it carries a content", ("publish",), method.VERB)
     if method.VERB == "basic.get":
         raise LocalProtocolError("execute basic.get", "its answer is a message", ("get",), method.VERB)
+    if method.VERB == "basic.consume":
+        raise LocalProtocolError("execute basic.consume", "it brings messages", ("subscribe",), method.VERB)
+
+
+def with_queue(method: Method, declared: str) -> Method:
+    """The same with the name of the queue where it is "", which means the one that was declared last on the channel.
+
+    The routing key of a binding is that name, too, where both are "".
+    """
+    if not isinstance(method, queues.Bind | queues.Unbind | queues.Delete) or method.queue:
+        return method
+    said = {name: getattr(method, name) for name in method.FIELDS} | {"queue": declared}
+    if not isinstance(method, queues.Delete) and not method.routing_key:
+        said["routing_key"] = declared
+    return type(method)(**said)
 
 
 def check_mode(now: str | None, mode: str, method: Method) -> None:

@@ -1,0 +1,124 @@
+"""What one channel asked of the server, and what follows from the answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.conversation.channels.message import Message
+from amqp_sansio.conversation.channels.words import with_queue
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.channels.base import waits
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.events import Origin
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods import basic, queue
+from amqp_sansio.spec.methods import channel as channels
+from amqp_sansio.tables.channel_words import REPLIES
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.channels.core import ChannelCore
+
+
+class Calls:
+    """The tickets of methods that wait for an answer, by the ids of these."""
+
+    __slots__ = ("_asked", "_core", "_declared", "_gets", "_methods", "active")
+
+    def __init__(self, core: ChannelCore) -> None:
+        self._core: Final = core
+        self._methods: Final[dict[int, tuple[Ticket[Method], Method]]] = {}
+        self._gets: Final[dict[int, tuple[Ticket[Message | None], str]]] = {}  # and from which queue
+        self._asked: tuple[int, Ticket[Method]] | None = None  # the last `ask`, with its id
+        self.active = True
+        """Whether deliveries go on: the user may pause them (channel.flow)."""
+        self._declared = ""  # the queue that "" means to the server: the last one that was declared on the channel
+
+    def __len__(self) -> int:
+        """How many wait that do not fetch a message."""
+        return len(self._methods)
+
+    def begin(self) -> None:
+        """The channel is another one, on the next connection."""
+        self.active = True
+        self._declared = ""
+
+    def call(self, method: Method) -> Ticket[Method]:
+        """Sends a method; settled with its answer, or at once with the method itself where none comes."""
+        core = self._core
+        channel, topology = core.channel, core.client.topology
+        declares = topology.must_have_room(method)
+        core.flush()
+        id = channel.send(method)
+        if isinstance(method, basic.Recover | basic.RecoverAsync | basic.RecoverSync):
+            core.taken_back()
+        elif isinstance(method, basic.Qos):
+            core.consumers.asked(method.prefetch_count or channel._channels.carrier.limits.deliveries)
+        ticket: Ticket[Method] = Ticket()
+        if method.VERB in REPLIES and waits(method) and channel._channels.answers(method.VERB):
+            self._methods[id] = ticket, method
+            if declares:
+                topology.expect(ticket)
+        else:
+            self._executed(method, None)
+            ticket.settle(method)
+        core.client.wake()
+        return ticket
+
+    def ask(self) -> Ticket[Method]:
+        """Asks for an answer behind all that was said, by channel.flow: it changes nothing, and every version answers it."""
+        core, asked = self._core, self._asked
+        core.flush()
+        channel = core.channel
+        if asked is not None and not asked[1].done and asked[0] == channel._last_id:
+            return asked[1]  # nothing was said since
+        answer = self.call(channels.Flow(self.active))
+        self._asked = channel._last_id, answer
+        return answer
+
+    def get(self, queue: str, accept: bool) -> Ticket[Message | None]:
+        """Fetches one message; settled with None when the queue is empty."""
+        core = self._core
+        channel = core.channel
+        core.flush()
+        id = channel.get(queue, no_ack=not accept)
+        ticket: Ticket[Message | None] = Ticket()
+        self._gets[id] = ticket, queue
+        core.client.wake()
+        return ticket
+
+    def came_empty(self, id: int) -> bool:
+        """Whether it is to a `get` that an answer without a message came."""
+        got = self._gets.pop(id, None)
+        if got is not None:
+            got[0].settle(None)
+        return got is not None
+
+    def got(self, id: int) -> tuple[Ticket[Message | None], str]:
+        """A message came to a `get`: the ticket, and the queue."""
+        return self._gets.pop(id)
+
+    def answered(self, id: int, answer: Method) -> None:
+        """The answer to a method came."""
+        asked = self._methods.pop(id, None)
+        if asked is not None:
+            self._executed(asked[1], answer)
+            asked[0].settle(answer)
+
+    def _executed(self, method: Method, answer: Method | None) -> None:
+        """A method was executed; `answer` is None for one that wanted none."""
+        core = self._core
+        if isinstance(method, queue.Declare):
+            self._declared = answer.queue if isinstance(answer, queue.DeclareOk) else method.queue
+        elif isinstance(method, basic.Consume) and not method.queue:
+            core.consumers.named(method.consumer_tag, self._declared)
+        elif isinstance(method, basic.Cancel) and answer is None:
+            core.consumers.cancelled(method.consumer_tag, Origin.LOCAL)
+        core.client.topology.hear(with_queue(method, self._declared), answer)
+
+    def fail(self, error: AmqpError) -> None:
+        """There will be no answer to any of them."""
+        fails = [*[ticket.fail for ticket, _ in self._methods.values()], *[ticket.fail for ticket, _ in self._gets.values()]]
+        self._methods.clear()
+        self._gets.clear()
+        for fail in fails:
+            fail(error)

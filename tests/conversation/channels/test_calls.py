@@ -1,0 +1,134 @@
+"""What a channel asks of the server."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conversation.channels.stage import Stage, staged
+
+from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
+from amqp_sansio.errors import LimitError
+from amqp_sansio.events import MethodReceived
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.methods import basic, queue
+from amqp_sansio.spec.methods import channel as channels
+
+
+def declare(name: str) -> queue.Declare:
+    return queue.Declare(name, False, False, False, False, False, {}, 0)
+
+
+def test_syncs_at_a_server_that_says_nothing_leave_nothing_behind() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    messages = [core.publish("", "q", b"", {}) for _ in range(3)]
+    stage.broker.mute = True
+    for _ in range(5):
+        waits = core.sync()
+        waits.on_done(stage.run)
+        waits.forget(stage.run)
+        stage.run()
+    assert not any(message._callbacks for message in messages)
+    assert len(core.calls) == 1
+    assert not any(ticket._callbacks for ticket, _ in core.calls._methods.values())
+
+
+def test_a_sync_behind_another_one_asks_again_where_something_was_said_since() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    first = core.sync()
+    core.publish("", "q", b"", {})
+    second = core.sync()
+    assert len(core.calls) == 2
+    core.sync()
+    assert len(core.calls) == 2
+    stage.run()
+    assert (first.done, second.done) == (True, True)
+
+
+def test_a_sync_leaves_deliveries_paused_where_the_user_has_paused_them() -> None:
+    stage = staged()
+    core = stage.open()
+    stage.get(core.execute(channels.Flow(False)))
+    stage.get(core.sync())
+    stage.get(core.execute(channels.Flow(True)))
+    stage.get(core.sync())
+    flows = [each.method for each in stage.broker.heard if isinstance(each, MethodReceived)]
+    assert flows == [channels.Flow(False), channels.Flow(False), channels.Flow(True), channels.Flow(True)]
+
+
+def test_a_cancel_that_wants_no_answer_ends_its_subscription() -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    core = stage.open()
+    inbox = core.subscribe("q")
+    stage.run()
+    core.execute(basic.Cancel(inbox.tag, True))
+    stage.run()
+    assert (inbox.closed, core.consumers.inboxes, stage.bodies("q")) == (True, {}, [b"1"])
+
+
+def test_no_name_is_that_of_the_queue_which_was_declared_last() -> None:
+    """By the server's rule; so the topology has it by its name."""
+    stage = staged()
+    core = stage.open()
+    stage.get(core.execute(declare("old")))
+    calls = [
+        core.execute(declare("")), core.execute(queue.Bind("", "amq.fanout", "", False, {}, 0)),
+        core.execute(queue.Bind("", "amq.direct", "k", False, {}, 0)),
+    ]  # fmt: skip
+    inbox = core.subscribe("")
+    # The broker of these tests knows no such rule.
+    answers = [
+        queue.DeclareOk("amq.gen-1", 0, 0), queue.BindOk(), queue.BindOk(), basic.QosOk(), basic.ConsumeOk(inbox.tag),
+    ]  # fmt: skip
+    for id, answer in zip(list(core.calls._methods), answers, strict=True):
+        core.calls.answered(id, answer)
+    assert all(each.done for each in calls)
+    assert [(each.queue, each.routing_key) for each in bound(stage)] == [("amq.gen-1", "amq.gen-1"), ("amq.gen-1", "k")]
+    assert inbox.queue == "amq.gen-1"
+    core.calls._executed(queue.Unbind("", "amq.fanout", "", {}, 0, False), queue.UnbindOk())
+    assert [each.routing_key for each in bound(stage)] == ["k"]
+    core.calls._executed(queue.Delete("", False, False, False, 0), queue.DeleteOk(0))
+    assert (bound(stage), list(stage.client.topology.queues)) == ([], ["old"])
+
+
+def bound(stage: Stage) -> list[queue.Bind]:
+    return [each for each in stage.client.topology.bindings if isinstance(each, queue.Bind)]
+
+
+def test_what_cannot_be_remembered_is_not_declared() -> None:
+    stage = staged(limits=Limits(declared=2))
+    core = stage.open()
+    calls = [core.execute(declare("a")), core.execute(declare("a"))]
+    with pytest.raises(LimitError, match="declared"):
+        core.execute(declare("b"))  # both may be of different things, for all that is known yet
+    assert [stage.get(each) for each in calls]
+    stage.get(core.execute(declare("b")))
+    with pytest.raises(LimitError, match="declared"):
+        core.execute(declare("c"))
+    stage.get(core.execute(declare("a")))
+    assert sorted(stage.broker.queues) == ["a", "b"]
+    stage.get(core.execute(queue.Delete("a", False, False, False, 0)))
+    stage.get(core.execute(declare("c")))
+
+
+def test_what_the_server_refuses_makes_room_for_others() -> None:
+    stage = staged(limits=Limits(declared=1))
+    core = stage.open()
+    refused = core.execute(queue.Bind("none", "amq.fanout", "", False, {}, 0))
+    stage.run()
+    assert refused.error is not None
+    stage.get(stage.open().execute(declare("a")))
+
+
+@pytest.mark.parametrize("dialect", [AMQP_0_8, AMQP_0_9, AMQP_0_9_RABBITMQ, AMQP_0_9_1], ids=lambda dialect: dialect.name)
+def test_a_method_that_has_no_answer_in_its_version_waits_for_none(dialect: ChannelDialect) -> None:
+    stage = staged(dialect)
+    core = stage.open()
+    methods = [each for each in (basic.Recover(True), basic.RecoverAsync(True)) if each.VERB in dialect.codec.verbs]
+    tickets = [core.execute(each) for each in methods]
+    stage.run()
+    assert all(each.done for each in tickets)
+    assert len(core.calls) == 0
