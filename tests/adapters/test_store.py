@@ -181,6 +181,31 @@ def test_damage_is_reported(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE entry SET octets = 7 WHERE place = (SELECT max(place) FROM entry)",
+        "UPDATE snapshot SET octets = 'text'",
+        "UPDATE snapshot SET journal = 'text'",
+    ],
+)
+def test_a_row_that_damage_made_another_type_of_is_reported(damage: str, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    append(store, 1)
+    store.compact(1, encode_snapshot(Broker().snapshot()))
+    append(store, 2)
+    store.close()
+    db = sqlite3.connect(tmp_path / FILE)
+    db.execute(damage)
+    db.commit()
+    db.close()
+    with pytest.raises(StoreError, match="the store is damaged: a row: "):  # noqa: PT012  # either may find it
+        store = Store(tmp_path)
+        _, entries = store.load()
+        list(entries)
+    store.close()
+
+
 def test_files_of_somebody_else(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / FILE)
     db.execute("CREATE TABLE mine (x)")

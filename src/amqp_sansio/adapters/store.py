@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 from urllib.request import pathname2url
 
 from amqp_sansio.adapters.mark import CLOSED, NEW, OPEN, Mark, sync_directory
@@ -21,6 +21,8 @@ from amqp_sansio.broker.encoding import decode_entry
 from amqp_sansio.broker.journal import Entry
 from amqp_sansio.broker.snapshot import decode_snapshot
 from amqp_sansio.errors import AmqpError, RestoreError
+
+T = TypeVar("T")
 
 FILE: Final = "broker.sqlite"
 LOCK: Final = "broker.lock"
@@ -160,7 +162,7 @@ class Store:
         """The snapshot, None when there is none yet, and the entries after it.  StoreError, also later, for what is damaged."""
         with self._told("cannot be read"):
             rows = self._db.execute("SELECT octets FROM snapshot ORDER BY place").fetchall()
-            octets = b"".join([octets for (octets,) in rows])
+            octets = b"".join([_typed(octets, bytes) for (octets,) in rows])
             snapshot = decode_snapshot(octets) if rows else None
         return snapshot, self._entries()
 
@@ -173,7 +175,7 @@ class Store:
                     yield decode_entry(b"".join(pieces))
                     pieces = []
                 number = place // PIECES
-                pieces.append(octets)
+                pieces.append(_typed(octets, bytes))
             if pieces:
                 yield decode_entry(b"".join(pieces))
 
@@ -190,7 +192,7 @@ class Store:
     def _sum(self, table: str) -> int:
         with self._told("cannot be read"):
             (octets,) = self._db.execute(f"SELECT coalesce(sum(length(octets)), 0) FROM {table}").fetchone()
-        return int(octets)
+            return _typed(octets, int)
 
     def check(self) -> None:
         """Reads the whole file as sqlite does.  StoreError for the first thing that is wrong."""
@@ -323,7 +325,14 @@ def _last(db: sqlite3.Connection) -> int:
     """The number of the last entry that is in a store, in its journal or in its snapshot; 0 when there is none."""
     (entry,) = db.execute("SELECT coalesce(max(place), 0) FROM entry").fetchone()
     (snapshot,) = db.execute("SELECT coalesce(max(journal), 0) FROM snapshot").fetchone()
-    return max(int(entry) // PIECES, int(snapshot))
+    return max(_typed(entry, int) // PIECES, _typed(snapshot, int))
+
+
+def _typed(value: object, kind: type[T]) -> T:
+    """What a row has.  RestoreError when damage has made something else of it: sqlite keeps any value in any column."""
+    if not isinstance(value, kind):
+        raise RestoreError("a row", f"{kind.__name__} belongs where {type(value).__name__} is")
+    return value
 
 
 def _touch(path: Path) -> None:
