@@ -199,7 +199,7 @@ def test_a_row_that_damage_made_another_type_of_is_reported(damage: str, tmp_pat
     db.execute(damage)
     db.commit()
     db.close()
-    with pytest.raises(StoreError, match="the store is damaged: a row: "):  # noqa: PT012  # either may find it
+    with pytest.raises(StoreError, match="the store is damaged: a row: "):  # either may find it
         store = Store(tmp_path)
         _, entries = store.load()
         list(entries)

@@ -19,7 +19,7 @@ from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_
 from tests.adapters.sync.test_connection import there_and_back
 from tests.broker.attacker import BEAT, Attacker, assert_free, publish
 
-from amqp_sansio.adapters.admission import PLAIN_OCTETS
+from amqp_sansio.adapters.admission import PLAIN_OCTETS, Admission
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.server import Server, _Socket, serve
 from amqp_sansio.broker.broker import Broker
@@ -80,6 +80,28 @@ def test_a_client_that_does_not_come_through_tls_in_its_time_is_dropped(said: by
             stranger.sendall(said)
             assert stranger.recv(100) == b""
         eventually(lambda: server.admission.unopened == 0)
+
+
+def test_what_a_socket_takes_in_small_pieces_is_not_copied_each_time() -> None:
+    """Who takes a large message bit by bit would cost the server the square of its octets."""
+    broker, taken = Broker(), list[object]()
+
+    class Slow(socket.socket):
+        def send(self, data: object, flags: int = 0) -> int:
+            assert isinstance(data, memoryview)
+            taken.append(data.obj)
+            return min(len(data), 100)
+
+    with Slow() as slow, selectors.DefaultSelector() as selector:
+        peer = broker.connect()
+        connection = peer._connection
+        connection._write(bytes(1000))
+        admission = Admission(ServerLimits(), False)
+        place = admission.admit(("127.0.0.1", 1), 0.0)
+        assert place is not None
+        _Socket(peer, place, slow, selector, {}, []).write()
+    assert len(taken) == 10
+    assert len({id(each) for each in taken}) == 1
 
 
 def test_clients_that_are_there_at_the_end_hear_of_it() -> None:
