@@ -77,6 +77,19 @@ def test_keys_and_their_exchanges_are_judged_together() -> None:
     assert not rules.decide(Request("x", Verb.CREATE, Kind.EXCHANGE, "orders", None)).allow
 
 
+@pytest.mark.parametrize("named", ["amq.match", "amq.headers"])
+@pytest.mark.parametrize("asked", ["amq.match", "amq.headers"])
+def test_what_is_said_of_an_exchange_counts_for_both_of_its_names(named: str, asked: str) -> None:
+    """Else whoever may not publish to the one publishes to the other."""
+    by_name = Rules([rule(False, "*", Verb.PUBLISH, Kind.EXCHANGE, named)], default=True)
+    by_key = Rules([rule(False, "*", Verb.PUBLISH, Kind.KEY, "k", exchange=named)], default=True)
+    for rules in (by_name, by_key):
+        decision = rules.decide(Request("x", Verb.PUBLISH, Kind.EXCHANGE, asked, "k"))
+        assert not decision.allow
+        assert "'amq.match'" in str(Request("x", Verb.PUBLISH, Kind.EXCHANGE, asked, "k"))
+        assert rules.decide(Request("x", Verb.PUBLISH, Kind.QUEUE, asked)).allow
+
+
 def requests() -> st.SearchStrategy[Request]:
     names = st.sampled_from(["", "a", "b", "a.b"])
     objects = st.sampled_from([(kind, verb) for kind, verbs in LEGAL.items() if kind is not Kind.KEY for verb in verbs])

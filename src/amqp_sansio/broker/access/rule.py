@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from amqp_sansio.broker.routing.exchange import ALIASES
 from amqp_sansio.broker.selectors.like import Pattern
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import PATTERN_OCTETS
@@ -71,11 +72,16 @@ class Request:
     kind: Kind
     """EXCHANGE, QUEUE or HOST: a key comes with its exchange."""
     name: str
+    """Of an exchange that has two, the one that everybody uses: what is about it cannot be passed by under the other."""
     key: str | None = None
     """The routing or binding key, where the verb has one; None also for the alternate exchange of something that is created:
     to it go messages with any key."""
     host: str = ""
     """The virtual host in which that is."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind is Kind.EXCHANGE and self.name in ALIASES:
+            object.__setattr__(self, "name", ALIASES[self.name])
 
     def __str__(self) -> str:
         who = repr(self.identity) if self.identity else "anonymous"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from amqp_sansio.broker.access.rule import EVERYBODY, GROUP, Glob, Kind, Request, Rule, Verb
+from amqp_sansio.broker.routing.exchange import ALIASES
 from amqp_sansio.errors import EncodeError
 
 CACHED: Final = 16384
@@ -104,7 +105,13 @@ class Rules:
             if len(self._lines) >= COMPILED:
                 self._lines.clear()
             lines = self._lines[identity] = tuple([
-                _Line(each, each.verbs, Glob(each.pattern, identity), Glob(each.exchange, identity), Glob(each.host, identity))
+                _Line(
+                    each,
+                    each.verbs,
+                    Glob(ALIASES.get(each.pattern, each.pattern) if each.kind is Kind.EXCHANGE else each.pattern, identity),
+                    Glob(ALIASES.get(each.exchange, each.exchange), identity),
+                    Glob(each.host, identity),
+                )
                 for each in self.rules
                 if self._names(each.who, identity)
             ])  # fmt: skip

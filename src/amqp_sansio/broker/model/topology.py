@@ -11,7 +11,7 @@ from amqp_sansio.broker.journal import ExchangeDeleted, Operation, QueueDeleted,
 from amqp_sansio.broker.model.arguments import octets_of
 from amqp_sansio.broker.model.queueing import Traffic
 from amqp_sansio.broker.routing.direct import Default, Direct
-from amqp_sansio.broker.routing.exchange import Binding, Exchange
+from amqp_sansio.broker.routing.exchange import ALIASES, Binding, Exchange
 from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.broker.routing.topic import Topic
@@ -36,8 +36,7 @@ PREDECLARED: Final = {
     "amq.match": Headers,
     "amq.headers": Headers,
 }
-"""amq.headers is the specification's name for the one that everybody calls amq.match: one exchange, two names."""
-ALIASES: Final = {"amq.headers": "amq.match"}
+"""Each of `ALIASES` is another name of one of them."""
 
 
 Rejection: TypeAlias = Literal["unroutable", "immediate"]

@@ -23,6 +23,8 @@ Alike: TypeAlias = tuple[object, ...]
 Target: TypeAlias = "Queue | Binding"
 """What a message that matches a binding goes to: its queue or, when the binding has a filter, the binding, which is asked."""
 T = TypeVar("T")
+ALIASES: Final = {"amq.headers": "amq.match"}
+"""amq.headers is the specification's name for the one that everybody calls amq.match: one exchange, two names."""
 
 
 class Binding:
