@@ -184,6 +184,9 @@ class BrokerLimits:
     letter_copies: int = 65536
     """Copies that the dead letters of one command make besides one for each letter: where an alternate exchange reaches many
     queues, each further letter goes to the first queue that has room."""
+    costly_letters: int = 256
+    """Dead letters of one command that may take as many steps of routing as a published message (`routing_steps`); the others
+    may take 256 each, and go nowhere where that is too few."""
     browsers: int = 1024
     """Subscriptions to one queue that look at each message of it: not-acquired ones, and those with a selector.  A message that
     comes, or comes back, can cost as many looks besides its deliveries."""

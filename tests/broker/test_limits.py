@@ -124,6 +124,21 @@ def letter_copies(limits: BrokerLimits, amount: int) -> int:
     return here["second"].available
 
 
+def costly_letters(limits: BrokerLimits, amount: int) -> int:
+    """Of so many letters on a queue that is deleted, each with a key of many words: what comes through a topic exchange."""
+    client, session = begin(limits)
+    key = ".".join("a" * 120)
+    for pattern in ("#.a", "#.a.a"):
+        session.send(exchange.Bind("q", "amq.topic", pattern))
+    session.send(queue.Declare("deleted", "amq.topic"))
+    session.send(exchange.Bind("deleted", "amq.direct", key))
+    for _ in range(amount):
+        session.publish("amq.direct", routing_key=key)
+    session.send(queue.Delete("deleted"))
+    client.world.run()
+    return client.world.broker.host().queues["q"].available
+
+
 def browsers(limits: BrokerLimits, amount: int) -> int:
     """Half of them do not acquire, the others have a selector.  Those that do neither do not count, nor do other queues."""
     client, session = begin(limits)
@@ -307,6 +322,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "subscribers": (4, REFUSED, subscribers),
     "displacing_queues": (4, (3, 4, 4), displacing_queues),
     "letter_copies": (4, (3, 4, 4), letter_copies),
+    "costly_letters": (4, (3, 4, 4), costly_letters),
     "browsers": (4, REFUSED, browsers),
     "consumer_priorities": (4, REFUSED, consumer_priorities),
     "queue_messages": (4, REFUSED, messages),

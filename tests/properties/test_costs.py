@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Final, TypeAlias
 
 import pytest
 from tests.broker.attacker import Attacker, Words, publish
+from tests.broker.model.things import publish as enqueue
 from tests.steps import assert_linear, steps
 
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.server import ServerConnection
@@ -300,6 +303,43 @@ def test_one_message_to_rings_that_drop_into_one_another_costs_no_more_than_its_
         return work
 
     assert steps(prepared(300)) < 1.5 * steps(prepared(150)) < 3_000_000  # without them 16 and 48 millions
+
+
+def test_a_dead_letter_costs_little_however_long_its_exchange_would_look() -> None:
+    """One queue.delete with many letters, each of which meets hundreds of patterns."""
+
+    def prepared(size: int, most: int) -> Callable[[], object]:
+        host, key = VirtualHost(limits=BrokerLimits(costly_letters=most)), ".".join("a" * 60)
+        host.declare_queue("dead")
+        for words in product("*a", repeat=8):
+            host.bind("dead", "amq.topic", "#." + ".".join(words))
+        host.declare_queue(key, "amq.topic")
+        for _ in range(size):
+            enqueue(host, "", key)
+        return lambda: host.delete_queue(key)
+
+    if COMPILED:
+        pytest.skip("the steps of compiled code cannot be counted")
+    each = (steps(prepared(20, 1)) - steps(prepared(10, 1))) / 10
+    costly = (steps(prepared(4, 4)) - steps(prepared(2, 2))) / 2
+    assert 10 * each < costly, (each, costly)
+
+
+def test_a_dead_letter_does_not_look_at_all_queues_that_are_full() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        host = VirtualHost(limits=BrokerLimits(letter_copies=1))
+        for number in range(200):
+            host.declare_queue(f"full {number}", arguments={"qpid.max_count": 0})
+            host.bind(f"full {number}", "amq.fanout")
+        host.declare_queue("q", "amq.fanout")
+        for _ in range(size):
+            enqueue(host, "", "q")
+        return lambda: host.delete_queue("q")
+
+    if COMPILED:
+        pytest.skip("the steps of compiled code cannot be counted")
+    each = (steps(prepared(20)) - steps(prepared(10))) / 10
+    assert each < 1000, each  # 4,900 when each looked at all of them
 
 
 def test_a_frame_behind_our_close_costs_next_to_nothing() -> None:

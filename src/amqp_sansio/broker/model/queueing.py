@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -21,10 +22,15 @@ from amqp_sansio.limits import BrokerLimits
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
+    from amqp_sansio.broker.routing.exchange import Exchange
 
 _position: Final = attrgetter("position")
 Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
 """A message and the queues that are to get it."""
+CHEAP: Final = 256
+"""Steps of routing that each dead letter of a command may take."""
+LOOKS: Final = 16
+"""Queues that the dead letters of a command look for room in, for each copy that they may make."""
 UNDATED: Final = 1024
 """Messages that may wait for the next tick before those that have gone meanwhile are forgotten."""
 
@@ -204,7 +210,11 @@ class Traffic:
         What is not acquired is not affected.  Refused 506 when there is no room where they would go.
         """
         rejected = [entry for entry in entries if entry.state == ACQUIRED]
-        self.admit(((entry.message, self._alternates(entry)) for entry in rejected), letters=True)
+        routes = Letters(self.limits)
+        self.admit(
+            ((each.message, [queue for queue in routes.of(each) if takes_letter(queue, each)]) for each in rejected),
+            letters=True,
+        )
         return self._move(rejected, [], rejected=True)
 
     def begin_ttl(self, message: Message) -> None:
@@ -407,25 +417,6 @@ class Traffic:
         if operations:
             self.journal.write(*operations)
 
-    def _alternates(self, entry: Entry) -> Sequence[Queue]:
-        """Where a message goes that leaves its queue unwanted: through the alternate exchange of the queue or, what that one
-        cannot route, through the alternate of that exchange; never back, nor to a queue with no-local whose user published it.
-
-        Nowhere when such an exchange refuses to route it: nobody is there to hear of that.
-        """
-        alternate = entry.queue.alternate
-        try:
-            for exchange in () if alternate is None else (alternate, alternate.alternate):
-                if exchange is not None and (queues := exchange.route(entry.message, self.limits.routing_steps)):
-                    return [
-                        queue
-                        for queue in queues
-                        if queue is not entry.queue and not (queue.no_local and queue.local(entry.message))
-                    ]
-        except Refused:
-            pass
-        return ()
-
     def _move(self, entries: Iterable[Entry], operations: list[Operation], rejected: bool = False) -> int:
         """Takes entries off their queues and puts their messages where the alternate exchange says, in one journal entry.
 
@@ -453,26 +444,33 @@ class Traffic:
         there; likewise when BrokerLimits.letter_copies were made besides one for each message.  A persistent message for
         which all are full goes to the first that is no ring nevertheless.  `bounded`, for what one message took the place of,
         it goes nowhere, as does what the host's limits, or routing_steps queues looked at, keep out; displacing_queues copies.
+        Where so many queues are full that LOOKS times letter_copies were looked at, each further letter looks at one.
         """
-        limits = self.limits
-        spare, steps = (limits.displacing_queues, limits.routing_steps) if bounded else (limits.letter_copies, 1 << 62)
+        limits, routes = self.limits, Letters(self.limits)
+        spare = limits.displacing_queues if bounded else limits.letter_copies
+        looks = limits.routing_steps if bounded else LOOKS * limits.letter_copies
         for entry in entries:
-            queues = self._alternates(entry) if steps > 0 else ()
-            steps -= len(queues)
+            queues = routes.of(entry) if looks > 0 or not bounded else ()
             self._off(entry, operations)
             message = self.intake.copy(entry.message)
             if entry.message in self._undated:
                 self.begin_ttl(message)
             chosen: list[Queue] = []
+            full: Queue | None = None
             for queue in queues:
-                if len(chosen) > spare:
-                    break
+                looks -= 1
+                if not takes_letter(queue, entry):
+                    continue
                 if queue.has_room(message) or (queue.policy == RING and self._gives_way(message, queue, operations)):
                     chosen.append(queue)
+                elif full is None and queue.policy != RING:
+                    full = queue
+                if len(chosen) > spare or looks <= 0:
+                    break
             if not self.takes(message, len(chosen)):
                 chosen = [] if bounded else chosen[:1]
-            if not chosen and message.persistent and not bounded:
-                chosen = [queue for queue in queues if queue.policy != RING][:1]
+            if not chosen and full is not None and message.persistent and not bounded:
+                chosen = [full]
             spare -= max(0, len(chosen) - 1)
             redelivered = message.redelivered if rejected else entry.redelivered
             for queue in chosen:
@@ -496,3 +494,43 @@ def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> Non
     if asked > value:
         where = f" for queue {queue.name!r}" if queue is not None else ""
         raise Refused(conditions.TRANSFER_LIMIT, limit=limit, value=value, where=where, why=f"{asked} would be there")
+
+
+class Letters:
+    """Where messages go that leave their queues unwanted, all because of one command or one message.
+
+    Each takes CHEAP steps of routing, however many there are; BrokerLimits.costly_letters of them, the first, may take as many as
+    a message that is published.
+    """
+
+    __slots__ = ("_costly", "_most")
+
+    def __init__(self, limits: BrokerLimits) -> None:
+        self._most: Final = limits.routing_steps
+        self._costly = limits.costly_letters
+
+    def of(self, entry: Entry) -> Sequence[Queue]:
+        """Through the alternate exchange of its queue or, what that one cannot route, through the alternate of that exchange.
+
+        Nobody is there to hear that an exchange refuses to route it: then it cannot.
+        """
+        alternate = entry.queue.alternate
+        if alternate is None:
+            return ()
+        queues = self._route(alternate, entry.message)
+        return queues or (() if alternate.alternate is None else self._route(alternate.alternate, entry.message))
+
+    def _route(self, exchange: Exchange, message: Message) -> Sequence[Queue]:
+        with suppress(Refused):
+            return exchange.route(message, min(CHEAP, self._most))
+        if self._costly:
+            self._costly -= 1
+            with suppress(Refused):
+                return exchange.route(message, self._most)
+        return ()
+
+
+def takes_letter(queue: Queue, entry: Entry) -> bool:
+    """Whether a queue to which a dead letter is routed gets it: not that from which it comes, nor one with no-local whose user
+    published it."""
+    return queue is not entry.queue and not (queue.no_local and queue.local(entry.message))
