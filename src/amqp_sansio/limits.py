@@ -207,12 +207,13 @@ class BrokerLimits:
     branches: int = 4096
     """Branches of distributed transactions that one virtual host knows."""
     transaction_messages: int = 256 * 1024
-    """Messages and accepts that one transaction holds back.  Of a local one, what it was made to accept counts until it is
-    settled, also when that was rolled back."""
+    """Messages and accepts that one transaction holds back; a message that is for several queues counts for each.  Of a local
+    one, what it was made to accept counts until it is settled, also when that was rolled back."""
     transaction_octets: int = 256 * _MIB
     """Octets of header and body that one transaction holds back."""
     held_messages: int = 1024 * 1024
-    """Messages that all transactions of one virtual host hold back together, those of prepared branches included."""
+    """Messages that all transactions of one virtual host hold back together, those of prepared branches included, counted
+    alike."""
     held_octets: int = 1024 * _MIB
     """Octets of header and body of them."""
     outbox_octets: int = 1 * _MIB

@@ -134,6 +134,24 @@ def test_limit_transaction_octets(over: int) -> None:
     assert work.octets == 0
 
 
+@pytest.mark.parametrize("limit", ["transaction_messages", "held_messages"])
+def test_a_message_for_several_queues_counts_for_each(limit: str) -> None:
+    """It takes memory for each as long as it is held back: an exchange that reaches many queues must not multiply that."""
+    stage = Stage()
+    work = Work(stage.host, attrs.evolve(DEFAULT_BROKER_LIMITS, **{limit: 4}))
+    queues = [stage.queue("q"), stage.queue("r"), stage.queue("t")]
+    work.publish(stage.message(b"one"), queues)
+    work.publish(stage.message(b"two"), queues[:1])
+    assert stage.host.held_messages == 4
+    with pytest.raises(Refused, match=f"limit {limit} is 4; .* would hold 5"):
+        work.publish(stage.message(b"three"), queues[:1])
+    work.rollback(requeue=False)
+    assert stage.host.held_messages == 0
+    with pytest.raises(Refused, match=f"limit {limit} is 4"):
+        work.publish(stage.message(b"four"), [*queues, *queues])
+    assert stage.host.held_messages == 0
+
+
 def test_a_commit_for_which_a_queue_has_no_room_is_refused_and_changes_nothing() -> None:
     stage = Stage(limits=limited(queue_messages=2))
     work, taken = work_of(stage), stage.put()

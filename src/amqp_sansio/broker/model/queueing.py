@@ -50,7 +50,7 @@ class Traffic:
         self.given_up = 0
         """What rings gave up or did not take (`Queue.given_up`), also those that are no more."""
         self.held_messages = 0
-        """Messages that transactions hold back: they are on no queue yet."""
+        """Messages that transactions hold back, for each queue: they are on none yet."""
         self.held_octets = 0
         self.name: Final = name
         self.journal: Final = journal
@@ -211,10 +211,8 @@ class Traffic:
         """
         rejected = [entry for entry in entries if entry.state == ACQUIRED]
         routes = Letters(self.limits)
-        self.admit(
-            ((each.message, [queue for queue in routes.of(each) if takes_letter(queue, each)]) for each in rejected),
-            letters=True,
-        )
+        letters = ((each.message, [to for to in routes.of(each) if takes_letter(to, each)]) for each in rejected)
+        self.admit(letters, letters=True)
         return self._move(rejected, [], rejected=True)
 
     def begin_ttl(self, message: Message) -> None:
@@ -499,8 +497,8 @@ def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> Non
 class Letters:
     """Where messages go that leave their queues unwanted, all because of one command or one message.
 
-    Each takes CHEAP steps of routing, however many there are; BrokerLimits.costly_letters of them, the first, may take as many as
-    a message that is published.
+    Each may take CHEAP steps of routing, however many there are; the first BrokerLimits.costly_letters that need more, as many
+    as a message that is published.
     """
 
     __slots__ = ("_costly", "_most")

@@ -47,7 +47,7 @@ class Work:
     and what is accepted goes back to its queue.
     """
 
-    __slots__ = ("_host", "_limits", "_provisional", "accepted", "closed", "octets", "published")
+    __slots__ = ("_copies", "_host", "_limits", "_provisional", "accepted", "closed", "octets", "published")
 
     def __init__(self, host: Host, limits: BrokerLimits, provisional: Sized = ()) -> None:
         self._host: Final = host
@@ -57,6 +57,7 @@ class Work:
         """Messages, and the queues on which commit puts them."""
         self.accepted: dict[Entry, None] = {}
         """What commit takes off its queues, in order; until then it is acquired."""
+        self._copies = 0  # of the messages in `published`: one that is for several queues counts for each
         self.octets = 0
         """Of header and body of the messages in `published`."""
         self.closed = False
@@ -70,14 +71,15 @@ class Work:
         """Holds a message back from these queues.  Refused 506, naming the limit, when the transaction holds too much."""
         if self.closed:
             return
-        self._room(1, message.size)
+        self._room(len(queues), message.size)
         self.hold(message, queues)
 
     def hold(self, message: Message, queues: Sequence[Queue]) -> None:
         """As `publish`, whatever the limits are: what was taken once is kept."""
         self.published.append((message, tuple(queues)))
         self.octets += message.size
-        self._host.held_messages += 1
+        self._copies += len(queues)
+        self._host.held_messages += len(queues)
         self._host.held_octets += message.size
 
     def accept(self, entries: Iterable[Entry]) -> None:
@@ -123,21 +125,21 @@ class Work:
         self.rollback(True)
 
     def _clear(self) -> None:
-        self._host.held_messages -= len(self.published)
+        self._host.held_messages -= self._copies
         self._host.held_octets -= self.octets
         self.published = []
         self.accepted = {}
-        self.octets = 0
+        self._copies = self.octets = 0
 
     def _room(self, messages: int, octets: int) -> None:
-        held = len(self.published) + len(self.accepted) + len(self._provisional) + messages
+        held = self._copies + len(self.accepted) + len(self._provisional) + messages
         limits, host = self._limits, self._host
         if held > limits.transaction_messages:
             raise _over("transaction_messages", limits.transaction_messages, held)
         if self.octets + octets > limits.transaction_octets:
             raise _over("transaction_octets", limits.transaction_octets, self.octets + octets)
-        if octets and host.held_messages >= limits.held_messages:
-            raise _over("held_messages", limits.held_messages, host.held_messages + 1, "all transactions")
+        if octets and host.held_messages + messages > limits.held_messages:
+            raise _over("held_messages", limits.held_messages, host.held_messages + messages, "all transactions")
         if host.held_octets + octets > limits.held_octets:
             raise _over("held_octets", limits.held_octets, host.held_octets + octets, "all transactions")
 
