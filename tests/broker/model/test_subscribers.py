@@ -213,6 +213,26 @@ def test_selective_consumers_cost_linear_work(many: int) -> None:
     assert turns <= 2 * many
 
 
+@pytest.mark.parametrize(
+    ("size", "turns", "body", "looks"),
+    [
+        (100, 1, b"not selected", 16),
+        (10_000, 1, b"not selected", 1),
+        (10_000, 10, b"not selected", 4),
+        (10_000, 10, b"selected, and there is no credit", 4),
+    ],
+)
+def test_a_look_at_a_large_header_counts_as_many_deliveries(size: int, turns: int, body: bytes, looks: int) -> None:
+    """To read one of a megabyte takes as long as thousands of deliveries, in which everybody else would wait."""
+    sinks = [Sink(credit=0, wanted=b"selected") for _ in range(20)]
+    queue = queue_of(*sinks)
+    for _ in range(20):
+        queue.put(message(body=body, application_headers={"h": "x" * size}))
+    for _ in range(turns):
+        assert queue.dispatch(16)
+    assert sum([sink.looked for sink in sinks]) == looks
+
+
 def test_of_many_subscribers_without_credit_some_are_asked_now_and_others_the_next_time() -> None:
     sent = message()
     queue = queue_of(*[Sink(credit=0) for _ in range(ASKED)], Sink(credit=1))

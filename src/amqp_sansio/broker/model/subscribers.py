@@ -85,6 +85,10 @@ ASKED: Final = 64
 """Subscribers that are asked whether they can take an immediate message."""
 VAIN: Final = 64
 """Subscribers that turn out to take nothing, in one turn of their queue; the others are asked in its next turn."""
+LOOK_OCTETS: Final = 256
+"""Octets of a header that cost a subscriber with a selector, which has them read, as much as a delivery."""
+LARGE: Final = 16
+"""Deliveries by which a turn may be longer than it should be; what goes beyond is taken off the next ones."""
 
 _priority: Final = attrgetter("priority")
 
@@ -110,6 +114,7 @@ class Dispatcher:
         "_browsing",
         "_by_priority",
         "_cursors",
+        "_owing",
         "_passed",
         "_queue",
         "_ranks",
@@ -130,6 +135,7 @@ class Dispatcher:
         self._passed: Final = Passed()  # as the resting ones, but they do not see again what is released
         self._too_small: Final[dict[Consumer, None]] = {}  # all that are in a `Rank.small`
         self._too_large: Final[dict[Consumer, Entry]] = {}  # the message for which the octets of one with a cursor were too few
+        self._owing = 0  # deliveries by which turns were too long: headers of a megabyte must not hold up everybody else
 
     @property
     def waits_for_smaller(self) -> bool:
@@ -241,6 +247,9 @@ class Dispatcher:
 
     def dispatch(self, most: int) -> bool:
         """Offers at most `most` messages; whether there is more to do."""
+        if self._owing:
+            self._owing = max(0, self._owing - most)
+            return True
         if self._too_large:
             self._look_again()
         vain = VAIN
@@ -263,6 +272,8 @@ class Dispatcher:
                 return False
             if most == before:
                 vain -= 1
+        if most < -LARGE:
+            self._owing = -most
         return bool(self._browsing or self.waits_for_smaller or self._next(self._queue.head) is not None)
 
     def _next(self, head: Entry | None) -> Rank | None:
@@ -289,7 +300,10 @@ class Dispatcher:
                 self.wake(consumer)
 
     def _show(self, among: OrderedDict[Consumer, None], resting: OrderedDict[Consumer, None]) -> int:
-        """Shows the next one of these what it has not seen; one that has seen everything is `resting`, or has passed."""
+        """Shows the next one of these what it has not seen; one that has seen everything is `resting`, or has passed.
+
+        As how many deliveries that counts.
+        """
         consumer = next(iter(among))
         cursor = self._cursors[consumer]
         found = cursor.peek()
@@ -301,23 +315,26 @@ class Dispatcher:
                 self._passed.add(consumer, cursor.places())
             return 0
         entry = found[1]
-        if consumer.selective and not consumer.selects(entry):
-            cursor.see(*found)
-            among.move_to_end(consumer)
-            return 1
+        cost = 1
+        if consumer.selective:
+            cost += entry.message.envelope.size // LOOK_OCTETS
+            if not consumer.selects(entry):
+                cursor.see(*found)
+                among.move_to_end(consumer)
+                return cost
         if consumer.acquires:
             self._queue.acquire(entry)
         if consumer.offer(entry):
             cursor.see(*found)
             if consumer in among:
                 among.move_to_end(consumer)
-            return 1
+            return cost
         among.pop(consumer, None)
         if consumer.acquires:
             self._queue.put_back(entry)
         if consumer.octets_left is not None and consumer in self.consumers:
             self._too_large[consumer] = entry
-        return 0
+        return cost - 1
 
     def _give(self, entry: Entry, rank: Rank) -> int:
         queue = self._queue
