@@ -187,6 +187,9 @@ class BrokerLimits:
     costly_letters: int = 256
     """Dead letters of one command that may take as many steps of routing as a published message (`routing_steps`); the others
     may take 256 each, and go nowhere where that is too few."""
+    numbered_octets: int = 4 * _MIB
+    """Octets of header that one message takes on queues that number what comes (qpid.queue_msg_sequence) together; further ones
+    get it without a number."""
     browsers: int = 1024
     """Subscriptions to one queue that look at each message of it: not-acquired ones, and those with a selector.  A message that
     comes, or comes back, can cost as many looks besides its deliveries."""

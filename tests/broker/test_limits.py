@@ -139,6 +139,23 @@ def costly_letters(limits: BrokerLimits, amount: int) -> int:
     return client.world.broker.host().queues["q"].available
 
 
+def numbered_octets(limits: BrokerLimits, amount: int) -> int:
+    """Whether a message with so many octets of header gets a number; `q` gets it as it is."""
+    client, session = begin(limits)
+    session.send(queue.Declare("numbering", arguments={"qpid.queue_msg_sequence": "n"}))
+    here = client.world.broker.host().queues
+    for name in ("q", "numbering"):
+        done(client, session, exchange.Bind(name, "amq.fanout"))
+    session.publish("amq.fanout", content_type="t")
+    client.world.run()
+    (plain,) = here["q"].all()
+    session.publish("amq.fanout", content_type="t" * (amount - plain.message.envelope.size + 1))
+    client.world.run()
+    (_, plain), (_, last) = here["q"].all(), here["numbering"].all()
+    assert plain.message.envelope.size == amount
+    return len(last.message.application_headers)
+
+
 def browsers(limits: BrokerLimits, amount: int) -> int:
     """Half of them do not acquire, the others have a selector.  Those that do neither do not count, nor do other queues."""
     client, session = begin(limits)
@@ -323,6 +340,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "displacing_queues": (4, (3, 4, 4), displacing_queues),
     "letter_copies": (4, (3, 4, 4), letter_copies),
     "costly_letters": (4, (3, 4, 4), costly_letters),
+    "numbered_octets": (100, (1, 1, 0), numbered_octets),
     "browsers": (4, REFUSED, browsers),
     "consumer_priorities": (4, REFUSED, consumer_priorities),
     "queue_messages": (4, REFUSED, messages),

@@ -13,7 +13,7 @@ from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.journal import Dequeued, Enqueued, MessageStored
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.last_values import LastValues
+from amqp_sansio.broker.model.last_values import LastValues, ReadHeaders
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.transactions.coordinator import Coordinator
@@ -40,7 +40,7 @@ def put(host: VirtualHost, *texts: str, mode: int = 1) -> None:
 
 
 def test_which_message_takes_whose_place() -> None:
-    values, queue = LastValues("key"), Queue("q")
+    values, queue = LastValues("key", ReadHeaders()), Queue("q")
     first, second = Entry(queue, keyed("a"), 0, 1), Entry(queue, keyed("a"), 1, 1)
     assert values.before(first.message) is None
     values.came(first)
@@ -58,8 +58,27 @@ def test_which_message_takes_whose_place() -> None:
     assert values.before(first.message) is None
 
 
+def test_a_header_is_read_once_for_all_queues_that_look_for_a_key_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of a megabyte takes a quarter of a second: a message to a thousand such queues would take minutes."""
+    host, read = VirtualHost(), list[Envelope]()
+    for number in range(20):
+        host.declare_queue(f"q{number}", arguments={"qpid.last_value_queue_key": f"key{number % 3}"})
+        host.bind(f"q{number}", "amq.fanout")
+
+    def headers(of: Message) -> Any:
+        read.append(of.envelope)
+        return FORM.headers(of.header)
+
+    monkeypatch.setattr(Message, "application_headers", property(headers))
+    for _ in range(2):
+        publish(host, "amq.fanout", "", application_headers={f"key{number}": "a" for number in range(3)})
+    assert host.messages == 20
+    assert len(read) == 2
+    assert host._headers._map is None, "nothing is kept of it"
+
+
 def test_keys_are_compared_as_text_and_what_has_none_takes_no_place() -> None:
-    values, queue = LastValues("key"), Queue("q")
+    values, queue = LastValues("key", ReadHeaders()), Queue("q")
     entry = Entry(queue, keyed("7"), 0, 1)
     values.came(entry)
     assert [values.before(keyed(key)) is entry for key in ("7", b"7", 7, "8", None)] == [True, True, True, False, False]

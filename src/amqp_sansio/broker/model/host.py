@@ -266,7 +266,7 @@ class VirtualHost(Topology):
             asked.no_local,
             asked.policy,
             asked.linger,
-            LastValues(asked.last_value) if asked.last_value else None,
+            LastValues(asked.last_value, self._headers) if asked.last_value else None,
             Numbering(asked.sequence) if asked.sequence else None,
             Shares(asked.shares) if asked.shares else None,
         )

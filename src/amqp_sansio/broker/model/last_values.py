@@ -9,7 +9,35 @@ from amqp_sansio.errors import DecodeError
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.message import Envelope, Message
+    from amqp_sansio.spec.values import Map
+
+
+class ReadHeaders:
+    """The application headers of the message that is being placed: read once, however many queues ask for a key in them.
+
+    To be forgotten behind that: they take many times the memory of their octets.
+    """
+
+    __slots__ = ("_envelope", "_map")
+
+    def __init__(self) -> None:
+        self._envelope: Envelope | None = None
+        self._map: Map | None = None
+
+    def of(self, message: Message) -> Map | None:
+        """None when nobody can read them."""
+        if self._envelope is not message.envelope:
+            try:
+                self._map = message.application_headers
+            except DecodeError:
+                self._map = None
+            self._envelope = message.envelope
+        return self._map
+
+    def forget(self) -> None:
+        """Nobody asks for them any more."""
+        self._envelope = self._map = None
 
 
 class LastValues:
@@ -18,10 +46,11 @@ class LastValues:
     A message without that header has no key, and takes the place of none.
     """
 
-    __slots__ = ("_keys", "_last", "name")
+    __slots__ = ("_headers", "_keys", "_last", "name")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, headers: ReadHeaders) -> None:
         self.name: Final = name
+        self._headers: Final = headers
         self._last: Final[dict[str, Entry]] = {}
         self._keys: Final[dict[Entry, str]] = {}
 
@@ -54,10 +83,8 @@ class LastValues:
         return key is not None and self._last.get(key) is not entry
 
     def _key(self, message: Message) -> str | None:
-        try:
-            value = message.application_headers.get(self.name)
-        except DecodeError:  # nobody can read that header: it has none
-            return None
+        headers = self._headers.of(message)
+        value = None if headers is None else headers.get(self.name)
         if isinstance(value, bytes):
             return value.decode("utf-8", "surrogateescape")
         return None if value is None else str(value)

@@ -14,6 +14,7 @@ from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import Dequeued, Enqueued, Journal, MessageStored, Operation
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
 from amqp_sansio.broker.model.expiry import Expiry
+from amqp_sansio.broker.model.last_values import ReadHeaders
 from amqp_sansio.broker.model.message import Intake, Message
 from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
 from amqp_sansio.kernel.deadlines import AT_ONCE
@@ -59,6 +60,7 @@ class Traffic:
         self.dispatchable: Final[OrderedDict[Queue, None]] = OrderedDict()
         """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
         is searched behind all those that were deleted."""
+        self._headers: Final = ReadHeaders()
         self._expiry: Final = Expiry()
         self._undated: dict[Message, list[Entry]] = {}  # messages whose time begins with the next tick, and where they are
         self._most_undated = UNDATED
@@ -168,6 +170,7 @@ class Traffic:
             self.journal.after(number, partial(self._unhold, held))
         for queue in spent:
             number = max(number, self._drop(queue))
+        self._headers.forget()
         return number
 
     def restore(self, queue: Queue, message: Message, redelivered: bool) -> Entry:
@@ -180,6 +183,7 @@ class Traffic:
             self._off(older, [])
         if queue.numbering is not None:
             queue.numbering.restored(message)
+        self._headers.forget()
         return entry
 
     # --- back and out -----------------------------------------------------------------------------------------------------
@@ -331,17 +335,26 @@ class Traffic:
             self._off(older, operations)
 
     def _numbered(self, message: Message, queues: Sequence[Queue]) -> list[Publish]:
-        """The message for its queues; each that numbers what comes gets a copy of its own."""
+        """The message for its queues; each that numbers what comes gets a copy of its own.
+
+        As it is where BrokerLimits.numbered_octets of headers were written: each is read and written once more.
+        """
         plain = [queue for queue in queues if queue.numbering is None]
-        placed: list[Publish] = [(message, plain)]
         if len(plain) == len(queues):
-            return placed
+            return [(message, plain)]
+        placed: list[Publish] = [(message, plain)]
+        left = self.limits.numbered_octets
         for queue in queues:
-            if queue.numbering is not None:
-                copy = self.intake.copy(message, queue.numbering.numbered(message))
-                if message in self._undated:
-                    self.begin_ttl(copy)
-                placed.append((copy, (queue,)))
+            if queue.numbering is None:
+                continue
+            left -= message.envelope.size
+            if left < 0:
+                plain.append(queue)
+                continue
+            copy = self.intake.copy(message, queue.numbering.numbered(message))
+            if message in self._undated:
+                self.begin_ttl(copy)
+            placed.append((copy, (queue,)))
         return placed
 
     def _make_room(self, message: Message, ring: Queue, operations: list[Operation], given_up: list[Entry]) -> bool:
@@ -482,6 +495,7 @@ class Traffic:
                     moved.redelivered = redelivered
                     if waits:
                         held.append(moved)
+        self._headers.forget()
 
     def _gives_way(self, message: Message, ring: Queue, operations: list[Operation]) -> bool:
         """Whether a ring has room for a dead letter, for which it gives up what goes nowhere then."""
