@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.conversation.stage import Stage, staged
 
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
@@ -12,14 +14,18 @@ from amqp_sansio.events import CommandReceived, Event
 from amqp_sansio.spec import queue
 
 
-def holding(count: int, timeout: int = 600) -> tuple[Stage, Talk, list[Message], list[Event]]:
+def holding(
+    count: int, timeout: int = 600, config: ClientConfig | None = None, prefetch: int = PREFETCH
+) -> tuple[Stage, Talk, list[Message], list[Event]]:
     """Somebody who holds messages, and what the broker hears from now on."""
-    stage = staged()
+    stage = staged(config=config)
     talk = stage.open(timeout=timeout)
     stage.get(talk.execute(queue.Declare("q")))
     for number in range(count):
+        if not talk.has_room:
+            stage.run()
         talk.publish("", "q", b"%d" % number)
-    inbox = talk.subscribe("q")
+    inbox = talk.subscribe("q", prefetch=prefetch)
     stage.run()
     held = list(inbox.messages)
     inbox.messages.clear()
@@ -47,6 +53,37 @@ def test_one_word_for_many_messages() -> None:
     stage.run()
     assert said(heard) == ["message.accept"]
     assert stage.broker.host("").queues["q"].messages == 0
+
+
+def test_as_many_words_as_it_takes_where_the_ids_are_scattered() -> None:
+    """One frame holds 509 ranges here: who accepts every second message says more than that."""
+    stage, _, held, heard = holding(2200, config=ClientConfig(max_frame_size=4096), prefetch=2200)
+    for each in held[::2]:
+        each.accept()
+    stage.run()
+    assert said(heard) == ["message.accept"] * 3
+    assert stage.broker.host("").queues["q"].messages == 1100
+
+
+def test_what_is_given_back_is_said_in_as_many_words() -> None:
+    """Two subscriptions of a session take turns, so that the ids of each are scattered."""
+    stage, talk, _, heard = holding(2200, config=ClientConfig(max_frame_size=4096), prefetch=1)
+    inboxes = [talk.subscribe("q", prefetch=1100) for _ in range(2)]
+    stage.run()
+    stage.get(inboxes[0].cancel())
+    stage.run()
+    assert said(heard).count("message.release") == 2
+    assert not inboxes[0].messages
+
+
+def test_what_a_transaction_that_failed_had_accepted_is_given_back_in_as_many_words() -> None:
+    stage, talk, held, heard = holding(1100, config=ClientConfig(max_frame_size=4096), prefetch=1100)
+    talk.transactions.begin()
+    for each in held[::2]:
+        each.accept()
+    talk.transactions.abandon()
+    stage.run()
+    assert said(heard)[-3:] == ["tx.rollback", "message.release", "message.release"]
 
 
 def test_later_commands_arrive_after_them() -> None:

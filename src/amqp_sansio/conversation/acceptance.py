@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.engine.feedback import parts
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.tables.transfer import ACQUIRED, EXPLICIT, TRANSFER
@@ -37,10 +38,25 @@ class Acceptance:
     def say(self, session: Session) -> None:
         """Says them, unless the session is not attached now: they stay for when it is resumed."""
         if self.ids and session.state == "attached":
+            waiting = parts(session, RangeSet.of(*self.ids))
             with suppress(AmqpError):  # the connection closes: these messages come again
-                session.accept(RangeSet.of(*self.ids))
-                self.ids.clear()
+                for part in waiting:
+                    session.accept(part)
+                    self._said(part, len(waiting) == 1)
+
+    def _said(self, part: RangeSet, all_: bool) -> None:
+        if all_:
+            self.ids.clear()
+        else:  # more ranges than fit into a frame
+            for id in [id for id in self.ids if id in part]:
+                del self.ids[id]
 
     def clear(self) -> None:
         """The session is over: who held its messages does so no more."""
         self.ids.clear()
+
+
+def release(session: Session, ids: RangeSet, redelivered: bool = False) -> None:
+    """Releases messages of an attached session, however many ranges their ids are."""
+    for part in parts(session, ids):
+        session.release(part, redelivered)

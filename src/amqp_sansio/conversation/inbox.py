@@ -6,10 +6,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from amqp_sansio.conversation.acceptance import release
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.errors import EncodeError, SubscriptionClosed
 from amqp_sansio.events import TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode, RejectCode
 from amqp_sansio.spec.message import Subscribe
@@ -214,7 +216,7 @@ class Inbox(BaseInbox[Message]):
         self.talk.inboxes.pop(self.destination, None)
         if unsettled and self.explicit and error is None:
             session = self.talk.session
-            self.talk._once_attached(lambda: session.release(unsettled))
+            self.talk._once_attached(lambda: release(session, RangeSet.of(*unsettled)))
         if self._cancelling is not None and error is None:
             self._cancelling.settle(None)
         elif self._cancelling is not None and error is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.conversation.acceptance import release
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import BranchFailed, LocalProtocolError, SessionFailed, TransactionFailed
@@ -77,7 +78,7 @@ class Transactions:
         def undo() -> None:
             self.rollback()
             if accepted:
-                self._talk.session.release(accepted, True)
+                release(self._talk.session, accepted, True)
 
         if session is self._talk.session and not self._talk.ended.done:
             self._talk._once_attached(undo)
