@@ -40,16 +40,15 @@ WORDS = {
     "amqp_sansio.conversation.topology": "amqp_sansio.adapters.sync.topology",
 }
 TEXTS = {
-    "for code that awaits, on whatever loop: the adapter brings its way of waiting.": "for blocking code.",
-    "for code that awaits": "for blocking code",
-    "await what it gives for that.": "what it gives has the `result`.",
-    "Cancelled, or after a TimeoutError, it has published nothing.": "After a TimeoutError it has published nothing.",
-    "Await it for the end of the channel:": "Its `result` waits for the end of the channel:",
+    "for asynchronous code on any event loop; the adapter supplies the waiting.": "for blocking code.",
+    "for asynchronous code": "for blocking code",
+    "When it is cancelled, or raises TimeoutError, it has published nothing.": "When it raises TimeoutError, it has published"
+    " nothing.",
     "as long as the connection lives: cancel\n    them to wait no longer.": "as long as the connection lives, but no\n"
-    "    longer than their `timeout` (seconds; None: no limit): then TimeoutError, and commands that were sent stay sent.",
-    "the connection and its other channels go on.\n": "the connection and its other channels go on.\n\n"
-    "    Any number of threads may use it.  Calls wait no longer than their `timeout` (seconds; None: no limit): then\n"
-    "    TimeoutError, and what was sent counts as sent.\n",
+    "    longer than their `timeout` (seconds; None: no limit): then they raise TimeoutError, and what was sent stays sent.",
+    "the connection and its other channels stay open.\n": "the connection and its other channels stay open.\n\n"
+    "    Any number of threads may use it.  Calls wait no longer than their `timeout` (seconds; None: no limit): then they\n"
+    "    raise TimeoutError, and what was sent stays sent.\n",
 }
 """What texts say of tasks, and of threads."""
 ASYNCIO = CONVERSATION.parent / "adapters" / "asyncio"
@@ -61,9 +60,9 @@ ADAPTERS = {
         "amqp_sansio.adapters.asyncio.": "amqp_sansio.adapters.trio.",
         "from uuid import uuid4\n": "from uuid import uuid4\n\nimport trio\n",
         "or `connection = await connect(url)` and `close`.": "or `await connect(url, nursery)` and `close`.",
-        "    One task runs it in the background, heartbeats included; calls that wait raise whatever ends it.\n": (
-            "    A task runs it in the background, heartbeats included: in a nursery of the block, or in the one that is given."
-            "  Calls that\n    wait raise whatever ends it.\n"
+        "    A background task runs it, heartbeats included; pending calls raise the error that ends it.\n": (
+            "    A background task runs it, heartbeats included, in a nursery of the block or in the given one.  Pending calls"
+            " raise the\n    error that ends it.\n"
         ),
         "    *,\n    config": "    nursery: trio.Nursery | None = None,\n    *,\n    config",
         "`connection = await connect(url)` leaves that to `close`.": (
@@ -74,8 +73,8 @@ ADAPTERS = {
     "sync": {
         "AMQP on asyncio: `async with connect(url) as connection: ...`.": (
             "AMQP for plain, blocking code: `with connect(url) as connection: ...`.\n\n"
-            "Any number of threads may use one connection and what comes from it: one lock serialises them, and a thread in the"
-            " background\nkeeps it alive while they are busy.\n"
+            "Any number of threads may use one connection and all that it returns: one lock serialises them, and a background"
+            " thread\nkeeps it alive while they are busy.\n"
         ),
         "on asyncio:": "for blocking code:",
         "async with": "with",
@@ -88,10 +87,10 @@ ADAPTERS = {
         "BaseConnection[Client], ": "",
         "BaseConnection[ChannelClient], ": "",
         "`connection = connect(url)` and `close`.": "`connection = connect(url)` and `close`; for any threads.",
-        "One task runs it in the background, heartbeats included; calls that wait raise whatever ends it.": (
-            "A thread in the background keeps it alive, heartbeats included, until it is closed."
+        "A background task runs it, heartbeats included; pending calls raise the error that ends it.": (
+            "A background thread keeps it alive, heartbeats included, until it is closed."
         ),
-        '"""A connection to': '"""A connection, open, to',
+        '"""Returns a connection to': '"""Opens a connection to',
         "close_timeout)\n": "close_timeout)._open()\n",
     },
 }

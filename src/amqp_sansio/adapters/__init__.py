@@ -1,1 +1,1 @@
-"""The machines on sockets: `adapters.sync`, `adapters.asyncio`, `adapters.trio`, of one contract, none importing another."""
+"""Clients and servers on sockets: `sync`, `asyncio` and `trio` have the same interface and do not import one another."""

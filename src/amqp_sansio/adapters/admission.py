@@ -1,4 +1,4 @@
-"""What a server lets in: how many connections, how many that are not open yet, and which passwords."""
+"""Admission to a server: limits on connections, on connections that are not open yet, and on concurrent password checks."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.limits import ServerLimits
 
 PLAIN_OCTETS: Final = 128 * 1024
-"""What a connection that is not open may hold at most: undecoded octets, one control, its objects, one read of its socket."""
+"""Octets that a connection may hold before it is open: undecoded input, one control, its objects, one read of its socket."""
 TLS_OCTETS: Final = 768 * 1024
-"""The same by TLS: with the buffers of asyncio, 256 KiB each way and twice what is deciphered, and the objects of OpenSSL."""
+"""The same with TLS: also asyncio's buffers, 256 KiB each way and twice the deciphered octets, and OpenSSL's objects."""
 OPENING_READ: Final = 16 * 1024
-"""Octets read at once from a connection that is not open."""
+"""Octets per read from a connection that is not open."""
 RETRY_SECONDS: Final = 1.0
-"""Seconds until connections are accepted again after the system had no room for one."""
+"""Seconds until the server accepts connections again after the operating system had no resources for one."""
 SILENT_SECONDS: Final = 1.0
-"""Seconds between two words in the log about connections that were refused."""
+"""Seconds between two log lines about refused connections."""
 LOG: Final = logging.getLogger("amqp_sansio.server")
 NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""What the system says when it has no file descriptor, or no memory, for a connection."""
+"""The errors of the operating system when it has no file descriptor or no memory for a connection."""
 
 
 class Logins:
-    """Passwords that wait to be checked, each by one connection: a few at once, and addresses take turns."""
+    """A queue of password checks, one per connection: a few run at once, and client addresses take turns."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._running = 0
-        self._waiting: Final[dict[str, dict[Place, Callable[[], object]]]] = {}  # by where they come from
+        self._waiting: Final[dict[str, dict[Place, Callable[[], object]]]] = {}  # by the origin of their connections
 
     def wait(self, place: Place, begin: Callable[[], object]) -> None:
-        """`begin` is called when it is the turn of this connection, perhaps at once; say `done` once the check is over."""
+        """Queues a check: calls `begin` when it is this connection's turn, perhaps at once.  Call `done` after the check."""
         self._waiting.setdefault(place.origin, {})[place] = begin
         self._go_on()
 
     def done(self) -> None:
-        """A check is over: the next one begins."""
+        """Notes that a check is over and begins the next one."""
         self._running -= 1
         self._go_on()
 
     def leave(self, place: Place) -> None:
-        """The connection is gone: its check is not begun any more."""
+        """Removes a connection that is gone, so that its check does not begin."""
         there = self._waiting.get(place.origin, {})
         if there.pop(place, None) is not None and not there:
             del self._waiting[place.origin]
 
     def stop(self) -> None:
-        """It is the end: none is begun any more."""
+        """Stops the queue: no further check begins."""
         self._most = 0
 
     def _go_on(self) -> None:
@@ -66,21 +66,21 @@ class Logins:
 
 
 class Place:
-    """The place of one connection of a server, until it leaves."""
+    """One admitted connection of a server, until `leave`."""
 
     def __init__(self, admission: Admission, origin: str) -> None:
         self._admission: Final = admission
         self.origin: Final = origin
-        """Where the client comes from, as `origin_of`."""
+        """The client's address or network, as `origin_of` returns it."""
         self._opened = False
 
     def open(self) -> None:
-        """Its client has logged in."""
+        """Notes that the client has logged in."""
         self._opened = True
         self._admission._no_stranger(self.origin)
 
     def leave(self) -> None:
-        """It is gone, having been open or not.  To be called once."""
+        """Notes that the connection is gone, whether it was open or not.  Must be called exactly once."""
         self._admission.connections -= 1
         if not self._opened:
             self._admission.logins.leave(self)
@@ -88,28 +88,28 @@ class Place:
 
 
 class Admission:
-    """Counts the connections of one server."""
+    """Counts the connections of one server and decides whether there is room for another."""
 
     def __init__(self, limits: ServerLimits, tls: bool) -> None:
         self.limits: Final = limits
         self.most_unopened: Final = max(limits.unopened_octets // (TLS_OCTETS if tls else PLAIN_OCTETS), 1)
-        """How many connections may be there that are not open."""
+        """How many connections may exist that are not open."""
         self.logins: Final = Logins(limits.logins)
-        """Whose password is checked when."""
+        """The queue of password checks."""
         self.connections = 0
         """Connections that were admitted and have not left."""
         self.unopened = 0
-        """Those of them that are not open yet."""
+        """The admitted connections that are not open yet."""
         self.refused = 0
-        """How many found no room so far."""
-        self._strangers: Final[dict[str, int]] = {}  # connections that are not open, by where they come from
-        self._told = 0  # how many refused ones the log has
+        """How many connections were refused so far."""
+        self._strangers: Final[dict[str, int]] = {}  # connections that are not open, by origin
+        self._told = 0  # how many refused connections the log has reported
         self._silent_until: float | None = None
 
     def admit(self, address: object, now: float) -> Place | None:
-        """A place for one more, which is not open; None when there is none: close it at once.
+        """Returns a place for a new connection that is not open yet, or None when there is no room: close it at once then.
 
-        `address` is the other end's, as sockets tell it, `now` monotonic seconds.
+        `address` is the client's socket address, `now` is in monotonic seconds.
         """
         origin = origin_of(address)
         full = self._full(origin)
@@ -122,7 +122,7 @@ class Admission:
         return Place(self, origin)
 
     def _full(self, origin: str) -> str:
-        """Why there is no room for one more from there; "" when there is."""
+        """Returns why there is no room for another connection from this origin; "" when there is room."""
         limits, there = self.limits, self._strangers.get(origin, 0)
         if self.connections >= limits.connections:
             return f"there are {self.connections}"
@@ -131,7 +131,7 @@ class Admission:
         return f"{self.unopened} have not logged in" if self.unopened >= self.most_unopened else ""
 
     def _refuse(self, why: str, now: float) -> None:
-        """Logs it, with the refusals since the last line, unless that line is a moment old."""
+        """Counts a refusal, and logs all since the last log line unless that line is less than SILENT_SECONDS old."""
         self.refused += 1
         if self._silent_until is None or now >= self._silent_until:
             self._silent_until = now + SILENT_SECONDS
@@ -139,7 +139,7 @@ class Admission:
             LOG.warning("%d connection%s refused: %s", count, "" if count == 1 else "s", why)
 
     def _no_stranger(self, origin: str) -> None:
-        """One that was not open is, or is gone."""
+        """Uncounts a connection that was not open: it has opened or is gone."""
         self.unopened -= 1
         self._strangers[origin] -= 1
         if not self._strangers[origin]:
@@ -147,9 +147,9 @@ class Admission:
 
 
 def origin_of(address: object) -> str:
-    """Where a connection comes from, for counting: an IPv4 address, or the network of 64 bits of an IPv6 one.
+    """Returns the origin that a client address is counted under: an IPv4 address, or the /64 network of an IPv6 address.
 
-    "" for what is neither: all of those count as one.
+    Returns "" for anything else, so that all of those count together.
     """
     host = address[0] if isinstance(address, tuple) and address else None
     try:
@@ -162,8 +162,8 @@ def origin_of(address: object) -> str:
 
 
 def checked(decide: Callable[[], Accepted | Rejected]) -> Accepted | Rejected:
-    """The verdict of a deferred check of a password (`config.Deferred`), in a thread.  Never raises: that is a no."""
+    """Runs a deferred password check (`config.Deferred`) in a thread.  Never raises: an exception counts as a rejection."""
     try:
         return decide()
     except Exception as error:
-        return Rejected(type(error).__name__)  # its text may quote what was said
+        return Rejected(type(error).__name__)  # not its text, which may quote the password

@@ -1,4 +1,4 @@
-"""What happens to a client, written to the `logging` module under `amqp_sansio`, and handed to a hook.  Never a password."""
+"""Logs a client's events to the `logging` module under `amqp_sansio`, and calls the program's hook.  Never logs a password."""
 
 from __future__ import annotations
 
@@ -26,16 +26,19 @@ CONNECTION: Final = logging.getLogger("amqp_sansio.connection")
 SESSION: Final = logging.getLogger("amqp_sansio.session")
 CHANNEL: Final = logging.getLogger("amqp_sansio.channel")
 OCTETS: Final = logging.getLogger("amqp_sansio.octets")
-logging.getLogger("amqp_sansio").addHandler(logging.NullHandler())  # silent, unless the program sets logging up
+logging.getLogger("amqp_sansio").addHandler(logging.NullHandler())  # silent unless the program configures logging
 SHOWN: Final = 1024
-"""Octets of a read or a write that are logged at most."""
+"""The most octets of one read or write that are logged."""
 
 
 Happening = TypeVar("Happening", bound=ChannelClientEvent)
 
 
 def teller(hook: Callable[[Happening], None] | None) -> Callable[[Happening], None]:
-    """Logs each event, and hands it to the hook.  What that raises is logged, too: no user's mistake ends a connection."""
+    """Returns a function that logs each event and passes it to the hook.
+
+    It logs exceptions of the hook too, so that no mistake in it ends a connection.
+    """
 
     def tell(event: Happening) -> None:
         log(event)
@@ -49,7 +52,7 @@ def teller(hook: Callable[[Happening], None] | None) -> Callable[[Happening], No
 
 
 def log(event: ChannelClientEvent) -> None:
-    """One line for an event."""
+    """Logs one line for an event."""
     match event:
         case Connected(endpoint, number):
             CONNECTION.info("connected to %s%s", endpoint, f" (connection {number})" if number > 1 else "")
@@ -88,12 +91,12 @@ def log(event: ChannelClientEvent) -> None:
 
 
 def line(cause: str) -> str:
-    """What a peer may have said, so that it forges no line of a log."""
+    """Returns text that a peer may have sent, escaped so that it cannot forge a line of a log."""
     return str(AmqpError(cause))
 
 
 def log_octets(sent: bool, octets: bytes, is_open: bool) -> None:
-    """Logs what is sent or received, at DEBUG; of the handshake, which holds passwords, only how much."""
+    """Logs sent or received octets at DEBUG; of the handshake, which contains passwords, only their number."""
     if OCTETS.isEnabledFor(logging.DEBUG):
         cut = "" if len(octets) <= SHOWN else f" and {len(octets) - SHOWN} more"
         shown = octets[:SHOWN].hex(" ") + cut if is_open else "not shown, for the login is in them"

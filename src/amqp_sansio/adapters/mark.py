@@ -1,8 +1,9 @@
-"""The mark of a store: what sqlite cannot tell, whether the store was used, how far it went and how it ended.
+"""The mark of a store: a file that records what sqlite cannot tell, namely whether the store was used, how far, and how it
+ended.
 
-sqlite takes a write-ahead log that is gone for an empty one, one that was cut for all there ever was, and a file that is empty
-for a new one.  So a word stands beside them: `OPEN` from the first commit that was confirmed to a client, with the number of
-the last entry that was confirmed, and `CLOSED` once all of it is in the file itself.
+sqlite takes a missing write-ahead log for an empty one, a truncated one for a complete one, and an empty database file for a
+new one.  The mark therefore says `OPEN` from the first commit that was confirmed to a client, with the number of the last
+confirmed entry, and `CLOSED` once the database file itself holds everything.
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ FILE: Final = "broker.mark"
 NEW: Final = ""
 """There is no mark: nothing was confirmed as stored."""
 OPEN: Final = "open"
-"""The write-ahead log may hold what is nowhere else."""
+"""The write-ahead log may hold entries that are nowhere else."""
 CLOSED: Final = "closed"
-"""The end was clean: the file holds everything."""
+"""The store was closed cleanly: the database file holds everything."""
 
 _COUNTED: Final = re.compile(rb"(open ([0-9]{20})) ([0-9a-f]{8})\n")
-"""OPEN with a number and the checksum of both; always as long, so that the next one takes its place octet for octet."""
+"""OPEN with a number and the checksum of both; of fixed length, so that each mark overwrites the one before exactly."""
 
 
 class Mark:
-    """The file with that word, in the directory of a store."""
+    """The mark file in the directory of a store."""
 
     def __init__(self, directory: Path) -> None:
         self.path: Final = directory / FILE
         self._new: Final = _unfinished(self.path)
         self._prepared: tuple[FileIO, int] | None = None
-        """The file that the first `confirm` fills and renames, and the directory in which it does."""
+        """The file that the first `confirm` fills and renames, and its directory."""
         self._file: FileIO | None = None
 
     def read(self) -> str:
-        """NEW, OPEN or CLOSED.  OSError when it cannot be read; ValueError when something else is in the file."""
+        """Returns NEW, OPEN or CLOSED.  Raises OSError when the file cannot be read, ValueError when it holds anything else."""
         octets = self._octets()
         if octets is None:
             return NEW
@@ -49,9 +50,9 @@ class Mark:
         return OPEN
 
     def confirmed(self) -> int:
-        """The number that `confirm` wrote last; 0 when the mark has none, or one that does not match its checksum.  OSError.
+        """Returns the number that `confirm` wrote last; 0 when there is none, or its checksum does not match.  Raises OSError.
 
-        A power cut may leave a number of which one half is older than the other.
+        A power failure may leave a number that is half old and half new.
         """
         counted = _COUNTED.fullmatch(self._octets() or b"")
         if counted is None or crc32(counted[1]) != int(counted[3], 16):
@@ -59,7 +60,7 @@ class Mark:
         return int(counted[2])
 
     def prepare(self) -> None:
-        """Opens what the first `confirm` needs: strangers may hold all file descriptors by then.  OSError."""
+        """Opens the files of the first `confirm`; clients may use up all file descriptors before it.  Raises OSError."""
         file = FileIO(os.open(self._new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w")
         try:
             self._prepared = file, os.open(self.path.parent, os.O_RDONLY)
@@ -68,15 +69,16 @@ class Mark:
             raise
 
     def write(self, word: str) -> None:
-        """Writes the word, whole or not at all; it is on the disk when this returns.  OSError."""
+        """Writes the word atomically; it is on the disk when this returns.  Raises OSError."""
         self.close()
         write_whole(self.path, word.encode() + b"\n")
 
     def confirm(self, number: int) -> None:
-        """Writes OPEN, and that entries up to `number` are on the disk, which they are already.  OSError.
+        """Writes OPEN with the number of the last entry on the disk.  Raises OSError.
 
-        The first time it is on the disk when this returns.  After that it is with the system, which keeps it when the process
-        is killed; when the power fails the disk may have an earlier number: too little is known then, never too much.
+        The first time, the mark is on the disk when this returns.  Later ones are left to the operating system, which keeps
+        them when the process is killed; after a power failure the disk may hold an earlier number, which claims too little,
+        never too much.
         """
         said = b"%s %020d" % (OPEN.encode(), number)
         octets = b"%s %08x\n" % (said, crc32(said))
@@ -92,7 +94,7 @@ class Mark:
             file.write(octets)
             os.fsync(file.fileno())
             os.replace(self._new, self.path)
-            with suppress(OSError):  # where the system lets nobody do that
+            with suppress(OSError):  # where the system does not allow it
                 os.fsync(directory)
         except OSError:
             file.close()
@@ -102,7 +104,7 @@ class Mark:
         self._file = file
 
     def close(self) -> None:
-        """Lets go of the files.  OSError."""
+        """Closes the files.  Raises OSError."""
         file, self._file = self._file, None
         if self._prepared is not None:
             file, directory = self._prepared
@@ -121,9 +123,9 @@ class Mark:
 
 
 def write_whole(path: Path, octets: bytes) -> None:
-    """Writes a small file, whole or not at all; it is on the disk when this returns.  OSError."""
+    """Writes a small file atomically; it is on the disk when this returns.  Raises OSError."""
     temporary = _unfinished(path)
-    binary = getattr(os, "O_BINARY", 0)  # Windows would write every line end as two octets
+    binary = getattr(os, "O_BINARY", 0)  # without it Windows writes each line end as two octets
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | binary, 0o600)
     try:
         os.write(handle, octets)
@@ -135,12 +137,12 @@ def write_whole(path: Path, octets: bytes) -> None:
 
 
 def _unfinished(path: Path) -> Path:
-    """What has that file's name once it is whole; of each file its own, for several may be begun at a time."""
+    """The temporary name under which that file is written; one per file, because several may be in progress at once."""
     return path.with_name(f"{path.name}.new")
 
 
 def sync_directory(directory: Path) -> None:
-    """Sees to it that the names in a directory are on the disk, where the system lets one do that."""
+    """Flushes the names in a directory to the disk, where the operating system allows that."""
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""How a name and a password are proven to a server: without saying the password, where both sides can."""
+"""The default mechanism for a user name and password: SCRAM, which does not send the password, where both sides support it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from amqp_sansio.config import ClientConfig, SaslError
 from amqp_sansio.engine.sasl import Plain, Scram
 
 NONCE_OCTETS: Final = 24
-"""Random octets of a nonce, which is them in base64."""
+"""Random octets of a nonce, which is their base64 form."""
 
 
 def proving(config: ClientConfig) -> ClientConfig:
-    """The settings, by which SCRAM-SHA-256 comes before PLAIN when they name a user and no mechanisms.
+    """Returns the settings with SCRAM-SHA-256 before PLAIN when they name a user and no mechanisms.
 
-    They stay as they are without the extra `scram`, and for names and passwords that SCRAM cannot say.
+    Returns them unchanged without the extra `scram`, and for names and passwords that SCRAM cannot encode.
     """
     username = config.username
     if config.mechanisms or username is None:

@@ -22,10 +22,10 @@ SYSTEM: Final = "amqp"
 
 
 class Tracing:
-    """A span for each publish (until its confirm), receive and settlement.
+    """Makes a span for each publish (until its confirm), receive and settlement.
 
-    The context travels in the headers of the message (`traceparent`, as the configured propagator writes it); the spans of its
-    receiver are linked to it.
+    The context travels in the message's headers (`traceparent`, as the configured propagator writes it); the receiver's spans
+    link to it.
     """
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
@@ -74,7 +74,7 @@ class Tracing:
             if message.message_id is not None:
                 attributes["messaging.message.id"] = str(message.message_id)
         except HeaderError:
-            pass  # its sender encoded its headers wrongly: there is no context in them
+            pass  # the sender encoded its headers wrongly: they hold no context
         self._tracer.start_span(_named(name, attributes), kind=SpanKind.CLIENT, attributes=attributes, links=links).end()
 
 

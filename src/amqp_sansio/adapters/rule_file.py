@@ -1,4 +1,4 @@
-"""A file of rules, and the groups that a file of verifiers gives them."""
+"""Reads access rules from a file, with the groups that a file of verifiers defines."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, RULES_OCTETS
 
 
 def read_rules(path: str, verifiers: Verifiers | None = None) -> Rules:
-    """The rules of a file, as `parse_rules` takes them.  RulesError, with the line, when it cannot be read or is none.
+    """Returns the rules of a file, in the syntax of `parse_rules`.
 
-    `verifiers` tells who is in which group; without one nobody is in any.
+    Raises RulesError, with the line, when the file cannot be read or is not valid.  `verifiers` has the members of groups;
+    without it all groups are empty.
     """
     try:
         with Path(path).open("rb") as file:
@@ -35,13 +36,13 @@ def read_rules(path: str, verifiers: Verifiers | None = None) -> Rules:
 
 
 def warnings(path: str, rules: Rules) -> list[str]:
-    """A sentence for each line of a file of rules that is about a group in which nobody is."""
+    """Returns one warning for each line of a file of rules that names a group without members."""
     lines = {(rule.line, rule.who[1:]): None for rule in rules.idle}
     return [f"warning: {path}: line {line}: nobody is in group {name!r}" for line, name in lines]
 
 
 def groups_of(verifiers: Verifiers | None) -> Mapping[str, frozenset[str]]:
-    """The members of each group."""
+    """Returns the members of each group."""
     groups: dict[str, set[str]] = {}
     for name, verifier in ({} if verifiers is None else verifiers.users).items():
         for group in verifier.groups:

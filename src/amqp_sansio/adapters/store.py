@@ -1,7 +1,7 @@
-"""Where the durable part of a broker is kept: journal entries and one snapshot in a directory, by sqlite3.
+"""The durable state of a broker in a directory: journal entries and one snapshot, in a sqlite3 database.
 
-One process has a store at a time; others may copy it meanwhile (`upkeep.backup`).  What was appended is on the disk when the
-call returns; whatever ends the process, and whenever, the next one finds all of it.
+One process at a time opens a store; others may copy it meanwhile (`upkeep.backup`).  What `append` stored is on the disk when
+it returns, and survives whatever ends the process.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ T = TypeVar("T")
 
 FILE: Final = "broker.sqlite"
 LOCK: Final = "broker.lock"
-"""An empty database, locked by sqlite as long as a process has the store: so others can still read the store itself."""
+"""An empty database that sqlite locks while a process has the store, so that others can still read the store itself."""
 APPLICATION: Final = 0x414D5150
-"""What sqlite's application_id says in a store."""
+"""sqlite's application_id of a store."""
 VERSION: Final = 1
-"""Of the tables.  One that adds or moves anything is another one."""
+"""Version of the layout of the tables.  Any change of the layout gets a new one."""
 PIECE: Final = 256 * 1024 * 1024
-"""Octets at most in one row: what is longer is kept in pieces, for sqlite takes no more than a billion."""
+"""The most octets in one row.  A longer entry is split into pieces, because sqlite limits a value to a billion octets."""
 PIECES: Final = 1 << 12
-"""Pieces that one entry may have, at most."""
+"""The most pieces of one entry."""
 SHRINK_PAGES: Final = 4096
-"""Pages that one step of `shrink` gives back at most: 16 MiB."""
+"""The most pages that one step of `shrink` returns to the disk: 16 MiB."""
 WAL_OCTETS: Final = 64 * 1024 * 1024
-"""What the write-ahead log keeps on the disk after it was longer."""
+"""The size to which sqlite truncates a write-ahead log that has grown longer."""
 
 _LAYOUT: Final = f"""
 BEGIN IMMEDIATE;
@@ -55,7 +55,7 @@ _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class StoreError(AmqpError):
-    """A store that cannot be opened, read or written.  `where` is its directory, `cause` says why."""
+    """A store cannot be opened, read or written.  `where` is its directory, `cause` the reason."""
 
     def __init__(self, where: str, cause: str) -> None:
         super().__init__(f"{where}: {cause}", made=(where, cause))
@@ -64,14 +64,14 @@ class StoreError(AmqpError):
 
     @property
     def in_use(self) -> bool:
-        """Whether nothing is wrong but that another process has the store."""
+        """Whether the only problem is that another process has the store open."""
         return self.cause == _IN_USE
 
 
 class Store:
-    """The store in a directory, which is made when it is not there.
+    """The store in a directory, which is created when it does not exist.
 
-    May be used from any thread, by one at a time.  StoreError when it cannot be had: not writable, in use, or damaged.
+    Any thread may use it, one at a time.  Raises StoreError when the directory is not writable, the store in use, or damaged.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -115,7 +115,7 @@ class Store:
             raise
 
     def _compare(self, file: Path, confirmed: int) -> None:
-        """StoreError when a store that was used ends before what was confirmed; neither the file nor its log changes."""
+        """Raises StoreError when a used store ends before the last confirmed entry; changes neither the file nor its log."""
         db = connect_to_read(file)
         try:
             (application,) = db.execute("PRAGMA application_id").fetchone()
@@ -146,7 +146,7 @@ class Store:
         if mode != "wal":
             raise StoreError(self.directory, f"sqlite keeps no write-ahead log there, but {mode}")
         for pragma in (
-            "synchronous = FULL",  # a commit is on the disk when it returns, not in the log alone
+            "synchronous = FULL",  # a commit is on the disk when it returns, in the database as in the log
             "fullfsync = ON",
             "checkpoint_fullfsync = ON",
             f"journal_size_limit = {WAL_OCTETS}",
@@ -159,7 +159,10 @@ class Store:
     # --- reading --------------------------------------------------------------------------------------------------------------
 
     def load(self) -> tuple[dict[str, object] | None, Iterator[Entry]]:
-        """The snapshot, None when there is none yet, and the entries after it.  StoreError, also later, for what is damaged."""
+        """Returns the snapshot (None when there is none) and the entries after it.
+
+        Raises StoreError for damage, also while the entries are iterated.
+        """
         with self._told("cannot be read"):
             rows = self._db.execute("SELECT octets FROM snapshot ORDER BY place").fetchall()
             octets = b"".join([_typed(octets, bytes) for (octets,) in rows])
@@ -181,12 +184,12 @@ class Store:
 
     @property
     def journal_octets(self) -> int:
-        """Octets of the entries that no snapshot has taken the place of.  StoreError."""
+        """Octets of the entries that no snapshot has replaced.  Raises StoreError."""
         return self._sum("entry")
 
     @property
     def snapshot_octets(self) -> int:
-        """Octets of the snapshot, 0 when there is none.  StoreError."""
+        """Octets of the snapshot, 0 when there is none.  Raises StoreError."""
         return self._sum("snapshot")
 
     def _sum(self, table: str) -> int:
@@ -195,7 +198,7 @@ class Store:
             return _typed(octets, int)
 
     def check(self) -> None:
-        """Reads the whole file as sqlite does.  StoreError for the first thing that is wrong."""
+        """Runs sqlite's integrity check over the whole file.  Raises StoreError for the first error found."""
         with self._told("cannot be read"):
             (found,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
@@ -204,16 +207,16 @@ class Store:
     # --- writing --------------------------------------------------------------------------------------------------------------
 
     def append(self, entries: Sequence[tuple[int, bytes]]) -> None:
-        """Entries, as numbers and octets, in one transaction: all are on the disk when it returns.
+        """Appends entries (number and octets) in one transaction: all are on the disk when it returns.
 
-        StoreError when they are not; then none of them counts.
+        Raises StoreError when they are not; then none of them is stored.
         """
         with self._told("cannot be written"), self._transaction():
             self._db.executemany("INSERT INTO entry VALUES (?, ?)", _rows(entries))
         self._confirm(max([number for number, _ in entries], default=0))
 
     def compact(self, number: int, snapshot: bytes) -> None:
-        """A snapshot instead of all entries up to `number`: after it, or if that fails before it, everything is there."""
+        """Replaces all entries up to `number` by a snapshot.  Atomic: if it fails, the entries are still there."""
         with self._told("cannot be written"), self._transaction():
             self._db.execute("DELETE FROM snapshot")
             self._db.executemany(
@@ -224,7 +227,7 @@ class Store:
         self._confirm(number)
 
     def _confirm(self, number: int) -> None:
-        """Everything up to that entry is committed: the mark says so before any client learns it."""
+        """Records in the mark that everything up to that entry is committed, before any client learns it."""
         self._confirmed = max(self._confirmed, number)
         try:
             self._mark.confirm(self._confirmed)
@@ -233,24 +236,24 @@ class Store:
         self._word = OPEN
 
     def shrink(self) -> bool:
-        """Gives a part of what is free inside the file back to the disk, SHRINK_PAGES at most; False when nothing is left."""
+        """Returns free space inside the file to the disk, at most SHRINK_PAGES; False when none is left."""
         with self._told("cannot be written"):
-            # `execute` makes one step of this pragma, which frees one page; a script makes all.
+            # `execute` makes one step of this pragma, which frees one page; a script runs it to its end.
             self._db.executescript(f"PRAGMA incremental_vacuum({SHRINK_PAGES});")
             (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
         return bool(free)
 
     def close(self) -> None:
-        """The end: another process may have it.  Never raises."""
+        """Closes the store, so that another process may open it.  Never raises."""
         with suppress(sqlite3.Error, OSError):
             if self._word == OPEN:
                 (busy, log, done) = self._db.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
-                if not busy and log == done:  # the file has all of it: from now on the log may go
+                if not busy and log == done:  # the database file holds everything, so the log may go
                     self._mark.write(CLOSED)
                     self._word = CLOSED
         with suppress(sqlite3.Error, OSError):
             self._db.close()
-            if self._word == OPEN and not self._log.exists():  # sqlite takes it away when the file has all of it
+            if self._word == OPEN and not self._log.exists():  # sqlite removes the log when the file holds everything
                 self._mark.write(CLOSED)
         with suppress(OSError):
             self._mark.close()
@@ -271,7 +274,7 @@ class Store:
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Whatever sqlite, or what reads its octets, complains of: in one sentence."""
+        """Turns errors of sqlite and of decoding into one StoreError."""
         try:
             yield
         except RestoreError as error:
@@ -291,9 +294,9 @@ class Store:
 
 
 def look_at(directory: Path, word: str) -> None:
-    """StoreError for what sqlite would pass over in silence; `word` is that of the mark.  OSError."""
+    """Raises StoreError for damage that sqlite would silently ignore; `word` is that of the mark.  Raises OSError."""
     file, log = directory / FILE, directory / f"{FILE}-wal"
-    if damage(log) is not None and (found := damage(log)) is not None:  # once more: somebody else may be writing it
+    if damage(log) is not None and (found := damage(log)) is not None:  # twice, because another process may be writing the log
         raise StoreError(str(directory), f"the store is damaged: {found}")
     octets = log.stat().st_size if log.exists() else 0
     if not (file.exists() and file.stat().st_size):
@@ -312,7 +315,7 @@ def look_at(directory: Path, word: str) -> None:
 
 
 def connect_to_read(file: Path) -> sqlite3.Connection:
-    """A connection that changes nothing: where it is the last one, the write-ahead log stays as well.  sqlite3.Error."""
+    """Opens a read-only connection, which never removes the write-ahead log.  Raises sqlite3.Error."""
     return sqlite3.connect(f"file:{pathname2url(str(file.absolute()))}?mode=ro", uri=True)
 
 
@@ -322,7 +325,7 @@ def _tables(db: sqlite3.Connection) -> int:
 
 
 def _last(db: sqlite3.Connection) -> int:
-    """The number of the last entry that is in a store, in its journal or in its snapshot; 0 when there is none."""
+    """Returns the number of the last entry in the journal or the snapshot; 0 when there is none."""
     (entry,) = db.execute("SELECT coalesce(max(place), 0) FROM entry").fetchone()
     (snapshot,) = db.execute("SELECT coalesce(max(journal), 0) FROM snapshot").fetchone()
     return max(_typed(entry, int) // PIECES, _typed(snapshot, int))
@@ -336,7 +339,7 @@ def _typed(value: object, kind: type[T]) -> T:
 
 
 def _touch(path: Path) -> None:
-    """Makes a file that nobody else reads; one that is there is not opened: closing it would give up the locks on it."""
+    """Creates a file that nobody reads.  An existing one is not opened, because closing it would release the locks on it."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
@@ -348,7 +351,7 @@ def _rows(entries: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
 
 
 def _make(path: Path) -> None:
-    """Makes the directory, and sees to it that its name is on the disk."""
+    """Creates the directory and flushes its name to the disk."""
     if path.is_dir():
         return
     path.mkdir(mode=0o700, parents=True)

@@ -1,4 +1,4 @@
-"""A connection of a broker with a listener, which gets all octets of both speakers."""
+"""A connection of a broker with a listener that gets the octets of both speakers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from amqp_sansio.conversation.hosting import Guest
 
 
 class Listener(Protocol):
-    """Gets the octets of one connection."""
+    """Receives the octets of one connection."""
 
     def hear(self, speaker: str, octets: bytes) -> None:
-        """`speaker`, "client" or "server", said these octets."""
+        """Called with octets that `speaker`, "client" or "server", sent."""
         raise NotImplementedError
 
     def note(self, text: str) -> None:
-        """Something that nobody said."""
+        """Called with a remark that neither speaker sent."""
         raise NotImplementedError
 
 
 class Tapped:
-    """A guest, and somebody who hears what its socket carries."""
+    """A guest whose octets, in both directions, also go to a listener."""
 
     def __init__(self, guest: Guest, listener: Listener) -> None:
         self.guest: Final = guest
@@ -30,12 +30,12 @@ class Tapped:
         self._eof = False
 
     def receive_data(self, data: bytes) -> None:
-        """Stores octets of the client."""
+        """Stores octets from the client."""
         self.listener.hear("client", data)
         self.guest.receive_data(data)
 
     def receive_eof(self) -> None:
-        """The client sends nothing more."""
+        """Notes that the client sends nothing more."""
         if not self._eof:
             self._eof = True
             self.listener.note("the client's octets have ended")
@@ -50,12 +50,12 @@ class Tapped:
 
     @property
     def wants_data(self) -> bool:
-        """Whether more is read now."""
+        """Whether the socket should be read now."""
         return self.guest.wants_data
 
     @property
     def writable(self) -> bool:
-        """Whether its socket takes octets."""
+        """Whether the socket takes octets."""
         return self.guest.writable
 
     @writable.setter
@@ -69,7 +69,7 @@ class Tapped:
 
     @property
     def finished(self) -> bool:
-        """Whether the socket is to be closed."""
+        """Whether the socket must be closed."""
         return self.guest.finished
 
     @property

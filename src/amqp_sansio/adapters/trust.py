@@ -1,4 +1,4 @@
-"""How a client that a URL configures checks certificates, and which one it shows."""
+"""The TLS context of a client that a URL configures: how it checks certificates, and which one it presents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from amqp_sansio.conversation.channels.address import ChannelAddress
 
 
 def trust(address: ChannelAddress) -> ssl.SSLContext | None:
-    """The context for the files that a URL names; None where it names none.  OSError for files that cannot be read."""
+    """Returns the context for a URL's files; None when it names none.  Raises OSError for files that cannot be read."""
     if address.cacertfile is None and address.certfile is None and address.verify:
         return None
     context = ssl.create_default_context(cafile=address.cacertfile)

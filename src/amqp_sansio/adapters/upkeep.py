@@ -1,4 +1,4 @@
-"""The upkeep of a store: is it whole, a copy of it, no more octets on the disk than it needs."""
+"""Maintenance of a store: check its integrity, back it up, compact it."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _FILES: Final = (FILE, f"{FILE}-wal")
 
 @attrs.frozen(kw_only=True)
 class Content:
-    """What is in a store."""
+    """Summary of the contents of a store."""
 
     virtual_hosts: int
     queues: int
     messages: int
     """Messages on all queues; one that is on several counts in each."""
     journal_octets: int
-    """Octets of the entries that no snapshot has taken the place of."""
+    """Octets of the entries that no snapshot has replaced."""
     snapshot_octets: int
     disk_octets: int
     """Octets of its files."""
 
 
 def check(directory: str) -> Content:
-    """Reads all of a store and rebuilds the broker that is in it.  StoreError for damage, and while a broker has it."""
+    """Reads a whole store and rebuilds its broker.  Raises StoreError for damage, and while a broker has it open."""
     with _Having(directory) as store:
         store.check()
         return _content(store, _broker(store))
 
 
 def compact(directory: str) -> tuple[Content, Content]:
-    """A new snapshot takes the place of the journal, and what is free goes back to the disk: before and after.
+    """Replaces the journal by a new snapshot and returns free space to the disk.  Returns the contents before and after.
 
-    StoreError for damage, and while a broker has it.
+    Raises StoreError for damage, and while a broker has it open.
     """
     with _Having(directory) as store:
         broker = _broker(store)
@@ -59,9 +59,9 @@ def compact(directory: str) -> tuple[Content, Content]:
 
 
 def backup(directory: str, target: str) -> Content:
-    """A copy of a store, also while a broker has it: as it is at one moment, in a directory that is new or empty.
+    """Copies a store, even while a broker has it open, as it is at one moment, into a new or empty directory.
 
-    The copy is read as `check` does before this returns.  StoreError.
+    Checks the copy as `check` does before it returns.  Raises StoreError.
     """
     _must_exist(directory)
     place = Path(target)
@@ -73,7 +73,7 @@ def backup(directory: str, target: str) -> Content:
     except OSError as error:
         raise StoreError(target, f"cannot be written: {error.strerror}") from None
     try:
-        alone: Store | None = Store(directory)  # looks at what sqlite would pass over
+        alone: Store | None = Store(directory)  # finds what sqlite would silently ignore
     except StoreError as error:
         if not error.in_use:
             raise
@@ -93,7 +93,7 @@ def backup(directory: str, target: str) -> Content:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """All pages at one moment: writers go on meanwhile, in the write-ahead log."""
+    """Copies all pages as of one moment; writers go on meanwhile, in the write-ahead log."""
     origin = connect_to_read(source)
     try:
         copy = sqlite3.connect(target)
@@ -106,7 +106,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 class _Having:
-    """A store that is there, for as long as the block lasts."""
+    """An existing store, opened for the duration of a block."""
 
     def __init__(self, directory: str) -> None:
         _must_exist(directory)
@@ -120,7 +120,7 @@ class _Having:
 
 
 def _must_exist(directory: str) -> None:
-    """A slip in a name must not make a store."""
+    """Raises StoreError when there is no store, so that a mistyped name does not create one."""
     if not any((Path(directory) / name).exists() for name in (*_FILES, LOCK)):
         raise StoreError(directory, "there is no store in it")
 

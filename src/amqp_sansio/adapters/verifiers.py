@@ -1,7 +1,7 @@
-"""A file of salted password verifiers, never passwords: one JSON object on each line.
+"""A file of salted password verifiers (never of passwords): one JSON object per line.
 
-For each user a key by scrypt, against which a password is checked (PLAIN), and, where the password is plain ASCII, the two keys
-of SCRAM-SHA-256, which prove a password that is never sent.  What is in the file lets nobody log in.
+For each user it holds an scrypt key, against which a password is checked (PLAIN), and, where the password is plain ASCII, the
+two keys of SCRAM-SHA-256, by which a client proves a password without sending it.  Nobody can log in with what is in the file.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ SCRYPT_P: Final = 1
 SALT: Final = 16
 """Octets of salt."""
 ITERATIONS: Final = 100_000
-"""Of SCRAM-SHA-256: the cost is the client's."""
+"""Iterations of SCRAM-SHA-256; the client bears the cost."""
 REMEMBERED: Final = 1024
-"""Logins that are remembered while the file is the same, so that many connections of one user cost one check.  Failed ones are
-not: they would push out those of others."""
+"""Successful logins that are remembered while the file is unchanged, so that many connections of one user cost one check.
+Failed ones are not: they would push out those of others."""
 
 _MOST_N: Final = 1 << 20
 _MOST_FACTOR: Final = 64
-_SALT_KEY: Final = "salt-key"  # names the line with the key of which salts for unknown names are made
+_SALT_KEY: Final = "salt-key"  # marks the line with the key from which salts for unknown names are derived
 
 
 class VerifierError(AmqpError):
-    """A file of verifiers that cannot be read or written, or a user or password that cannot be in one."""
+    """A file of verifiers cannot be read or written, or a user or password cannot be stored in one."""
 
 
 @attrs.frozen
 class Verifier:
-    """What is kept of one password: an scrypt key with its costs, and perhaps the keys of SCRAM."""
+    """The stored form of one password: an scrypt key with its costs, and perhaps the keys of SCRAM."""
 
     n: int
     r: int
@@ -59,11 +59,11 @@ class Verifier:
     scram: ScramSecret | None = attrs.field(default=None, repr=False)
     """Salt, stored key, server key and iterations; None where the password is not plain ASCII."""
     groups: tuple[str, ...] = ()
-    """The groups that the user is in, for rules that say who may do what."""
+    """The user's groups, for access rules."""
 
     @classmethod
     def make(cls, password: str, n: int = SCRYPT_N, iterations: int = ITERATIONS) -> Verifier:
-        """The verifier of a password, with new salts.  VerifierError for one that PLAIN cannot carry."""
+        """Makes the verifier of a password, with new salts.  Raises VerifierError for a password that PLAIN cannot carry."""
         if not password or "\0" in password:
             raise VerifierError("a password is not empty and has no NUL in it")
         salt = secrets.token_bytes(SALT)
@@ -74,12 +74,12 @@ class Verifier:
         return cls(n, SCRYPT_R, SCRYPT_P, salt, key, scram_keys(password, secrets.token_bytes(SALT), iterations))
 
     def verify(self, password: str) -> bool:
-        """Whether it is the password.  Takes as long for a wrong one."""
+        """Whether the password is right.  A wrong one takes the same time."""
         return hmac.compare_digest(_scrypt(password.encode(), self.salt, self.n, self.r, self.p), self.key)
 
 
 def scram_keys(password: str, salt: bytes, iterations: int) -> ScramSecret | None:
-    """What a server keeps for SCRAM-SHA-256 (RFC 5802 section 3); None for what would have to be prepared first (RFC 4013)."""
+    """Returns a server's keys for SCRAM-SHA-256 (RFC 5802 section 3); None for passwords that need preparation (RFC 4013)."""
     if not (password.isascii() and password.isprintable()):
         return None
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
@@ -92,16 +92,16 @@ def _scrypt(password: bytes, salt: bytes, n: int, r: int, p: int) -> bytes:
 
 
 class Verifiers:
-    """The users of a file, read again when the file has changed.
+    """The users of a file, read again whenever the file changes.
 
-    VerifierError when it cannot be read at first; later `complaint` says so, and what was read before stays.  Several threads
-    may use it at once: a check holds up no other.
+    Raises VerifierError when the file cannot be read at first; a later failure sets `complaint` and keeps the users read
+    before. Several threads may use it at once: checks run concurrently.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Final = os.fspath(path)
         self.complaint = ""
-        """Why the file could not be read again, "" when all is well."""
+        """Why the file could not be read again; "" when it could."""
         self._secret: Final = secrets.token_bytes(32)
         self._lock: Final = threading.Lock()
         self._logins: Final[OrderedDict[bytes, None]] = OrderedDict()
@@ -113,7 +113,7 @@ class Verifiers:
 
     @property
     def users(self) -> Mapping[str, Verifier]:
-        """By name, as the file says now."""
+        """The users of the file as it is now, by name."""
         stamp = self._stamp()
         with self._lock:
             if stamp != self._seen:
@@ -138,13 +138,13 @@ class Verifiers:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def scram_server(self) -> ScramServer:
-        """SCRAM-SHA-256 for these users.  An unknown name gets a salt that is always the same, also after a restart."""
+        """Returns SCRAM-SHA-256 for these users.  An unknown name always gets the same salt, even after a restart."""
         counts = Counter([each.scram[3] for each in self.users.values() if each.scram is not None])
         iterations = counts.most_common(1)[0][0] if counts else ITERATIONS
         return ScramServer(self.scram, key=self._salt_key, iterations=iterations)
 
     def verify(self, username: str, password: str) -> bool:
-        """Whether they belong together.  A name that is not there takes as long as a wrong password."""
+        """Whether the password is that of the user.  An unknown name takes as long as a wrong password."""
         if self.remembers(username, password):
             return True
         verifier = self.users.get(username)
@@ -162,12 +162,12 @@ class Verifiers:
         return True
 
     def remembers(self, username: str, password: str) -> bool:
-        """Whether they were found to belong together lately, in the file as it is now: that takes no time."""
+        """Whether this name and password passed a check recently, with the file as it is now.  Takes no time."""
         try:
             said = self._login(username, password)
         except UnicodeEncodeError:
             return False
-        there = username in self.users  # which forgets what it knew when the file has changed
+        there = username in self.users  # rereads a changed file, which clears `_logins`
         with self._lock:
             if said not in self._logins or not there:
                 return False
@@ -178,7 +178,7 @@ class Verifiers:
         return hmac.digest(self._secret, username.encode() + b"\0" + password.encode(), "sha256")
 
     def scram(self, username: str) -> ScramSecret | None:
-        """The keys of SCRAM of a user; None for an unknown one."""
+        """Returns the SCRAM keys of a user; None for an unknown one."""
         verifier = self.users.get(username)
         return None if verifier is None else verifier.scram
 
@@ -196,7 +196,7 @@ class Verifiers:
 
 
 def read(path: str) -> dict[str, Verifier]:
-    """The users of a file.  VerifierError when it cannot be read, or when a line of it is not one."""
+    """Returns the users of a file.  Raises VerifierError when it cannot be read, or when a line of it is not valid."""
     users: dict[str, Verifier] = {}
     for number, line in _lines(path):
         try:
@@ -204,13 +204,14 @@ def read(path: str) -> dict[str, Verifier]:
             if _SALT_KEY not in found:
                 user, verifier = _parse(found)
                 users[user] = verifier
-        except (ValueError, KeyError, TypeError, binascii.Error):  # never its text: it may quote the line
+        except (ValueError, KeyError, TypeError, binascii.Error):  # not its text, which may quote the line
             raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
     return users
 
 
 def read_salt_key(path: str) -> bytes:
-    """The key of which salts for unknown names are made; b"" in a file of an earlier release.  VerifierError as `read`."""
+    """Returns the key for salts of unknown names; b"" for a file of an earlier release.  Raises VerifierError as `read`
+    does."""
     for number, line in _lines(path):
         if _SALT_KEY.encode() in line:
             try:
@@ -221,7 +222,7 @@ def read_salt_key(path: str) -> bytes:
 
 
 def _lines(path: str) -> list[tuple[int, bytes]]:
-    """The lines that say something, with their numbers."""
+    """Returns the lines that are not empty, with their numbers."""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
@@ -229,7 +230,7 @@ def _lines(path: str) -> list[tuple[int, bytes]]:
     return [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith(b"#")]
 
 
-def _parse(found: Any) -> tuple[str, Verifier]:  # Any: what is in there is about to be looked at
+def _parse(found: Any) -> tuple[str, Verifier]:  # Any: decoded JSON, checked below
     kdf = found["scrypt"]
     n, r, p = kdf["n"], kdf["r"], kdf["p"]
     if not (type(n) is int and 1 < n <= _MOST_N and not n & (n - 1)):
@@ -275,7 +276,7 @@ def _octets(text: str) -> bytes:
 
 
 def write_groups(path: str, user: str, groups: tuple[str, ...]) -> None:
-    """Puts a user of a file into these groups, and into no other; the password stays.  VerifierError as `write`."""
+    """Makes these the only groups of a user in a file; the password stays.  Raises VerifierError as `write` does."""
     for group in groups:
         if not group or group.startswith("@") or not group.isprintable() or len(group.encode()) > USERNAME_OCTETS:
             raise VerifierError(
@@ -288,11 +289,10 @@ def write_groups(path: str, user: str, groups: tuple[str, ...]) -> None:
 
 
 def write(path: str, user: str, verifier: Verifier | None) -> None:
-    """Puts a user into a file, in place of an earlier one, or takes it out (None); the file is made when it is not there.
+    """Stores a user in a file, in place of an earlier one, or removes it (None); creates the file when it does not exist.
 
-    A user that was in it stays in its groups, unless the new verifier names others.
-
-    The new file is whole or it is not there; nobody but its owner can read it.  VerifierError when that cannot be done.
+    The user stays in its groups, unless the new verifier names others.  The new file replaces the old one atomically, and only
+    its owner can read it.  Raises VerifierError when that fails.
     """
     if not user or "\0" in user or len(user.encode("utf-8", "surrogatepass")) > USERNAME_OCTETS or not user.isprintable():
         raise VerifierError(f"a user is 1 to {USERNAME_OCTETS} printable octets of UTF-8")

@@ -1,8 +1,8 @@
-"""What is wrong with a write-ahead log of sqlite, found before sqlite reads it.
+"""Finds damage in a write-ahead log of sqlite before sqlite reads it.
 
-sqlite reads a log up to the first frame that does not match its checksum, and takes that for the end: so it is, after a crash,
-for what was not on the disk yet is missing.  Where the disk has damaged the middle, all behind it is gone without a word.
-The two look different: of what was not on the disk yet there is one transaction at most.
+sqlite reads a log up to the first frame that does not match its checksum, and takes that for the end.  After a crash it is the
+end: what was not yet on the disk is missing.  But where the disk has damaged the middle, sqlite silently drops everything after
+it.  The two can be distinguished: at most one transaction was not yet on the disk.
 
 The format is in sqlite's documentation, under «WAL-mode file format»: a header of 32 octets, then frames, each with a header of
 24 octets and a page; checksums run on from frame to frame; frames whose salts are not the header's are of an earlier log.
@@ -20,17 +20,17 @@ HEADER: Final = struct.Struct(">8I")
 FRAME: Final = struct.Struct(">6I")
 """Page, pages in the file where it ends a transaction (else 0), two salts, two checksums."""
 MAGIC: Final = 0x377F0682
-"""The lowest bit tells that checksums are made of big-endian numbers."""
+"""Its lowest bit says that the checksums are of big-endian numbers."""
 UNFINISHED: Final = 1
-"""Transactions that a crash may leave behind what was not written: each one is on the disk before the next one begins."""
+"""The most transactions that a crash leaves incomplete: each is on the disk before the next one begins."""
 
 _MASK: Final = 0xFFFFFFFF
 
 
 def damage(path: Path) -> str | None:
-    """Where the log is damaged, and how much is behind that; None when there is none, or nothing but what a crash does.
+    """Returns where the log is damaged and how much follows; None where there is no more damage than a crash leaves.
 
-    OSError when it cannot be read.
+    Raises OSError when the log cannot be read.
     """
     try:
         file = path.open("rb")

@@ -1,1 +1,2 @@
-"""What a client does between its machine and its user: addresses, waiting, inboxes, confirms.  No I/O: adapters add that."""
+"""The parts of a client between its connection and the program: addresses, reconnecting, inboxes, confirms.  No I/O: the
+adapters add that."""

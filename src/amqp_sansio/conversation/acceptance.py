@@ -1,4 +1,4 @@
-"""Accepts that are not sent yet: sent together, before anything else is sent or octets are taken."""
+"""Accepts that are not sent yet; they are sent together, before anything else is sent or output is taken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Acceptance:
-    """The ids of one session's messages that were accepted since it last said so; one command says all of them."""
+    """The ids of messages that one session has accepted since its last message.accept; one command carries all of them."""
 
     __slots__ = ("ids",)
 
@@ -26,7 +26,7 @@ class Acceptance:
         return bool(self.ids)
 
     def note(self, session: Session, id: int) -> bool:
-        """Notes that a message is accepted; False for one that cannot be, or not like that: ask the session why."""
+        """Notes that a message is accepted; False for one that cannot be, or not in this way: the session says why."""
         if not (session.state == "attached" or session.resumable) or id in self.ids:
             return False
         delivery = session._transfers.deliveries.get(id)
@@ -36,7 +36,7 @@ class Acceptance:
         return True
 
     def say(self, session: Session) -> None:
-        """Says them, unless the session is not attached now: they stay for when it is resumed."""
+        """Sends the accepts, unless the session is not attached now; then they stay until it is resumed."""
         if self.ids and session.state == "attached":
             waiting = parts(session, RangeSet.of(*self.ids))
             with suppress(AmqpError):  # the connection closes: these messages come again
@@ -52,7 +52,7 @@ class Acceptance:
                 del self.ids[id]
 
     def clear(self) -> None:
-        """The session is over: who held its messages does so no more."""
+        """Drops the accepts: the session is over, and no longer holds its messages."""
         self.ids.clear()
 
 

@@ -1,7 +1,7 @@
-"""Where a broker is, and as whom: `amqp://user:password@host:port/vhost?heartbeat=30`, and the hosts that brokers name.
+"""Addresses of brokers: URLs such as `amqp://user:password@host:port/vhost?heartbeat=30`, and the hosts that brokers name.
 
-The URL is that of deployed clients; what brokers say in known-hosts and redirect is the domain amqp-host-url of the
-specification: `amqp:tcp:host:port,tcp:host:port`.
+The URL has the form that deployed clients use; in known-hosts and redirect, brokers use the specification's domain
+amqp-host-url: `amqp:tcp:host:port,tcp:host:port`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from amqp_sansio.errors import AddressError
 PORT: Final = 5672
 TLS_PORT: Final = 5671
 HEARTBEAT: Final = 60
-"""Seconds between heartbeats where nobody says anything about them: a silent end is noticed some time."""
+"""Default seconds between heartbeats, so that a silent loss is noticed."""
 DIGITS: Final = 20
-"""Digits of a number that are looked at: Python refuses to read one of several thousand."""
+"""The most digits of a number that are examined; Python refuses to parse one of several thousand."""
 _SECRETS: Final = ("pass", "pwd", "secret", "token")
-"""What is in the names of options, none of which there is here, that other clients take a password by."""
-OPTIONS: Final = {  # with what they may be
+"""Parts of the names of options (not ours) that carry a password in other clients."""
+OPTIONS: Final = {  # with their ranges
     "heartbeat": (0, 65535),
     "connect_timeout": (0, 65535),
     "frame_max": (4096, 65535),
@@ -35,7 +35,7 @@ OPTIONS: Final = {  # with what they may be
 
 @attrs.frozen
 class Endpoint:
-    """One socket address.  `host` is a name or a number, without brackets; `port` is 1 to 65535."""
+    """One socket address.  `host` is a name or an IP address, without brackets; `port` is 1 to 65535."""
 
     host: str
     port: int = PORT
@@ -43,7 +43,7 @@ class Endpoint:
 
     @property
     def confidential(self) -> bool:
-        """Whether nobody else can read what we send to it: by TLS, or at a loopback address, which a name is not."""
+        """Whether nobody else can read what we send to it: by TLS, or at a loopback IP address (a name does not count)."""
         try:
             return self.tls or ip_address(self.host.partition("%")[0]).is_loopback
         except ValueError:
@@ -55,28 +55,28 @@ class Endpoint:
 
 @attrs.frozen(kw_only=True)
 class Address:
-    """All that a URL says.  `endpoints` are tried in their order; at least one."""
+    """The contents of a URL.  `endpoints` are tried in order; at least one."""
 
     endpoints: tuple[Endpoint, ...]
     username: str | None = None
     password: str = attrs.field(default="", repr=False)
     virtual_host: str = ""
     heartbeat: int | None = None
-    """Seconds; 0: none; None: what the config says, and HEARTBEAT without one."""
+    """Seconds; 0: none; None: the config's, or HEARTBEAT without a config."""
     connect_timeout: float = 30.0
-    """Seconds that each endpoint has, from its name to an open connection."""
+    """Seconds for each endpoint, from resolving its name to an open connection."""
     frame_max: int | None = None
-    """The largest frame wanted, in octets; None: as large as can be."""
+    """The largest frame wanted, in octets; None: as large as possible."""
     insecure_plain: bool | None = None
-    """`ClientConfig.insecure_plain`; None: what the config says."""
+    """`ClientConfig.insecure_plain`; None: the config's."""
     trust_redirects: bool | None = None
-    """`ClientConfig.trust_redirects`; None: what the config says."""
+    """`ClientConfig.trust_redirects`; None: the config's."""
     server_name: str | None = None
     """The name that the server's certificate must have; None: that of the endpoint."""
 
     @classmethod
     def of(cls, url: str | Self) -> Self:
-        """An address, or a URL, as `connect` takes them.  AddressError for anything else, such as a setting that is None."""
+        """Returns the address for an address or URL, as `connect` takes them.  Raises AddressError for anything else."""
         if isinstance(url, cls):
             return url
         if isinstance(url, str):
@@ -85,9 +85,9 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Reads `amqp://` or `amqps://`, user and password percent-encoded, several hosts separated by commas.
+        """Parses `amqp://` or `amqps://`, user and password percent-encoded, several hosts separated by commas.
 
-        Without a path the virtual host is "", and so it is with "/"; `/%2F` is "/".  AddressError names what is wrong.
+        Without a path, or with "/", the virtual host is ""; with `/%2F` it is "/".  Raises AddressError, which names the fault.
         """
         shown = without_password(url)
         scheme, separator, rest = url.partition("://")
@@ -96,8 +96,8 @@ class Address:
             raise AddressError(shown, "an address begins with amqp:// or amqps://")
         raise_for_split_password(url)
         authority, tail = _authority(rest)
-        # What is between // and / is read here: several hosts and addresses in brackets are not urlsplit's to judge, and
-        # releases of Python differ in what they take for an address.
+        # The authority is parsed here: urlsplit does not support several hosts, and releases of Python differ in which
+        # bracketed addresses they accept.
         parts = urlsplit(f"//host{tail}")
         userinfo, _, hosts = authority.rpartition("@")
         username, _, password = userinfo.partition(":")
@@ -136,7 +136,7 @@ class Address:
         return options
 
     def config(self, base: ClientConfig | None = None) -> ClientConfig:
-        """The settings of a connection to it: those of `base`, with what the address says."""
+        """Returns the settings of a connection to it: those of `base`, overridden by the address."""
         changes: dict[str, object] = {"virtual_host": self.virtual_host}
         if self.username is not None:
             changes |= {"username": self.username, "password": self.password}
@@ -154,19 +154,19 @@ class Address:
 
 
 def no_option(shown: str, name: str, known: Iterable[str]) -> AddressError:
-    """An address has an option that does not exist: what it says is not shown, for it may be a password."""
+    """Returns the error for an unknown option.  It does not show the option's value, which may be a password."""
     return AddressError(shown.partition("?")[0], f"no option {name}; there are {', '.join(known)}")
 
 
 def raise_for_split_password(url: str) -> None:
-    """AddressError where a user or a password has a character in it that ends it: what follows is no path and no option."""
+    """Raises AddressError where an unescaped character in a user or password makes its rest look like a path or option."""
     authority, tail = _authority(url.partition("://")[2])
     if "@" in tail and "@" not in authority and ":" in authority:
         raise AddressError(without_password(url), "in a user or password %2F stands for /, %3F for ? and %23 for #")
 
 
 def _authority(rest: str) -> tuple[str, str]:
-    """What stands behind `//`, and what follows it."""
+    """Splits what follows `//` into the authority and the rest."""
     end = next((place for place, each in enumerate(rest) if each in "/?#"), len(rest))
     return rest[:end], rest[end:]
 
@@ -179,13 +179,13 @@ def _decoded(text: str, shown: str) -> str:
 
 
 def _secret(text: str, shown: str) -> str:
-    """A user or a password.  No mechanism carries a NUL in one."""
+    """Decodes a user or a password.  Raises AddressError for one with a NUL, which no mechanism can carry."""
     decoded = _decoded(text, shown)
     if "\0" in decoded:
         raise AddressError(shown, "no user and no password has a NUL in it")
     try:
         decoded.encode()
-    except UnicodeEncodeError:  # it would quote it
+    except UnicodeEncodeError:  # it would quote the secret
         raise AddressError(shown, "a user and a password are texts that UTF-8 can carry") from None
     return decoded
 
@@ -193,7 +193,7 @@ def _secret(text: str, shown: str) -> str:
 def _host(text: str, shown: str) -> str:
     host = _decoded(text, shown)
     try:
-        host.encode("idna")  # as whoever looks it up does: it would be told there of no address
+        host.encode("idna")  # as the resolver does, whose error would not name the address
     except UnicodeError:
         raise AddressError(shown, "the parts of a host's name have 1 to 63 characters") from None
     if not host.isprintable():
@@ -221,9 +221,10 @@ def _endpoint(text: str, tls: bool, shown: str) -> Endpoint:
 
 
 def known_hosts(text: str, tls: bool = False) -> tuple[Endpoint, ...]:
-    """The endpoints of an amqp-host-url (connection.redirect, known-hosts of open-ok); those of other transports left out.
+    """Returns the endpoints of an amqp-host-url (connection.redirect, known-hosts of open-ok), without those of other
+    transports.
 
-    Some brokers say "host:port" alone: that is understood too.  AddressError when there is no endpoint in it.
+    Some brokers send just "host:port", which is accepted too.  Raises AddressError when it contains no endpoint.
     """
     found: list[Endpoint] = []
     for part in text.removeprefix("amqp:").split(","):
@@ -238,17 +239,17 @@ def known_hosts(text: str, tls: bool = False) -> tuple[Endpoint, ...]:
 
 
 def without_password(url: str) -> str:
-    """The URL as it may be shown.  What may be a part of a password is none of it."""
+    """Returns the URL without anything that may be part of a password, for display."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         return url if "@" not in url else f"...@{url.rpartition('@')[2]}"
     authority, tail = _authority(rest)
     if "@" in tail:
-        authority, tail = rest, ""  # a password with a slash in it, perhaps
+        authority, tail = rest, ""  # perhaps a password with a slash in it
     userinfo, at, hosts = authority.rpartition("@")
     username = userinfo.partition(":")[0]
     if not at and hosts.count(":") == 1 and not hosts.rpartition(":")[2].isdigit():
-        hosts = f"{hosts.partition(':')[0]}:***"  # no port: user and password without a host, perhaps
+        hosts = f"{hosts.partition(':')[0]}:***"  # no port: perhaps user and password without a host
     path, mark, options = tail.partition("?")
     shown = "&".join([_option_shown(each) for each in options.split("&")])
     return f"{scheme}://{username}{':***' if ':' in userinfo else ''}{at}{hosts}{path}{mark}{shown}"

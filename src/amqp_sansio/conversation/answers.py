@@ -1,4 +1,4 @@
-"""Commands of a session without an answer yet: the pending calls, and how many of them are messages in flight."""
+"""The pending commands of a session, and the messages in flight among them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, se
 from amqp_sansio.spec.base import Command, Struct
 
 IN_FLIGHT: Final = 1000
-"""Messages published and not confirmed, beyond which a publisher waits."""
+"""The most messages in flight; beyond this a publisher waits."""
 IN_FLIGHT_OCTETS: Final = 16 * 1024 * 1024
-"""Octets in their bodies, likewise; one message may be larger than that."""
+"""The most octets in their bodies; a single message may be larger."""
 MESSAGE: Final = "message.transfer"
 CONTENT: Final = frozenset([
     MESSAGE, "file.stage", "file.return", "stream.publish", "stream.return", "stream.deliver",
@@ -26,8 +26,8 @@ _SESSION: Final = SessionFailed, SessionLost
 class Answers:
     """The tickets of one session's commands, by their ids: for completion, or for a result.
 
-    A message is in flight as long as its command is not complete.  Of one that went wrong it is remembered whether anybody
-    heard of that (`unheard`).
+    A message is in flight as long as its command is not complete.  For one that failed, it is remembered whether the program
+    has got the error (`unheard`).
     """
 
     __slots__ = ("_results", "_returnable", "_returnable_from", "_tickets", "_unconfirmed", "messages", "octets")
@@ -40,11 +40,11 @@ class Answers:
         self._tickets: Final[dict[int, tuple[Ticket[None], str, int]]] = {}
         self._results: Final[dict[int, tuple[Ticket[Struct], str]]] = {}
         self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
-        self._returnable: Final = MutableRangeSet()  # in flight and not returned, of what was said when one last was
-        self._returnable_from: int | None = None  # what was said since; None: none was
+        self._returnable: Final = MutableRangeSet()  # in flight and not returned, of those sent before the last return
+        self._returnable_from: int | None = None  # the first id sent since then; None: none was
 
     def message(self, id: int, octets: int) -> Ticket[None]:
-        """A message with a body of `octets` octets is in flight: the ticket for its completion."""
+        """Adds a message with a body of `octets` octets in flight; returns the ticket for its completion."""
         ticket: Ticket[None] = Ticket()
         self._tickets[id] = (ticket, MESSAGE, octets)
         self.messages += 1
@@ -52,31 +52,31 @@ class Answers:
         return ticket
 
     def completion(self, id: int, verb: str) -> Ticket[None]:
-        """The ticket for the completion of a command, settled when it is executed."""
+        """Returns the ticket for the completion of a command, settled when it is executed."""
         ticket: Ticket[None] = Ticket()
         self._tickets[id] = (ticket, verb, -1)
         return ticket
 
     def result(self, id: int, verb: str) -> Ticket[Struct]:
-        """The ticket for the result of a command."""
+        """Returns the ticket for the result of a command."""
         ticket: Ticket[Struct] = Ticket()
         self._results[id] = (ticket, verb)
         return ticket
 
     def verb(self, id: int | None) -> str | None:
-        """What the command was for which somebody waits; None when nobody does."""
+        """Returns the verb of a pending command; None when it is not pending."""
         if id is None:
             return None
         said = self._tickets.get(id)
         asked = self._results.get(id)
         return said[1] if said is not None else asked[1] if asked is not None else None
 
-    # --- what comes ----------------------------------------------------------------------------------------------------------
+    # --- answers -------------------------------------------------------------------------------------------------------------
 
     def completed(self, ids: RangeSet, name: bytes, refused: bool = False) -> None:
-        """These commands of the session `name` are executed; one that was asked for its result and is complete without fails.
+        """Settles commands of the session `name` that are executed.  One that has a result, and is complete without it, fails.
 
-        But not where the session was `refused`: then it will be lost, and that is why there was none.
+        It does not fail where the session was `refused`: that loses the session, and explains the missing result.
         """
         tickets = self._tickets
         if self._returnable:
@@ -92,7 +92,7 @@ class Answers:
                 self.resulted(id, None, name)
 
     def resulted(self, id: int, value: Struct | None, name: bytes) -> None:
-        """A result came on the session `name`; None: there is none."""
+        """Settles a command with the result that came on the session `name`; None is an empty result, which fails it."""
         asked = self._results.pop(id, None)
         if asked is not None and value is None:
             asked[0].fail(NoResult(name, asked[1], id))
@@ -100,7 +100,7 @@ class Answers:
             asked[0].settle(value)
 
     def returned(self, ids: RangeSet, error: Exception) -> None:
-        """Nobody took these messages.  They stay in flight until their completion comes, too."""
+        """Marks messages as returned by the broker.  They stay in flight until they are complete."""
         tickets = self._tickets
         if not tickets:
             return
@@ -116,14 +116,14 @@ class Answers:
             self._unconfirmed.append(ticket)
 
     def refused(self, id: int | None, error: Exception) -> None:
-        """The command is refused, which ends the session; None: no certain one."""
+        """Fails the refused command, which ends the session; None: the refusal names none."""
         if id in self._tickets:
             self._tickets[id][0].fail(error)
         elif id in self._results:
             self._results[id][0].fail(error)
 
     def lost(self, error: Exception) -> None:
-        """The session is gone: nothing will be answered any more."""
+        """Fails everything pending: the session is gone."""
         self._unconfirmed.extend([ticket for ticket, _, octets in self._tickets.values() if octets >= 0])
         waiting: list[Ticket[Any]] = [each for each, _, _ in self._tickets.values()]  # Any: of whatever value
         waiting += [each for each, _ in self._results.values()]
@@ -136,9 +136,10 @@ class Answers:
             ticket.fail(error)
 
     def unheard(self) -> None:
-        """Raises the first error of a message that went wrong and of which nobody asked what became of it.
+        """Raises the first error of a message that failed and whose error the program has not got.
 
-        Where the session failed: unless some call has raised that, which says that all without an answer is in doubt.
+        Where the session failed, only if no call has raised that error yet, which already says that all unanswered messages are
+        in doubt.
         """
         self.lost_before()
         while self._unconfirmed:
@@ -147,24 +148,24 @@ class Answers:
                 ticket.result()
 
     def lost_before(self) -> None:
-        """Raises the refusal of a message of which nobody asked, else why such messages are in doubt, if no call has yet."""
+        """Raises the refusal of an unawaited message, else why such messages are in doubt, unless a call has raised it."""
         untold = [ticket for ticket in self._sent() if ticket.done and not ticket.heard and _untold(ticket.error)]
         for ticket in sorted(untold, key=lambda each: isinstance(each.error, SharedSessionFailed)):
             ticket.result()
 
     def told(self) -> None:
-        """The error of the transaction to which the messages belong tells what became of them, if the session fails."""
+        """Notes that, if the session fails, the error of the transaction reports the fate of the messages in it."""
         for ticket in self._sent():
             if not ticket.done or isinstance(ticket.error, _SESSION):
                 ticket.heard = True
 
     def _sent(self) -> list[Ticket[None]]:
-        """Messages that went wrong, and those in flight."""
+        """Returns the messages that failed, and those in flight."""
         return [*self._unconfirmed, *[ticket for ticket, _, octets in self._tickets.values() if octets >= 0]]
 
 
 def check_executable(command: Command) -> None:
-    """Raises for what `execute` does not send: a command that carries a content, and what is none."""
+    """Raises an error for what `execute` does not send: a command that carries a content, and what is no command."""
     if not isinstance(command, Command):
         raise EncodeError("command", f"a command of amqp_sansio.spec, not {type(command).__name__}")
     if command.VERB in CONTENT:
@@ -172,5 +173,5 @@ def check_executable(command: Command) -> None:
 
 
 def _untold(error: Exception | None) -> bool:
-    """Whether a session failed in a way that no call has raised yet; of a refusal only the command's own call tells."""
+    """Whether a session failed with an error that no call has raised yet; a refusal is raised by its own call only."""
     return isinstance(error, _SESSION) and not (isinstance(error, SharedSessionFailed | SessionLost) and error.seen)

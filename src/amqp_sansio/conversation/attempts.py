@@ -1,4 +1,4 @@
-"""Which endpoint to try next, when, and when to stop: what every adapter's loop around its connections asks."""
+"""Which endpoint to try next, when, and when to stop; used by every adapter's connection loop."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from amqp_sansio.events import ConnectionClosed, Origin
 FORBIDDEN: Final = 403
 """The code of connection.close for a user that may not log in."""
 REDIRECTS: Final = 5
-"""Redirects in a row that are followed."""
+"""The most consecutive redirects that are followed."""
 
 
 _SECRETLESS: Final = ("ANONYMOUS", "EXTERNAL")
-"""Mechanisms of which nothing is left with a server that could be used elsewhere."""
+"""Mechanisms that give a server nothing that it could use elsewhere."""
 
 
 class Attempt(NamedTuple):
@@ -32,19 +32,20 @@ class Attempt(NamedTuple):
 
 
 class Attempts:
-    """The endpoints of an address in turn, those that the broker named behind them, with the delays of the client's policy.
+    """Goes through the endpoints of an address, then those that the broker named, with the delays of the client's policy.
 
-    A first connection is tried once at each endpoint; after a loss the client reconnects as the policy says.  A
-    connection that is lost before anything came of it, and within the longest delay, was one more attempt in vain: a broker
-    that lets us in and dies of what we want is not tried for ever.  Where something came of it the attempts are counted anew,
-    and the delays go on from the last one: a broker that dies of each second command is not asked ten times a second.
+    A first connection is tried once at each endpoint; after a loss the client reconnects as the policy says.
+
+    A connection that is lost within the longest delay, before it was of any use, counts as a failed attempt, so that a broker
+    that accepts us and then crashes is not tried for ever.  After a useful one the attempts are counted anew, but the delays go
+    on from the last one, so that a broker that crashes on each second command is not tried ten times a second.
     """
 
     def __init__(self, client: BaseClient, address: Address, chance: Callable[[], float]) -> None:
         self.client: Final = client
         self.address: Final = address
         self.error: Exception = ConnectionLost("never tried")
-        """Why there is no other attempt, once there is none."""
+        """Why there is no further attempt, once there is none."""
         self._chance: Final = chance
         self._waiting: list[Endpoint] = list(address.endpoints)
         self._delays: Iterator[float] | None = None
@@ -53,14 +54,14 @@ class Attempts:
         self._seen = 0
         self._redirects = 0
         self._named = 0  # hosts that were tried because a redirect named them
-        self._failures: dict[str, str] = {}  # what became of each endpoint when it was tried last
+        self._failures: dict[str, str] = {}  # the result of the last attempt at each endpoint
 
     def first(self) -> Attempt:
-        """The first one: at once."""
+        """Returns the first attempt, without delay."""
         return self._try(self._waiting.pop(0), 0.0)
 
     def after(self, error: Exception | None = None) -> Attempt | None:
-        """The connection of the last attempt is over, or (`error`) there was none: the next one, None when there is none."""
+        """Returns the next attempt after a connection ended or (`error`) could not be made; None when there is none."""
         client = self.client
         if client.closing:
             if client.connections > self._seen:
@@ -99,12 +100,12 @@ class Attempts:
         return self._try(self._waiting.pop(0), delay)
 
     def broken(self, error: Exception) -> None:
-        """There is no other attempt because of a bug of ours: all pending calls fail with its place."""
+        """Stops because of a bug in the library: all pending calls fail with its location."""
         self.error = ConnectionLost(f"it is broken ({type(error).__name__}: {error}); please report this")
         self.error.__cause__ = error
 
     def _not_opened(self, cause: str, closed: ConnectionClosed | None, error: Exception | None) -> str:
-        """What the other side said belongs to the sentence about why there is no connection."""
+        """Extends the cause of a failed connection by what the peer sent."""
         said = self.client.said
         if isinstance(error, TimeoutError):
             return f"{cause}: {when_silent(said)}"
@@ -113,12 +114,12 @@ class Attempts:
         if closed.origin == Origin.EOF:
             failure = self.client.failure
             if failure is not None and isinstance(getattr(failure, "reason", None), str):
-                return reason_of(failure)  # TLS says more than that the octets ended: an alert of the other side
+                return reason_of(failure)  # TLS knows more than the end of the octets: the peer's alert
             return when_ended(said, self._at.tls)
         return cause + of_text(said) + self.client.right_door
 
     def _failed(self) -> ConnectFailed:
-        """What was tried in a row, and what became of it."""
+        """Returns the error for all endpoints that were tried in a row."""
         where = self._failures
         answered = offered(self.client.said)
         if len(where) == 1:
@@ -134,7 +135,7 @@ class Attempts:
         return Attempt(endpoint, delay)
 
     def _tell(self, opened: bool, cause: str) -> None:
-        """What became of the last attempt."""
+        """Reports the end of the last attempt as an event."""
         closed, where = self.client.closed, str(self._at)
         if opened:
             self.client.tell(ConnectionEnded(where, cause, True))
@@ -144,13 +145,13 @@ class Attempts:
             self.client.tell(AttemptFailed(where, cause))
 
     def _known(self) -> list[Endpoint]:
-        """All endpoints that are known, each once: the user's, then those that the broker named."""
+        """Returns all known endpoints, each once: the user's, then those that the broker named."""
         own = self.address.endpoints
         hints = [each for each in dict.fromkeys(self._hints(self.client.known_hosts)) if each not in own and self._may(each)]
         return [*dict.fromkeys(own), *hints[: self.client.config.limits.named_hosts]]
 
     def _may(self, endpoint: Endpoint) -> bool:
-        """Whether a broker may send us there: with a name and a password only to hosts of the address, unless asked for."""
+        """Whether a broker may redirect us there: a client with a secret only to hosts of its address, unless configured."""
         config = self.client.config
         secret = config.username is not None or any(each.name not in _SECRETLESS for each in config.mechanisms)
         return not secret or config.trust_redirects or endpoint.host in [each.host for each in self.address.endpoints]
@@ -161,7 +162,7 @@ class Attempts:
             try:
                 found += known_hosts(text, self._at.tls)
             except AddressError:
-                continue  # a hint that nobody can follow
+                continue  # a hint that cannot be parsed
         return found
 
     def _redirect(self) -> Attempt | None:

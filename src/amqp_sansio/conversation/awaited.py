@@ -1,4 +1,4 @@
-"""A client's connection for code that awaits, on whatever loop: the adapter brings its sockets, and a task to run it in."""
+"""The base of connections for asynchronous code on any event loop; the adapter supplies sockets and a task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ C = TypeVar("C", bound=BaseClient)
 
 
 class AwaitedConnection(Generic[C]):
-    """A client's connection, whatever is spoken on it.  A base class: the adapter has `_open`, `_connection` and `_stop`."""
+    """Base of a client's connection for either family; the adapter implements `_open`, `_connection` and `_stop`."""
 
     def __init__(self, address: Address, client: C, line: Line, close_timeout: float) -> None:
         self.address: Final = address
@@ -30,15 +30,15 @@ class AwaitedConnection(Generic[C]):
         return self._open().__await__()
 
     async def _open(self) -> Self:
-        """Until it is open, in a task of its own."""
+        """Starts the connection's task and waits until it is open."""
         raise NotImplementedError
 
     async def _connection(self, endpoint: Endpoint) -> None:
-        """One connection, from its socket to its end."""
+        """Runs one connection, from its socket to its end."""
         raise NotImplementedError
 
     async def _stop(self) -> None:
-        """Nobody waits for its task any more."""
+        """Stops the connection's task."""
 
     @property
     def is_open(self) -> bool:
@@ -47,28 +47,28 @@ class AwaitedConnection(Generic[C]):
 
     @property
     def closed(self) -> Pending[None]:
-        """Comes when there will be no other connection: None when it was closed here, else its ConnectionLost."""
+        """Completes when the client will not reconnect: None when it was closed here, else its ConnectionLost."""
         return Pending(self._client.ended, self._line.wait)
 
     @property
     def remade(self) -> int:
-        """How many connections were opened behind the first one."""
+        """How many connections were opened after the first one."""
         return self._client.remade
 
     async def close(self, timeout: float | None = None) -> None:
-        """Closes the connection and waits until that is answered, for `timeout` seconds (default: `close_timeout`).
+        """Closes the connection and waits up to `timeout` seconds (default: `close_timeout`) for the answer.
 
-        What was sent, and messages that were accepted, go out before; it waits for no confirm: end the sessions first, or
-        `sync` them.  Closing again does no harm.
+        Commands and accepts that were made before are sent first; it does not wait for confirms: end the sessions first, or
+        `sync` them.  May be called again.
         """
         try:
-            with suppress(AmqpError, TimeoutError):  # it is over, one way or the other
+            with suppress(AmqpError, TimeoutError):  # it is over in either case
                 await self._line.wait(self._client.close(), self._ending.timeout if timeout is None else timeout)
         finally:
             await self._stop()
 
     async def _run(self, sleep: Callable[[float], Coroutine[Any, Any, None]], chance: Callable[[], float]) -> None:
-        """Connections, one after the other, until there is no other."""
+        """Runs connections, one after the other, until there is no further one."""
         attempts = Attempts(self._client, self.address, chance)
         attempt = attempts.first()
         try:
@@ -78,7 +78,7 @@ class AwaitedConnection(Generic[C]):
                     await sleep(attempt.delay)
                 try:
                     await self._connection(attempt.endpoint)
-                except (OSError, AmqpError) as failure:  # TimeoutError and ssl's are OSErrors
+                except (OSError, AmqpError) as failure:  # TimeoutError and ssl's errors are OSErrors
                     error = failure
                 following = attempts.after(error)
                 if following is None:

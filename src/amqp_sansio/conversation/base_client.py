@@ -1,8 +1,8 @@
-"""A client over as many connections as it takes, whatever is spoken on them: the pure half of every adapter.
+"""A client over as many connections as it needs, for sessions and channels alike: the I/O-free half of every adapter.
 
-An adapter brings the socket: it calls `begin` for each connection, then in each round feeds what came, ticks, takes what is
-to be sent, and asks when the next round is due.  When a connection is over, `Attempts` knows what to try next; when there is
-nothing, the adapter says `give_up`.
+An adapter supplies the socket.  It calls `begin` for each connection; in each round it passes input, ticks, takes output, and
+asks when the next round is due.  When a connection is over, `Attempts` says what to try next; when there is nothing left, the
+adapter calls `give_up`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, LocalProto
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, ConnectionRedirected, Event
 
 Tap: TypeAlias = Callable[[bool, bytes, bool], None]
-"""Is called with octets: whether this side sends them, they, and whether the connection was open by then."""
+"""A callback for octets: whether this side sends them, the octets, and whether the connection was open."""
 
 
 class BaseClient:
-    """What one user wants of a broker, for as long as the policy lets it come back.  A base class.
+    """Base of a client: what the program wants of a broker, for as long as the retry policy allows reconnecting.
 
-    `opened` is settled with each open connection (it is a new ticket after a loss), `ended` when there will be no other one.
-    `wake` is called when there is something to send.
+    `opened` is settled with each open connection (after a loss there is a new ticket), `ended` when there will be no further
+    one. `wake` is called when there is something to send.
     """
 
     def __init__(
@@ -41,83 +41,83 @@ class BaseClient:
     ) -> None:
         self.config = config
         self.guard: AbstractContextManager[object] = nullcontext()
-        """Held during each call: a lock where several threads make calls."""
+        """Held during each call: a lock, where several threads make calls."""
         self.retry: Final = retry
         self.wake: Callable[[], None] = lambda: None
         self.tell = tell
-        """Is called with what happens; raises nothing."""
+        """Called with each event of the client; raises nothing."""
         self.tap: Final = tap
         self.endpoint = ""
-        """Where the present connection goes."""
+        """The address of the present connection."""
         self.opened: Ticket[ConnectionOpened] = Ticket()
         self.ended: Final[Ticket[None]] = Ticket()
         self.closing = False
         self.confidential = True
-        """Whether nobody else can read what the next connection says: `Attempts` knows."""
+        """Whether nobody else can read what we send on the next connection; set by `Attempts`."""
         self.closed: ConnectionClosed | None = None
         """How the last connection ended."""
         self.redirected: ConnectionRedirected | None = None
-        """Where the broker sends us, until the next connection begins."""
+        """Where the broker redirects us, until the next connection begins."""
         self.known_hosts: tuple[str, ...] = ()
-        """What the last open connection told about other hosts."""
+        """The other hosts that the last open connection named."""
         self.connections = 0
-        """How many were open so far."""
+        """How many connections were open so far."""
         self.heard = 0
-        """How often octets came."""
+        """How often octets arrived."""
         self.entered = False
-        """Whether somebody brings it onto connections: without, every call would wait for ever."""
+        """Whether an adapter has started it; without that, every call would wait for ever."""
         self.useful = False
-        """Whether anything was answered or came on the last connection that was open."""
-        self._since: float | None = None  # when that was first ticked, and when last
+        """Whether the last open connection was of any use: a command was answered or something arrived."""
+        self._since: float | None = None  # when it was first ticked, and when last
         self._until = 0.0
         self._greeted = False
-        self._hides = False  # what is sent next holds a secret
+        self._hides = False  # the next output contains a secret
         self.said = b""
-        """How the other side began on the present connection, as long as it is not open."""
+        """The first octets from the peer on the present connection, until it is open."""
         self.failure: OSError | None = None
-        """What the system or TLS said when the present connection ended."""
+        """The error of the operating system or TLS that ended the present connection."""
         self._machine: ClientHandshake | None = None
-        self._make()  # whoever asks for what cannot be is told so himself, and not a task in the background
+        self._make()  # raises for a wrong config in the caller, not in a background task
 
-    # --- what a family does ------------------------------------------------------------------------------------------------
+    # --- implemented by each family -----------------------------------------------------------------------------------------
 
     def _make(self) -> ClientHandshake:
-        """The machine of a new connection."""
+        """Returns the machine of a new connection."""
         raise NotImplementedError
 
     def flush(self) -> None:
-        """Says what is owed, before octets are taken."""
+        """Sends owed accepts, before output is taken."""
 
     @property
     def right_door(self) -> str:
-        """The rest of the error about another protocol: which `connect` speaks it, where one does."""
+        """The end of the error about a peer with another protocol: which `connect` speaks it, where one does."""
         return ""
 
     @property
     def awaits_end(self) -> bool:
-        """Whether `due` may be sooner than it was before octets came."""
+        """Whether `due` may be sooner than before octets came."""
         return False
 
     def _hear(self) -> None:
-        """All events there are; `_heard` has those of the connection."""
+        """Handles all pending events; `_heard` handles those of the connection."""
         raise NotImplementedError
 
     def _connected(self) -> None:
-        """The connection is open: what is wanted of it begins."""
+        """Starts what the program wants of the connection, which is open now."""
         raise NotImplementedError
 
     def _over(self, error: Exception) -> None:
-        """There will be no other connection: all that is wanted of it fails."""
+        """Fails everything that is pending, because there will be no further connection."""
         raise NotImplementedError
 
     def enter(self) -> None:
-        """Somebody opens it.  LocalProtocolError when it was opened before: `connect` makes another one."""
+        """Notes that an adapter starts it.  Raises LocalProtocolError when it was started before."""
         if self.entered:
             raise LocalProtocolError("opening a connection", "opened before", ("connect again",))
         self.entered = True
 
     def must_be_entered(self, said: str) -> None:
-        """LocalProtocolError before that."""
+        """Raises LocalProtocolError before `enter`."""
         if not self.entered:
             raise LocalProtocolError(said, "before its connection is open", ("async with connect(...)", "await connect(...)"))
 
@@ -128,13 +128,13 @@ class BaseClient:
 
     @property
     def remade(self) -> int:
-        """How many connections were opened behind the first one."""
+        """How many connections were opened after the first one."""
         return max(self.connections - 1, 0)
 
-    # --- what an adapter calls ---------------------------------------------------------------------------------------------
+    # --- called by the adapter ----------------------------------------------------------------------------------------------
 
     def begin(self) -> ClientHandshake:
-        """A new connection: its machine, to be fed and emptied through this object."""
+        """Begins a new connection and returns its machine; input and output go through this object."""
         self._machine = machine = self._make()
         self.closed = None
         self.redirected = None
@@ -146,13 +146,13 @@ class BaseClient:
 
     @property
     def machine(self) -> ClientHandshake:
-        """The machine of the present connection.  ConnectionClosedError when there is none yet."""
+        """The machine of the present connection.  Raises ConnectionClosedError when there is none yet."""
         if self._machine is None:
             raise ConnectionClosedError("a word", "no connection was begun yet")
         return self._machine
 
     def receive_data(self, data: bytes) -> None:
-        """Octets came: `tick` does what follows from them."""
+        """Stores received octets; `tick` handles them."""
         machine = self._machine or self.machine
         if not self._greeted and len(self.said) < KEPT:
             self.said += data[: KEPT - len(self.said)]
@@ -162,14 +162,14 @@ class BaseClient:
         machine.receive_data(data)
 
     def receive_eof(self, error: OSError | None = None) -> None:
-        """No more octets will come on this connection; `error` is what the system or TLS said.  `tick` does the rest."""
+        """Notes the end of this connection's input; `error` is that of the operating system or TLS.  `tick` handles it."""
         self.failure = error
         self.machine.receive_eof()
 
     def tick(self, now: float) -> float | None:
-        """Says what time it is (monotonic seconds); then everything happens that follows from what came.
+        """Sets the time (monotonic seconds) and handles what was received.
 
-        Answers what `due` would before that.
+        Returns the value that `due` had before.
         """
         machine = self._machine or self.machine
         self.flush()
@@ -181,7 +181,7 @@ class BaseClient:
         return due
 
     def data_to_send(self) -> bytes:
-        """The octets that are to be written now."""
+        """Takes the octets that are to be written now."""
         machine = self._machine or self.machine
         octets = machine.data_to_send()
         if self.tap is not None and octets:
@@ -191,20 +191,20 @@ class BaseClient:
 
     @property
     def due(self) -> float | None:
-        """The moment at which to tick when nothing comes before; asked last, behind the octets to send.  None: never."""
+        """The moment of the next tick unless something happens before; ask for it after `data_to_send`.  None: never."""
         return self.machine.due
 
     def lasted(self, seconds: float) -> bool:
-        """Whether the last connection was open for as long as that, by the times of `tick`."""
+        """Whether the last connection was open for at least this long, by the times of `tick`."""
         return self._since is not None and self._until - self._since >= seconds
 
     @property
     def comes_back(self) -> bool:
-        """Whether another connection is to be tried when this one is lost."""
+        """Whether the client will reconnect when the present connection is lost."""
         return not self.closing and self.retry.attempts != 0 and self.connections > 0
 
     def give_up(self, error: Exception) -> None:
-        """There will be no other connection: everybody who waits hears why."""
+        """Ends the client: there will be no further connection, and everything pending fails with the reason."""
         if not self.ended.done:
             self.tell(GaveUp(str(error)))
         self.opened.fail(error)
@@ -215,7 +215,7 @@ class BaseClient:
             self.ended.fail(error)
 
     def close(self) -> Ticket[None]:
-        """Closes the connection; settled when it is closed and nobody comes back.  One that is not open is just left."""
+        """Closes the connection; settled when it is closed for good.  One that is not open is just dropped."""
         self.closing = True
         if self.ended.done:
             return self.ended
@@ -230,7 +230,7 @@ class BaseClient:
         return self.ended
 
     def _heard(self, event: Event) -> None:
-        """What happened to the connection."""
+        """Handles an event of the connection."""
         match event:
             case ConnectionOpened():
                 self._greeted = True
@@ -247,4 +247,4 @@ class BaseClient:
                 if self.opened.done:
                     self.opened = Ticket()
             case _:
-                pass  # nothing that a connection without a family hears
+                pass  # an event of a family

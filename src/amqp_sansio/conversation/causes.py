@@ -1,4 +1,4 @@
-"""Why a connection ended or none came about, in one sentence for a person."""
+"""Why a connection ended or could not be opened, in one sentence for a person."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from amqp_sansio.events import ConnectionClosed, ExceptionReceived, Origin
 
 
 def cause_of(closed: ConnectionClosed) -> str:
-    """One sentence about how a connection ended."""
+    """Describes the end of a connection in one sentence."""
     code = f" ({closed.code})" if closed.code is not None else ""
     violation = closed.violation
     if violation is not None and violation.rule == "connection.start.client-support":
@@ -23,7 +23,7 @@ def cause_of(closed: ConnectionClosed) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """One sentence about what the system, or TLS, said instead of a connection."""
+    """Describes in one sentence an error of the operating system, or of TLS, that prevented or ended a connection."""
     inner = error.__cause__
     if isinstance(inner, BaseExceptionGroup):
         return "; ".join(dict.fromkeys([reason_of(each) for each in inner.exceptions]))
@@ -51,5 +51,5 @@ _SYSTEM: Final = (
 
 
 def failure_of(session: bytes, exception: ExceptionReceived, command: str) -> SessionFailed:
-    """The error for an exception of the other side."""
+    """Returns the client's error for an exception of the peer."""
     return SessionFailed(session, exception.error_code, exception.description, command)

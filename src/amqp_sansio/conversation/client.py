@@ -1,4 +1,4 @@
-"""A client of a broker with sessions, over as many connections as it takes."""
+"""A client of a broker with sessions, over as many connections as it needs."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Client(BaseClient):
     ) -> None:
         super().__init__(config, retry=retry, tell=tell, tap=tap)
         self.prefix: Final = prefix
-        """How the names of its sessions begin: nobody else may use it, so it is drawn by chance."""
+        """The random prefix of its sessions' names, which no other client uses."""
         self.traces: Final = None if tracing is None else Traces(tracing, lambda: self.endpoint)
         self.talks: Final[dict[bytes, Talk]] = {}
         self._owing: Final[dict[Talk, None]] = {}
-        self._refused: Final[dict[Talk, float]] = {}  # whose end must follow, and until when it is waited for
+        self._refused: Final[dict[Talk, float]] = {}  # those whose end must follow, with the deadline
         self._numbers = 0
 
     @property
@@ -72,11 +72,11 @@ class Client(BaseClient):
 
     @property
     def awaits_end(self) -> bool:
-        """Whether a session was refused whose end has not come: then `due` may be sooner than it was before octets came."""
+        """Whether a refused session has not ended yet: then `due` may be sooner than before octets came."""
         return bool(self._refused)
 
     def flush(self) -> None:
-        """Lets sessions say what they owe, before octets are taken."""
+        """Lets sessions send the accepts that they owe, before output is taken."""
         if self._owing:
             for talk in list(self._owing):
                 talk._flush()
@@ -89,10 +89,10 @@ class Client(BaseClient):
         self._refused.clear()
 
     def open_session(self, name: bytes | str | None = None, timeout: int | None = 0) -> Talk:
-        """A session, attached as soon as there is an open connection.
+        """Returns a session, attached as soon as there is an open connection.
 
-        `timeout`: seconds that the other side is asked to keep it when the connection is lost (None: for ever).  Without a name
-        it gets one that no other session of this client has.
+        `timeout`: how long the peer should keep it when the connection is lost, in seconds (None: for ever).  Without a name it
+        gets one that no other session of this client has.
         """
         if self.ended.done:
             raise ConnectionClosedError("session.attach", "the client is closed")
@@ -111,12 +111,12 @@ class Client(BaseClient):
                 raise
         return talk
 
-    # --- what happens ------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------------------------
 
     def _hear(self) -> None:
         machine = self.machine
         while (event := machine.next_event()) is not None:
-            if type(event) is CommandsCompleted:  # these two are nearly all there is
+            if type(event) is CommandsCompleted:  # the two most frequent events first
                 self.useful = True
                 talk = self.talks.get(event.session)
                 if talk is not None:
@@ -152,7 +152,7 @@ class Client(BaseClient):
 
     def _connected(self) -> None:
         for talk in list(self.talks.values()):
-            if talk.ended.done:  # its user left it while there was no connection
+            if talk.ended.done:  # the program left it while there was no connection
                 del self.talks[talk.name]
                 continue
             try:
@@ -162,9 +162,9 @@ class Client(BaseClient):
                 talk._over(error)
 
     def _attach(self, talk: Talk) -> None:
-        """Brings a session onto the open connection: resumed where it lives, new where not.
+        """Attaches a session to the open connection: resumes it where it still exists, else opens a new one.
 
-        It resumes by force: the other side may believe that the lost connection lives.
+        It attaches by force when resuming, because the peer may believe that the lost connection is alive.
         """
         machine = self.machine
         if talk._session is None:
@@ -173,7 +173,7 @@ class Client(BaseClient):
             machine.resume(talk.session, force=True)
             talk._resuming = True
         else:
-            # Another name: under the old one the other side may still keep something that this one would be taken for.
+            # Under another name: the peer may still keep state under the old one, and take this one for it.
             name = talk._first_name + b"-again-%d" % (talk.remade + 1)
             session = machine.session(name, talk.timeout)
             self.talks.pop(talk.name, None)
@@ -183,12 +183,12 @@ class Client(BaseClient):
         self.wake()
 
     def _open_again(self, talk: Talk) -> None:
-        """Brings a session that failed onto the connection, if that is open; else it is brought onto the next one."""
+        """Opens a failed session again, at once if the connection is open, else on the next one."""
         if self._machine is not None and self._machine.is_open:
             self._attach(talk)
 
     def _expire(self, now: float) -> None:
-        """Gives up waiting for the end of sessions that were refused: it has to follow, and pending calls raise the refusal."""
+        """Stops waiting for the end of refused sessions whose deadline has passed; pending calls raise the refusal."""
         for talk in [talk for talk, until in self._refused.items() if now >= until]:
             del self._refused[talk]
             if self.comes_back and talk.attached.done and not talk._detaching:
@@ -210,7 +210,7 @@ class Client(BaseClient):
             talk._fail(event, lambda: self._open_again(talk))
             return
         talk._detached(event, lost or forgotten)
-        if forgotten:  # the other side did not keep it: a new one under the same name
+        if forgotten:  # the peer did not keep it: a new one under the same name
             self._attach(talk)
         elif not lost:
             self.talks.pop(talk.name, None)

@@ -1,4 +1,4 @@
-"""How long the clean ends of subscriptions, sessions and their connection are waited for."""
+"""How long to wait for the clean end of subscriptions, sessions and their connection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from amqp_sansio.kernel.serials import EMPTY
 
 
 class Ending:
-    """`seconds` for the other side to answer; but who let them pass at one end, and has said nothing since on that connection,
-    is not waited for at the next ones."""
+    """Gives the peer `seconds` to answer; but once it has let them pass and has sent nothing since on that connection, further
+    ends do not wait for it."""
 
     def __init__(self, client: BaseClient, seconds: float) -> None:
         self.seconds: Final = seconds
-        """What was asked for."""
+        """The timeout asked for."""
         self._client: Final = client
-        self._missed: tuple[int, int] | None = None  # on which connection, and how often octets had come then
+        self._missed: tuple[int, int] | None = None  # the connection, and how often octets had come by then
 
     @property
     def timeout(self) -> float:
@@ -29,21 +29,21 @@ class Ending:
 
     @property
     def opened(self) -> Ticket[ConnectionOpened]:
-        """Settled while there is an open connection: `seconds` run only then; before, the policy says how long is waited."""
+        """Settled while there is an open connection.  Only then `seconds` count; before, the retry policy limits the wait."""
         return self._client.opened
 
     def come(self, talk: Talk) -> tuple[int, bool, int]:
-        """How far the other side has come with the commands of a session: while that changes, it makes progress."""
+        """The peer's progress with the commands of a session; changes as long as it makes any."""
         session = talk._session
         done = 0 if session is None else session._outbound.next_id - len(session.in_doubt)
         return self._client.connections, talk.attached.done, done & 0xFFFFFFFF
 
     def missed(self) -> None:
-        """There was no answer in time."""
+        """Notes that there was no answer in time."""
         self._missed = self._client.connections, self._client.heard
 
     def silent(self, talk: Talk, awaited: str) -> None:
-        """There was no answer to `awaited` in time: the session is over, and its error names what is in doubt."""
+        """Ends a session that got no answer to `awaited` in time; its error names what is in doubt."""
         self.missed()
         in_doubt = EMPTY if talk._session is None else talk._session.in_doubt
         talk._over(SessionLost(talk.name, f"no answer to {awaited} within {self.seconds} seconds", in_doubt))

@@ -1,4 +1,4 @@
-"""Why a session is over, which calls raise it, and what does not come back when it is opened again."""
+"""The failure of a session: which calls raise it, and what is not restored when the session is opened again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Failure:
-    """What ended a session.  `error` is None as long as nothing did; `id`: of the command refused, where known."""
+    """What ended a session.  `error` is None while nothing did; `id` is that of the refused command, where known."""
 
     __slots__ = ("_exclusive", "_gone", "_shared", "again", "error", "id")
 
@@ -31,17 +31,17 @@ class Failure:
 
     @property
     def seen(self) -> bool:
-        """Whether it was raised to somebody; True when there is none."""
+        """Whether the error was raised to a caller; True when there is none."""
         return self.error is None or self.heard
 
     @property
     def heard(self) -> bool:
-        """Whether there is one, and it was raised to somebody."""
+        """Whether there is an error and it was raised to a caller."""
         return any(each is not None and each.seen for each in (self.error, self.for_others))
 
     @property
     def for_others(self) -> AmqpError | None:
-        """As it is raised to those whose command was not refused."""
+        """The error for calls whose command was not the refused one."""
         error = self.error
         if self.id is None or not isinstance(error, SessionFailed):
             return error
@@ -51,47 +51,47 @@ class Failure:
         return self._shared
 
     def for_whom(self, id: int | None) -> AmqpError | None:
-        """As the call that sent the command of that id raises it."""
+        """The error for the call that sent the command of that id."""
         return self.error if id is not None and id == self.id else self.for_others
 
     def of(self, id: int | None, error: Exception) -> Exception:
-        """`error`, or the refusal where the command of that id was refused, on which what failed with `error` depends."""
+        """Returns `error`, or the refusal where the command of that id was refused, which then caused `error`."""
         return self.error if id is not None and id == self.id and self.error is not None else error
 
     def ended(self, name: bytes, event: SessionDetached, wanted: bool) -> None:
-        """The session `name` is over; `wanted`: we said so.  Whatever refusal came before it is why."""
+        """Notes that the session `name` is over; `wanted`: we ended it.  An earlier refusal stays the cause."""
         if event.violation is None and wanted and not event.code:
             return
         if self.error is None:
             self.error = SessionLost(name, self.words(event), event.in_doubt)
 
     def words(self, event: SessionDetached) -> str:
-        """Why a session is over, for a person."""
+        """Describes why a session is over, for a person."""
         violation = event.violation
         if violation is not None:
             return f"the other side broke {violation.rule}: {violation.text or violation.said}"
         return event.text or f"the other side detached it ({event.code})"
 
     def interrupt(self, inboxes: dict[str, Inbox]) -> None:
-        """The session failed and may be opened again: pending receives raise the reason."""
+        """Makes pending receives raise the error of a session that failed and may be opened again."""
         for inbox in inboxes.values():
             inbox._interrupt(self.for_whom(inbox._said))
 
     def close(self, inboxes: dict[str, Inbox], well: bool) -> None:
-        """The session is over: nothing comes any more, and unless it went `well`, pending receives raise the reason."""
+        """Closes the inboxes of a session that is over; unless it ended `well`, pending receives raise the error."""
         for inbox in list(inboxes.values()):
             inbox._close(None if well else self.for_whom(inbox._said))
         inboxes.clear()
 
     def said(self, command: Command) -> None:
-        """A command was sent: remembers queues that end with the session."""
+        """Notes a sent command, to remember the queues that end with the session."""
         if isinstance(command, queue.Declare) and command.exclusive and not command.passive:
             self._exclusive[command.queue or ""] = None
         elif isinstance(command, queue.Delete):
             self._exclusive.pop(command.queue or "", None)
 
     def over(self) -> tuple[str, ...]:
-        """The session is made again: the exclusive queues that are gone."""
+        """Prepares for a new session in place of the old one; returns the exclusive queues that are gone."""
         gone = tuple(self._exclusive)
         self._gone.update(self._exclusive)
         self._exclusive.clear()
@@ -99,7 +99,7 @@ class Failure:
         return gone
 
     def must_live(self) -> None:
-        """Raises what ended it, to a call that has sent nothing yet."""
+        """Raises the error that ended it, to a call that has sent nothing yet."""
         error = self.for_others
         if error is None:
             return
@@ -109,7 +109,7 @@ class Failure:
         raise raised
 
     def check(self, session: bytes) -> None:
-        """Raises SessionReopened, once, when something of the session did not come back."""
+        """Raises SessionReopened, once, when queues of the session were not restored."""
         if self._gone:
             gone = tuple(self._gone)
             self._gone.clear()

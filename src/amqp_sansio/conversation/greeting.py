@@ -1,4 +1,4 @@
-"""What somebody said who never came to open a connection, for a person to read."""
+"""Describes, for a person, what a peer sent that never opened a connection."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from amqp_sansio.dialects import CHANNEL_PROTOCOLS, DEFAULT
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 
 KEPT: Final = 64
-"""First octets of a conversation, kept until the connection is open, for the error if it never is."""
+"""How many of the first octets are kept until the connection is open, for the error if it never is."""
 
 
 def quoted(octets: bytes) -> str:
-    """The first line of the octets, in quotes where it is text, else as hex digits."""
+    """Returns the first line of the octets, in quotes where it is text, else as hex digits."""
     line = octets.split(b"\n")[0].rstrip(b"\r")
     if line and all(32 <= octet < 127 for octet in line):
         return f'"{line.decode()}"'
@@ -20,18 +20,18 @@ def quoted(octets: bytes) -> str:
 
 
 def of_ours(octets: bytes) -> bool:
-    """Whether it began as one does who speaks what we speak: with a protocol header, and then with frames."""
+    """Whether the octets begin like AMQP: with a protocol header, and then more."""
     return octets[:4] == b"AMQP" and len(octets) > SIZE
 
 
 def offered(octets: bytes) -> str:
-    """The version that they offer who answered with nothing but its protocol header, by what URLs call it; "" for none."""
+    """Returns the version, by its name in URLs, of a peer that answered with nothing but its protocol header; "" for none."""
     known = {DEFAULT.name: DEFAULT, **CHANNEL_PROTOCOLS}
     return next((name for name, dialect in known.items() if octets in dialect.spellings), "")
 
 
 def when_silent(octets: bytes) -> str:
-    """The end of a sentence about somebody from whom nothing more came."""
+    """Returns the end of a sentence about a peer that sent nothing more."""
     if not octets:
         return "the other side said nothing"
     if of_ours(octets):
@@ -40,7 +40,7 @@ def when_silent(octets: bytes) -> str:
 
 
 def when_ended(octets: bytes, tls: bool) -> str:
-    """One sentence about somebody who ended the connection."""
+    """Describes in one sentence a peer that ended the connection before it was open."""
     begin = "the other side ended the connection before it was open"
     if not octets:
         return f"{begin}, and did not say why" + ("" if tls else " (a port for amqps:// does that to amqp://)")
@@ -50,7 +50,7 @@ def when_ended(octets: bytes, tls: bool) -> str:
 
 
 def of_text(octets: bytes) -> str:
-    """The rest of the error about another protocol: its first line, where that is text; else nothing."""
+    """Returns the end of the error about another protocol: its first line, where that is text; else ""."""
     found = quoted(octets)
     return f", and said {found}" if found.startswith('"') else ""
 

@@ -1,4 +1,4 @@
-"""What happens to a client between and beside its calls, as values: what `on_event` of `connect` gets, and what is logged."""
+"""Events of a client, as values: passed to `on_event` of `connect`, and logged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Connected(NamedTuple):
     endpoint: str
     """Host and port."""
     number: int
-    """1 for the first one; each later one came after a loss."""
+    """1 for the first connection; each later one came after a loss."""
 
 
 class AttemptFailed(NamedTuple):
@@ -36,44 +36,44 @@ class ConnectionEnded(NamedTuple):
     endpoint: str
     cause: str
     lost: bool
-    """Whether the client did not want that."""
+    """Whether it ended against the client's will."""
 
 
 class Reconnecting(NamedTuple):
-    """The client tries this endpoint next."""
+    """The client will try this endpoint next."""
 
     endpoint: str
     seconds: float
-    """How long it waits before."""
+    """The delay before the attempt."""
 
 
 class GaveUp(NamedTuple):
-    """There will be no other connection: waiting calls raise."""
+    """The client will not reconnect: pending calls raise."""
 
     cause: str
 
 
 class SessionOpened(NamedTuple):
-    """A session is open, as a new one."""
+    """A session was opened as a new one."""
 
     session: bytes
     again: bool
-    """Whether it replaces one that was lost: its exclusive queues are gone."""
+    """Whether it replaces a lost one, whose exclusive queues are gone."""
 
 
 class SessionResumed(NamedTuple):
-    """A session goes on behind a loss of its connection: nothing of it is lost."""
+    """A session was resumed after a loss of its connection, with nothing lost."""
 
     session: bytes
 
 
 class SessionEnded(NamedTuple):
-    """A session was refused, or is lost."""
+    """A session was refused or lost."""
 
     session: bytes
     cause: str
     in_doubt: RangeSet
-    """The ids of commands that were sent and not called complete: each may have been executed or not."""
+    """The ids of commands that were sent and not completed: each may or may not have been executed."""
 
 
 ClientEvent: TypeAlias = (
@@ -87,4 +87,4 @@ ClientEvent: TypeAlias = (
     | SessionResumed
     | SessionEnded
 )
-"""Any of them."""
+"""Any event of a client."""

@@ -1,4 +1,4 @@
-"""Headers of messages without properties: they say where the message goes and no more."""
+"""Header segments of messages without properties, which contain only the routing key."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 from amqp_sansio.wire.layouts.properties import write_properties
 
 HEADERS: Final = 64
-"""Headers that a session remembers by their routing keys."""
+"""The most headers cached per session."""
 
 
 class PlainHeaders:
-    """Makes each of them once, as long as there are not too many (`HEADERS`)."""
+    """Caches such headers by routing key, at most `HEADERS`."""
 
     __slots__ = ("_made",)
 
@@ -22,10 +22,10 @@ class PlainHeaders:
         return len(self._made)
 
     def of(self, routing_key: str | None) -> bytes:
-        """The header for a routing key.  EncodeError for what is none."""
+        """Returns the header for a routing key.  Raises EncodeError for an invalid key."""
         try:
             header = self._made.get(routing_key)
-        except TypeError:  # what cannot be hashed is no routing key: the encoder says so
+        except TypeError:  # an unhashable value is no routing key; the encoder raises for it
             header = None
         if header is None:
             header = write_properties(routing_key=routing_key)

@@ -1,4 +1,4 @@
-"""What a server side of an adapter serves: a broker, or a server of one's own."""
+"""The interface between a server adapter and what it serves: a broker, or a server of your own."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.spec.codes import CloseCode
 
 UNSENT: Final = 1024 * 1024
-"""Octets that a client of one's own server does not take, from which on it is not read further."""
+"""Unsent octets from which on a client of `OwnServer` is not read."""
 
 
 class Guest(Protocol):
-    """One connection of a host: its socket is the adapter's."""
+    """One connection of a host; the adapter owns its socket."""
 
     @property
     def writable(self) -> bool:
-        """Whether its socket takes octets; the adapter sets it.  While it is False, `Host.ready` does not name the guest."""
+        """Whether its socket takes octets; set by the adapter.  While it is False, `Host.ready` does not return the guest."""
         raise NotImplementedError
 
     @writable.setter
@@ -32,11 +32,11 @@ class Guest(Protocol):
         raise NotImplementedError
 
     def receive_data(self, data: bytes) -> None:
-        """Stores octets of the client."""
+        """Stores octets from the client."""
         raise NotImplementedError
 
     def receive_eof(self) -> None:
-        """The client sends nothing more."""
+        """Notes that the client sends nothing more."""
         raise NotImplementedError
 
     def data_to_send(self) -> bytes:
@@ -45,17 +45,17 @@ class Guest(Protocol):
 
     @property
     def wants_data(self) -> bool:
-        """Whether more is read now."""
+        """Whether the socket should be read now."""
         raise NotImplementedError
 
     @property
     def full(self) -> bool:
-        """Whether it wants no data before its octets are taken."""
+        """Whether it wants no data until its output is taken."""
         raise NotImplementedError
 
     @property
     def finished(self) -> bool:
-        """Whether the socket is to be closed."""
+        """Whether the socket must be closed."""
         raise NotImplementedError
 
     @property
@@ -64,11 +64,11 @@ class Guest(Protocol):
         raise NotImplementedError
 
     def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
-        """A check of a password, to be run where it holds up nobody; handed out once."""
+        """Returns a password check, once, to be run where it blocks nobody."""
         raise NotImplementedError
 
     def decided(self, verdict: Accepted | Rejected) -> None:
-        """What that check has found."""
+        """Passes on the verdict of that check."""
         raise NotImplementedError
 
 
@@ -76,36 +76,36 @@ Some = TypeVar("Some", bound=Guest, covariant=True)
 
 
 class Host(Protocol[Some]):
-    """Serves many connections: `Broker`, or `OwnServer`."""
+    """Serves many connections: a `Broker`, or an `OwnServer`."""
 
     def next_event(self) -> tuple[Some, Event] | None:
-        """The next thing that happened, None when there is nothing to read."""
+        """Handles and returns the next event; None when there is none."""
         raise NotImplementedError
 
     def ready(self) -> tuple[Some, ...]:
-        """The connections that have octets to send now and can, or have ended."""
+        """Returns the connections that have octets to send and can, or have ended."""
         raise NotImplementedError
 
     def tick(self, now: float) -> float | None:
-        """Says what time it is, and does what is due.  Called before the events, in every turn."""
+        """Sets the time and does what is due.  Called before the events, in every turn."""
         raise NotImplementedError
 
     @property
     def due(self) -> float | None:
-        """The moment of the next turn, asked last: at most that of the last tick when there is something to do at once."""
+        """The moment of the next turn, asked for last: not after the last tick when there is something to do at once."""
         raise NotImplementedError
 
 
 def load(config: ServerConfig) -> None:
-    """Loads what a client needs who comes by this config: when it comes, strangers may hold all file descriptors."""
+    """Imports what a client of this config needs; once it connects, other clients may have used up all file descriptors."""
     for dialect in config.dialects:
         _ = dialect.codec
 
 
 class OwnServer:
-    """A server of one's own: `handle` is called with each event and its connection, and says on it what it likes.
+    """A server of your own: calls `handle` with each event and its connection, on which it may send whatever it likes.
 
-    When `handle` raises, that connection is closed (320) and `failed` gets the error; without one the server raises it.
+    When `handle` raises, that connection is closed (320) and `failed` gets the error; without `failed` the server raises it.
     """
 
     def __init__(
@@ -120,25 +120,25 @@ class OwnServer:
         self._failed: Final = failed
         self._connections: Final[dict[OwnGuest, None]] = {}
         self._turns: Final[OrderedDict[OwnGuest, None]] = OrderedDict()
-        self._said: dict[OwnGuest, None] = {}  # who may have octets to send, or has ended
+        self._said: dict[OwnGuest, None] = {}  # those that may have octets to send, or have ended
         self._agenda: Final[Agenda[OwnGuest]] = Agenda()
-        self._untold: Final[dict[OwnGuest, None]] = {}  # whose octets came since the last tick
+        self._untold: Final[dict[OwnGuest, None]] = {}  # those that received octets since the last tick
         self._now = AT_ONCE
 
     def connect(self) -> OwnGuest:
-        """A new connection."""
+        """Returns a new connection."""
         guest = OwnGuest(self)
         self._connections[guest] = None
         self._untold[guest] = None
         return guest
 
     def stored(self, guest: OwnGuest) -> None:
-        """The connection has octets to read, or their end."""
+        """Notes that the connection has received octets or their end."""
         self._turns[guest] = None
         self._untold[guest] = None
 
     def taken(self, guest: OwnGuest) -> None:
-        """The octets of the connection were taken."""
+        """Notes that the connection's output was taken."""
         self._said[guest] = None
         self._note(guest)
 
@@ -147,7 +147,7 @@ class OwnServer:
             self._agenda.note(guest, guest.connection.due)
 
     def next_event(self) -> tuple[OwnGuest, Event] | None:
-        """The next thing that happened; it was handled.  Connections take turns."""
+        """Handles and returns the next event.  Connections take turns."""
         while self._turns:
             guest, _ = self._turns.popitem(last=False)
             event = guest.connection.next_event()
@@ -173,7 +173,7 @@ class OwnServer:
             self._failed(connection, error)
 
     def ready(self) -> tuple[OwnGuest, ...]:
-        """The connections that have octets to send now and can, or have ended."""
+        """Returns the connections that have octets to send and can, or have ended."""
         ready = tuple([each for each in self._said if each.over or (each.writable and each.connection.bytes_to_send)])
         self._said = dict.fromkeys([each for each in ready if not each.over])
         for guest in ready:
@@ -184,15 +184,15 @@ class OwnServer:
         return ready
 
     def may_write(self, guest: OwnGuest) -> None:
-        """The socket of the connection takes octets again."""
+        """Notes that the connection's socket takes octets again."""
         self._said[guest] = None
 
     def spoke(self, guest: OwnGuest) -> None:
-        """The connection has something to send, from whatever call: its machine calls this."""
+        """Notes that a call made output on the connection; its machine calls this."""
         self._turns[guest] = None
 
     def tick(self, now: float) -> float | None:
-        """Says what time it is to those whose octets came, or for whom something is due; answers `due`."""
+        """Ticks the connections that received octets or have something due; returns `due`."""
         self._now = now
         due = dict.fromkeys([*self._untold, *self._agenda.due(now)])
         self._untold.clear()
@@ -206,7 +206,7 @@ class OwnServer:
 
     @property
     def due(self) -> float | None:
-        """The moment of the next turn: at most that of the last tick when there is something to read."""
+        """The moment of the next turn: not after the last tick when there is something to read."""
         return self._now if self._turns or self._untold else self._agenda.next
 
 
@@ -221,17 +221,17 @@ class OwnGuest(Guest):
 
     @property
     def connection(self) -> ServerConnection:
-        """Its machine; another one from the moment on at which the client says that it speaks another dialect."""
-        # Whoever serves several families asks of it only what they have in common.
+        """Its machine; replaced when the client's protocol header shows that it speaks another dialect."""
+        # A handler for several families uses only what they have in common.
         return cast("ServerConnection", self._door.connection)
 
     def receive_data(self, data: bytes) -> None:
-        """Stores octets of the client."""
+        """Stores octets from the client."""
         self._door.receive_data(data)
         self._server.stored(self)
 
     def receive_eof(self) -> None:
-        """The client sends nothing more."""
+        """Notes that the client sends nothing more."""
         self._door.receive_eof()
         self._eof = True
         self._server.stored(self)
@@ -255,7 +255,7 @@ class OwnGuest(Guest):
 
     @property
     def wants_data(self) -> bool:
-        """Whether more is read now."""
+        """Whether the socket should be read now."""
         return self.connection.wants_data and not self.full
 
     @property
@@ -265,12 +265,12 @@ class OwnGuest(Guest):
 
     @property
     def finished(self) -> bool:
-        """Whether the socket is to be closed."""
+        """Whether the socket must be closed."""
         return self.connection.finished
 
     @property
     def over(self) -> bool:
-        """Whether it has finished, or has ended behind the client's octets: nobody may be there to take what is left."""
+        """Whether it has finished, or has ended after the client's end of input, so that the rest may have no reader."""
         return self.finished or (self._eof and self.connection._ended)
 
     @property

@@ -1,4 +1,4 @@
-"""The messages of one subscription that came and were not taken yet, and the credit that lets more come."""
+"""Received messages of one subscription that the program has not taken yet, and the credit for more."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 
 PREFETCH: Final = 100
-"""Messages of a subscription that are here and not settled, unless its user says otherwise."""
+"""Default number of messages of a subscription that are received and not settled."""
 
 
 class BaseInbox(Generic[M]):
-    """Messages that came and were not taken yet, whatever is spoken.  A base class."""
+    """Base of the inboxes of both families: received messages that the program has not taken yet."""
 
     def __init__(self, queue: str, name: str) -> None:
         self._queue = queue
@@ -40,27 +40,27 @@ class BaseInbox(Generic[M]):
 
     @property
     def queue(self) -> str:
-        """What is subscribed to."""
+        """The queue subscribed to."""
         return self._queue
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more comes: it was cancelled here, or what it hangs on is over (then `error` tells why)."""
+        """Whether no more messages come: it was cancelled here, or its session or channel is over (then `error` says why)."""
         return self._closed
 
     @property
     def error(self) -> Exception | None:
-        """Why that is over; None as long as it is not, or went well."""
+        """Why its session or channel is over; None while it is not, or when it ended well."""
         return self._error
 
     def must_be_open(self) -> None:
-        """SubscriptionClosed when it is closed, and nothing went wrong."""
+        """Raises SubscriptionClosed when it is closed without an error."""
         if self._closed:
             raise SubscriptionClosed(self._name, self.queue)
 
     @property
     def more(self) -> Ticket[None]:
-        """Settled when there is something to take, or nothing will come any more."""
+        """Settled when there is a message to take, or no more will come."""
         if self._waiting is None or self._waiting.done:
             self._waiting = Ticket()
             if self.messages or self._closed:
@@ -85,11 +85,11 @@ class BaseInbox(Generic[M]):
 
 
 class Inbox(BaseInbox[Message]):
-    """A subscription with back-pressure: never more than `prefetch` messages are here and unsettled (or, where nothing is to be
-    accepted, untaken), so a slow consumer stops the broker and memory stays flat.
+    """A subscription with backpressure: at most `prefetch` messages are received and unsettled (or, without accepting, not
+    taken), so that a slow consumer stops the broker and memory stays bounded.
 
-    With explicit accept the broker's window does that: settling a message lets the next one come.  Without, credit is granted
-    again as messages are taken.
+    With explicit accept the broker's window does that: settling a message lets the next one come.  Without it, credit is
+    granted again as messages are taken.
     """
 
     def __init__(
@@ -100,17 +100,17 @@ class Inbox(BaseInbox[Message]):
         self.destination: Final = destination
         self.prefetch: Final = prefetch
         self.octets: Final = octets
-        """The octets of credit, for those prefetched together; INFINITE: no bound."""
+        """Octets of credit for all prefetched messages together; INFINITE: no bound."""
         self.explicit: Final = explicit
         self.browse: Final = browse
         self._taken = 0
         self._taken_octets = 0
-        self._owing = False  # credit is granted again when the session is resumed
+        self._owing = False  # credit is granted when the session is resumed
         self._subscription: Subscription | None = None
         self._said: int | None = None  # the id of message.subscribe in its session
 
     def _subscribe(self) -> None:
-        """Says subscribe and grants the credit; for a session that was made again, once more."""
+        """Sends message.subscribe and grants credit; again for a session that was opened again."""
         session = self.talk.session
         accept_mode = AcceptMode.EXPLICIT if self.explicit else AcceptMode.NONE
         acquire_mode = AcquireMode.NOT_ACQUIRED if self.browse else AcquireMode.PRE_ACQUIRED
@@ -124,14 +124,14 @@ class Inbox(BaseInbox[Message]):
         subscription.grant(self.prefetch, self.octets)
 
     def _arrive(self, received: TransferReceived) -> None:
-        """A message came."""
+        """Stores a message that arrived."""
         session = self.talk._session
-        assert session is not None  # it brought it
+        assert session is not None  # the message came on it
         self.messages.append(Message(received, self, session))
         self._wake()
 
     def take(self) -> Message | None:
-        """The next message, None when there is none for now.  When it is closed and empty: raises `error`, if there is one."""
+        """Returns the next message, None when there is none for now.  When closed and empty, raises `error` if there is one."""
         if not self.messages:
             self._must_not_have_failed()
             return None
@@ -144,15 +144,15 @@ class Inbox(BaseInbox[Message]):
 
     @property
     def more(self) -> Ticket[None]:
-        """Settled when there is something to take, or nothing will come any more."""
+        """Settled when there is a message to take, or no more will come."""
         self.talk.open_again()
         return super().more
 
     def settle(self, message: Message, how: str, redelivered: bool = False) -> None:
-        """Accepts or releases a message that came here.
+        """Accepts or releases a message of this subscription.
 
-        During a reconnect it waits until the session is resumed.  SessionDetachedError when the
-        session that brought it is over: the message comes again.
+        During a reconnect that waits until the session is resumed.  Raises SessionDetachedError when the session that delivered
+        the message is over; the message will be redelivered.
         """
         with self.talk.guard:
             if how == "accept":
@@ -168,7 +168,7 @@ class Inbox(BaseInbox[Message]):
             self._trace(message, how)
 
     def reject(self, message: Message, code: RejectCode, text: str) -> None:
-        """Rejects a message that came here.  EncodeError for a code that the specification does not have."""
+        """Rejects a message of this subscription.  Raises EncodeError for a code that the specification does not have."""
         try:
             code = RejectCode(code)
         except ValueError:
@@ -186,15 +186,15 @@ class Inbox(BaseInbox[Message]):
         talk = self.talk
         talk._flush()
         if talk.speakable or message.session is not talk.session or not message.session.resumable or talk.ended.done:
-            how()  # or says why it cannot be said
+            how()  # or raises the reason why it cannot be sent
             talk.wake()
         else:
             talk._once_attached(how)
 
     def cancel(self) -> Ticket[None]:
-        """Ends the subscription; settled when nothing comes any more.  What is here and was not taken is released.
+        """Ends the subscription; settled when no more messages come.  Received messages that were not taken are released.
 
-        While the connection is being made again, it is settled at once, and nobody subscribes again.
+        During a reconnect it is settled at once, and the client does not subscribe again.
         """
         if self._cancelling is None:
             self._cancelling = Ticket()
@@ -223,27 +223,27 @@ class Inbox(BaseInbox[Message]):
             self._cancelling.fail(error)
 
     def _close(self, error: Exception | None) -> None:
-        """Nothing more comes.  What is here and belongs to a session that is over cannot be settled and is dropped."""
+        """Ends it.  Messages of a session that is over cannot be settled and are dropped."""
         if error is not None:
             self.messages.clear()
         self._end(error)
 
     def _interrupt(self, error: Exception | None) -> None:
-        """Its session failed: pending receives raise the error.  What is here will come again when the session is opened
-        again."""
+        """Makes pending receives raise the error of the failed session.  Received messages are dropped; they will come again
+        when the session is opened again."""
         self.messages.clear()
         if self._waiting is not None and error is not None:
             self._waiting.fail(error)
 
     def _resubscribe(self) -> None:
-        """The session was made again: what came in the old one will come once more."""
+        """Subscribes again on a session that was opened again; messages of the old one are dropped and will be redelivered."""
         self.messages.clear()
         self._subscribe()
 
     def _give_back(self, message: Message) -> None:
         self._taken += 1
         self._taken_octets += len(message.body) + (len(message.received.header) if message.session.counts_headers else 0)
-        bounded = self.octets != INFINITE and not self.messages  # then what is left may be too little for the next one
+        bounded = self.octets != INFINITE and not self.messages  # then the rest may be too little for the next message
         if (self._taken * 2 < self.prefetch and not bounded) or self._subscription is None or self._closed:
             return
         if self.talk.speakable:

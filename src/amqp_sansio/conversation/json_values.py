@@ -1,4 +1,4 @@
-"""Decoded values as plain ones, which `json.dumps` takes, for programs that read headers and bodies."""
+"""Converts decoded values to plain ones, which `json.dumps` takes, for programs that read headers and bodies."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | 
 
 
 def plain(value: object, octets: Callable[[bytes], str] | None = None) -> Plain:
-    """Octets are what `octets` makes of them: unless given, their text where they are UTF-8 (many clients send text so), else
-    hex digits.
+    """Converts a value; octets are converted by `octets`, by default to text where they are UTF-8 (many clients send text so),
+    else to hex digits.
 
-    A number that is not finite, a UUID and a decimal are their text; a struct is a dict of its fields; a set of ids a list of
-    [low, high]; a value of a type that nobody has assigned is its octets, hex digits unless `octets` is given.
+    A number that is not finite, a UUID and a decimal become text; a struct becomes a dict of its fields; a set of ids a list of
+    [low, high]; a value of an unassigned type its octets, as hex digits unless `octets` is given.
     """
     if isinstance(value, bool) or value is None:
         return value

@@ -1,4 +1,4 @@
-"""What an adapter for code that awaits lends its sessions: how to wait, and how something goes out that is waited for."""
+"""What an adapter for asynchronous code supplies to sessions: how to wait, and how awaited output is written."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Value = TypeVar("Value")
 
 
 class Line(Protocol):
-    """The way to the socket of a connection, whichever that is at the moment."""
+    """The way to the socket of the present connection."""
 
     def free(self) -> bool:
-        """Whether `writable` need not be waited for."""
+        """Whether `writable` can be skipped."""
         raise NotImplementedError
 
     async def writable(self) -> None:
@@ -22,16 +22,16 @@ class Line(Protocol):
         raise NotImplementedError
 
     async def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
-        """The value of a ticket, or its error, once it is settled; TimeoutError when it is not within `timeout` seconds."""
+        """Waits for a ticket and returns its value.  Raises its error, or TimeoutError after `timeout` seconds."""
         raise NotImplementedError
 
     async def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
-        """Calls `say`, which says something, and waits for the ticket that it gives.
+        """Calls `say`, which sends something, and waits for the ticket that it returns.
 
-        When no other call waits for an answer, output goes out at once; else together with that of the others.
+        When no other call waits for an answer, output is written at once; else together with that of the others.
         """
         raise NotImplementedError
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
-        """What comes of `work()`; TimeoutError when that is not there within `seconds`: then it is cancelled."""
+        """Returns the result of `work()`.  Cancels it and raises TimeoutError when it takes longer than `seconds`."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""A message in the hands of its receiver."""
+"""A received message of a session."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NONE: Final = Map()
 
 
 class Message:
-    """A message that came for a subscription: its body, its properties, and what may be done with it.
+    """A message that arrived for a subscription: its body and properties, and the calls that settle it.
 
-    Properties raise `HeaderError` where the sender encoded a field wrongly.  Settle it once: `accept`, `release` or `reject`; a
-    second time is LocalProtocolError, and SessionDetachedError when the session that brought it is over.
+    Properties raise HeaderError where the sender encoded a field wrongly.  Settle a message once, by `accept`, `release` or
+    `reject`: a second time raises LocalProtocolError, and SessionDetachedError when the session that delivered it is over.
     """
 
     __slots__ = ("_inbox", "received", "session")
@@ -32,7 +32,7 @@ class Message:
     def __init__(self, received: TransferReceived, inbox: Inbox, session: Session) -> None:
         self.received: Final = received
         self.session: Final = session
-        """The session that brought it: nobody else can settle it."""
+        """The session that delivered it, on which alone it can be settled."""
         self._inbox: Final = inbox
 
     @property
@@ -47,7 +47,7 @@ class Message:
 
     @property
     def subscription(self) -> str:
-        """The destination that it came for."""
+        """The destination of its subscription."""
         return self._inbox.destination
 
     @property
@@ -57,19 +57,19 @@ class Message:
 
     @property
     def redelivered(self) -> bool:
-        """Whether a consumer may have had it before."""
+        """Whether it may have been delivered to a consumer before."""
         properties = self.received.delivery_properties
         return properties is not None and properties.redelivered
 
     @property
     def discard_unroutable(self) -> bool:
-        """Whether the broker was to drop it where no queue takes it."""
+        """Whether the sender asked the broker to drop it where no queue takes it."""
         properties = self.received.delivery_properties
         return properties is not None and properties.discard_unroutable
 
     @property
     def immediate(self) -> bool:
-        """Whether a consumer was to take it at once."""
+        """Whether the sender asked that a consumer take it at once."""
         properties = self.received.delivery_properties
         return properties is not None and properties.immediate
 
@@ -81,19 +81,19 @@ class Message:
 
     @property
     def priority(self) -> int | None:
-        """0 to 9; None is as 4."""
+        """0 to 9; None counts as 4."""
         properties = self.received.delivery_properties
         return properties.priority if properties is not None else None
 
     @property
     def ttl(self) -> int | None:
-        """Milliseconds until it expires, as its sender said."""
+        """Milliseconds until it expires, from its sender."""
         properties = self.received.delivery_properties
         return properties.ttl if properties is not None else None
 
     @property
     def timestamp(self) -> int | None:
-        """When it was made, or came to the broker: seconds since 1970, UTC."""
+        """When it was made, or reached the broker: seconds since 1970, UTC."""
         properties = self.received.delivery_properties
         return properties.timestamp if properties is not None else None
 
@@ -111,51 +111,51 @@ class Message:
 
     @property
     def routing_key(self) -> str:
-        """The key that it was published with."""
+        """The routing key that it was published with."""
         properties = self.received.delivery_properties
         return (properties.routing_key if properties is not None else None) or ""
 
     @property
     def resume_id(self) -> str | None:
-        """The name of a transfer that can be resumed."""
+        """The id of a transfer that can be resumed."""
         properties = self.received.delivery_properties
         return properties.resume_id if properties is not None else None
 
     @property
     def resume_ttl(self) -> int | None:
-        """Milliseconds that a transfer which broke off is kept."""
+        """Milliseconds that an interrupted transfer is kept."""
         properties = self.received.delivery_properties
         return properties.resume_ttl if properties is not None else None
 
     @property
     def content_length(self) -> int | None:
-        """Octets of the whole content, as its sender said."""
+        """Octets of the whole content, from its sender."""
         properties = self.received.message_properties
         return properties.content_length if properties is not None else None
 
     @property
     def message_id(self) -> UUID | None:
-        """What the sender calls it."""
+        """The sender's id of the message."""
         properties = self.received.message_properties
         return properties.message_id if properties is not None else None
 
     @property
     def correlation_id(self) -> str | None:
-        """Which message it answers, as text.
+        """The id that relates it to another message, usually the request that it answers, as text.
 
-        Octets that are not UTF-8 are surrogate escapes (PEP 383), and `publish` turns them back into the same octets.
+        Octets that are not UTF-8 become surrogate escapes (PEP 383), and `publish` turns them back into the same octets.
         """
         return _text(self.raw_correlation_id)
 
     @property
     def raw_correlation_id(self) -> bytes | None:
-        """The same as octets."""
+        """The correlation id as octets."""
         properties = self.received.message_properties
         return properties.correlation_id if properties is not None else None
 
     @property
     def reply_to(self) -> ReplyTo | None:
-        """Where an answer is awaited: exchange and routing key."""
+        """Where to send the reply: exchange and routing key."""
         properties = self.received.message_properties
         return properties.reply_to if properties is not None else None
 
@@ -167,41 +167,42 @@ class Message:
 
     @property
     def content_encoding(self) -> str | None:
-        """How the body is compressed."""
+        """How the body is encoded, for example compressed."""
         properties = self.received.message_properties
         return properties.content_encoding if properties is not None else None
 
     @property
     def user_id(self) -> str | None:
-        """The user that sent it, as text (see `correlation_id`): some brokers check that."""
+        """The user that sent it, as text (see `correlation_id`); some brokers verify it."""
         properties = self.received.message_properties
         return _text(properties.user_id) if properties is not None else None
 
     @property
     def app_id(self) -> str | None:
-        """Which application sent it, as text (see `correlation_id`)."""
+        """The application that sent it, as text (see `correlation_id`)."""
         properties = self.received.message_properties
         return _text(properties.app_id) if properties is not None else None
 
     @property
     def raw_headers(self) -> Map:
-        """The application's headers as they came, with their types (see `amqp_sansio.spec.values`); empty without any."""
+        """The application's headers with their wire types (see `amqp_sansio.spec.values`); empty without any."""
         properties = self.received.message_properties
         found = properties.application_headers if properties is not None else None
         return _NONE if found is None else found
 
     @property
     def headers(self) -> dict[str, Plain]:
-        """The application's headers as plain values, which `json.dumps` takes; a dict of your own.
+        """The application's headers as plain values, which `json.dumps` takes, in a new dict.
 
-        Octets are their text where they are UTF-8, else hex digits; UUIDs and decimals are text.  `raw_headers` has them all.
+        Octets become text where they are UTF-8, else hex digits; UUIDs and decimals become text.  `raw_headers` has the
+        original values.
         """
         return {key: plain(value) for key, value in self.raw_headers.items()}
 
     def decoded(self) -> dict[str, Plain] | list[Plain]:
-        """The body of a message whose `content_type` is amqp/map or amqp/list, as plain values.
+        """Decodes the body of a message whose `content_type` is amqp/map or amqp/list, as plain values.
 
-        DecodeError where it is neither, or its octets are wrong.
+        Raises DecodeError for any other content type, and for malformed octets.
         """
         body = self.body
         read = {"amqp/map": decode_map, "amqp/list": decode_list}.get(self.content_type or "")
@@ -213,15 +214,15 @@ class Message:
         return {key: plain(each) for key, each in value.items()} if isinstance(value, Map) else [plain(each) for each in value]
 
     def accept(self) -> None:
-        """It is done: the broker may forget it.  In a transaction, once that is committed."""
+        """Accepts it: the broker may forget it.  In a transaction that takes effect with the commit."""
         self._inbox.settle(self, "accept")
 
     def release(self, redelivered: bool = False) -> None:
-        """Gives it back to the queue, at its place; `redelivered` marks it."""
+        """Gives it back to the queue, to its original position; `redelivered` marks it so."""
         self._inbox.settle(self, "release", redelivered)
 
     def reject(self, code: RejectCode = RejectCode.UNSPECIFIED, text: str = "") -> None:
-        """It cannot be processed: it goes to the queue's alternate exchange, if any."""
+        """Rejects it as impossible to process: it goes to the queue's alternate exchange, if any."""
         self._inbox.reject(self, code, text)
 
     def __repr__(self) -> str:
@@ -229,5 +230,5 @@ class Message:
 
 
 def _text(octets: bytes | None) -> str | None:
-    """`properties.octets_of` turns it back."""
+    """Decodes octets so that `properties.octets_of` can reverse it."""
     return None if octets is None else octets.decode("utf-8", "surrogateescape")

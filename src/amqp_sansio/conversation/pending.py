@@ -1,4 +1,4 @@
-"""What comes of something that a caller did not wait for, in code that awaits."""
+"""The pending result of a call that does not wait, in asynchronous code."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Value = TypeVar("Value")
 
 
 class Pending(Generic[Value]):
-    """An answer that is not there yet: `await` it for its value, or its error; `done` tells whether it is there.
+    """The answer to a call, which may still be pending: `await` it for its value or its error; `done` is True once it is there.
 
-    Await it as often as you like, or never.
+    It may be awaited any number of times, or never.
     """
 
     __slots__ = ("_ticket", "_wait")
@@ -24,7 +24,7 @@ class Pending(Generic[Value]):
 
     @property
     def done(self) -> bool:
-        """Whether to await it would not wait."""
+        """Whether awaiting it would return without waiting."""
         return self._ticket.done
 
     def __await__(self) -> Generator[Any, Any, Value]:

@@ -1,4 +1,4 @@
-"""The properties with which a message is published, by name: checked, and written as its header structs."""
+"""The properties of a message to publish, as keyword arguments: checked, and encoded as header structs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from amqp_sansio.wire.encoding import encode_list, encode_map
 from amqp_sansio.wire.layouts.properties import write_properties
 
 HeaderValue: TypeAlias = "Value | Sequence[HeaderValue] | Mapping[str, HeaderValue]"
-"""What a header, or an argument of a queue, may hold."""
+"""A value of a header, or of a queue's arguments."""
 Arguments: TypeAlias = Mapping[str, HeaderValue]
-"""What a broker understands besides: see its manual, and docs/topics/arguments.md for ours."""
+"""Extensions that a broker understands: see its manual, and docs/topics/arguments.md for the model broker's."""
 
 Body: TypeAlias = "bytes | Mapping[str, HeaderValue] | list[HeaderValue] | tuple[HeaderValue, ...]"
-"""What a message of a session holds: octets, which are sent as they are; or a mapping or list, which is sent as amqp/map or
-amqp/list and which `Message.decoded` reads."""
+"""The body of a message of a session: octets, sent as they are; or a mapping or list, sent as amqp/map or amqp/list, which
+`Message.decoded` decodes."""
 
 
 class CommonProperties(TypedDict, total=False):
-    """Properties of messages in every version of AMQP before 1.0.  None is as if it were not given."""
+    """Properties of messages in every version of AMQP before 1.0.  None counts as absent."""
 
     mandatory: bool
-    """The broker returns the message (MessageReturned) when no queue takes it; else it drops it."""
+    """The broker returns the message (MessageReturned) when no queue takes it, instead of dropping it."""
     immediate: bool
     """The broker returns the message when no consumer can take it at once."""
     persistent: bool
@@ -43,56 +43,56 @@ class CommonProperties(TypedDict, total=False):
     content_type: str | None
     """The MIME type of the body, at most 255 octets."""
     content_encoding: str | None
-    """How the body is compressed, at most 255 octets."""
+    """How the body is encoded, for example compressed; at most 255 octets."""
     headers: Arguments | None
     """The application's headers."""
     correlation_id: bytes | str | None
-    """Which message this one answers: `message.correlation_id` gives it as text."""
+    """The id of the message that this one answers; `message.correlation_id` returns it as text."""
     user_id: bytes | str | None
-    """The user that sends it: some brokers refuse any name but that of the connection's user."""
+    """The user that sends it; some brokers refuse any name but that of the connection's user."""
     app_id: bytes | str | None
-    """Which application sends it."""
+    """The application that sends it."""
 
 
 class SessionProperties(CommonProperties, total=False):
     """Properties of messages in AMQP 0-10: the fields of delivery-properties and message-properties.
 
-    Their exchange and routing key are what `publish` is called with.
+    Exchange and routing key, which are among these fields, are parameters of `publish`.
     """
 
     message_id: UUID | str | None
-    """What the sender calls it: a UUID, or its text."""
+    """The sender's id of the message: a UUID, or its text."""
     reply_to: ReplyTo | str | None
-    """Where an answer is awaited: exchange and routing key, or the name of a queue."""
+    """Where to send the reply: exchange and routing key, or the name of a queue."""
     redelivered: bool
-    """Whether a consumer may have had it before."""
+    """Whether it may have been delivered to a consumer before."""
     discard_unroutable: bool
-    """The broker drops the message when no queue takes it, also where an alternate exchange would take it."""
+    """The broker drops the message when no queue takes it, even where an alternate exchange would."""
     expiration: int | None
-    """When it expires: seconds since 1970, UTC.  Brokers work it out from `ttl`."""
+    """When it expires: seconds since 1970, UTC.  Brokers derive it from `ttl`."""
     content_length: int | None
     """Octets of the whole content."""
     resume_id: str | None
-    """The name of a transfer that can be resumed."""
+    """The id of a transfer that can be resumed."""
     resume_ttl: int | None
-    """Milliseconds that the receiver keeps a transfer that broke off."""
+    """Milliseconds that the receiver keeps an interrupted transfer."""
 
 
 NAMES: Final = frozenset(SessionProperties.__annotations__)
 _FLAGS: Final = ("mandatory", "immediate", "persistent", "redelivered", "discard_unroutable")
 FLAG: Final = (False, True, None)
-"""What a flag may be: None is as if it were not given."""
+"""The values of a flag; None counts as absent."""
 _FIELD: Final = re.compile(r"(?:header|message\.(?:delivery|message)-properties)\.(\w+)")
-"""The beginning of what is wrong in a header, in any version."""
+"""The prefix of an error about a header field, in any version."""
 _KEYWORDS: Final = {"application_headers": "headers"}
-"""What `publish` calls fields that the specification calls otherwise."""
+"""The keywords of `publish` for fields that have another name in the specification."""
 _ELSEWHERE: Final = {"delivery_mode": "persistent", "expiration": "ttl", "application_headers": "headers"}
-"""What other clients, and the specification, call properties."""
+"""The names of properties in other clients and in the specification."""
 _PRIORITIES: Final = range(10)
 
 
 def written(routing_key: str | None, properties: SessionProperties) -> tuple[AcceptMode, bytes]:
-    """The accept-mode that they need, and the header structs.  EncodeError names the property."""
+    """Returns the accept-mode for the properties, and the header structs.  Raises EncodeError, which names the property."""
     try:
         return _written(routing_key, **properties)
     except TypeError:
@@ -103,7 +103,7 @@ def written(routing_key: str | None, properties: SessionProperties) -> tuple[Acc
 
 
 def by_keyword(error: EncodeError) -> EncodeError:
-    """The error of a field as one of the keyword that it was given by: of `headers`, where application_headers is wrong."""
+    """Returns the error of a field as one of the keyword for it: of `headers`, where application_headers is wrong."""
     found = _FIELD.match(error.what)
     if found is None:
         return error
@@ -111,9 +111,9 @@ def by_keyword(error: EncodeError) -> EncodeError:
 
 
 def encoded(body: Body, properties: SessionProperties) -> tuple[bytes, SessionProperties]:
-    """A body as octets; with the content type that it then has, where it is a mapping or a list."""
+    """Encodes a body; a mapping or list also sets the content type."""
     if not isinstance(body, Mapping | list | tuple):
-        return body, properties  # octets, or what the engine refuses
+        return body, properties  # octets, or something that the engine refuses
     kind = "amqp/map" if isinstance(body, Mapping) else "amqp/list"
     given = properties.get("content_type")
     if given not in (None, kind):
@@ -126,7 +126,7 @@ def encoded(body: Body, properties: SessionProperties) -> tuple[bytes, SessionPr
 
 
 def refuse_unknown(properties: Mapping[str, object], names: frozenset[str]) -> None:
-    """EncodeError for a property that does not exist, with those that do."""
+    """Raises EncodeError for a property that does not exist; it lists those that do."""
     for unknown in properties.keys() - names:
         near = [_ELSEWHERE[unknown]] if unknown in _ELSEWHERE else get_close_matches(unknown, names, 1)
         meant = f" ({near[0]!r} may be meant)" if near else ""
@@ -134,23 +134,23 @@ def refuse_unknown(properties: Mapping[str, object], names: frozenset[str]) -> N
 
 
 def as_map(arguments: Arguments | None) -> Mapping[str, Value] | None:
-    """The same, for the vocabulary, whose types name what decoding gives: plain lists and mappings are encoded, too."""
+    """Casts arguments for the vocabulary, whose types are those of decoded values; plain lists and mappings are legal too."""
     return arguments  # type: ignore[return-value]
 
 
 def as_list(values: Sequence[HeaderValue]) -> Sequence[Value]:
-    """As `as_map`."""
+    """Casts a list, as `as_map` does a mapping."""
     return values  # type: ignore[return-value]
 
 
 def wrong_flag(names: Sequence[str], values: Sequence[object]) -> EncodeError:
-    """An error that names the first one that is no flag."""
+    """Returns the error that names the first flag with a wrong value."""
     at = next(at for at, value in enumerate(values) if value not in FLAG)
     return EncodeError(f"publish: {names[at]}", f"True or False, not {values[at]!r}")
 
 
 def octets_of(name: str, value: bytes | str | None) -> bytes | None:
-    """Text as UTF-8, with its surrogate escapes as the octets that they stand for; octets as they are."""
+    """Encodes text as UTF-8, its surrogate escapes as the octets that they stand for; returns octets unchanged."""
     if value is None or isinstance(value, bytes):
         return value
     if not isinstance(value, str):
@@ -192,7 +192,7 @@ def _written(
     if message_id is not None and not isinstance(message_id, UUID):
         try:
             message_id = UUID(message_id)
-        except (ValueError, TypeError, AttributeError):  # the last two for what is no text
+        except (ValueError, TypeError, AttributeError):  # the last two for a value that is not text
             raise EncodeError("publish: message_id", f"a UUID, or its text, not {message_id!r}") from None
     header = write_properties(
         bool(discard_unroutable), bool(immediate), bool(redelivered), priority, DeliveryMode.PERSISTENT if persistent else None,

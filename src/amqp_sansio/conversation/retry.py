@@ -1,4 +1,4 @@
-"""When to try again: delays that grow, with chance in them, and an end."""
+"""When to reconnect: growing delays with random jitter, and a limit."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def _share(instance: object, attribute: attrs.Attribute[float], value: float) ->
 
 @attrs.frozen(kw_only=True)
 class RetryPolicy:
-    """How to come back after a loss.  Seconds; nothing waits for ever unless a setting says so."""
+    """How to reconnect after a loss, in seconds; nothing waits for ever unless a setting says so."""
 
     attempts: int | None = 10
-    """Attempts in a row before giving up; None: no such bound.  0: never."""
+    """Consecutive attempts before giving up; None: no limit.  0: never reconnect."""
     first: float = attrs.field(default=0.1, validator=_positive)
     """The first delay."""
     factor: float = attrs.field(default=2.0, validator=_positive)
-    """By how much each delay is longer than the one before."""
+    """The growth of each delay over the one before."""
     longest: float = attrs.field(default=30.0, validator=_positive)
-    """No delay is longer."""
+    """The longest delay."""
     jitter: float = attrs.field(default=0.5, validator=_share)
-    """The share of a delay that is left to chance: 0.5 is between half of it and all of it, so that not all come at once."""
+    """The random share of a delay, so that not all clients come at once: with 0.5, between half of the delay and all of it."""
     give_up: float | None = 300.0
-    """Seconds after the loss from which on nobody tries again; None: no such bound."""
+    """Seconds after the loss from which on no attempt is made; None: no limit."""
 
     def delays(self, chance: Callable[[], float], behind: float = 0.0) -> Iterator[float]:
-        """The delays to wait before each attempt, until there are no more; `chance` gives numbers from 0 up to 1.
+        """Yields the delays before each attempt, until there are no more; `chance` returns random numbers in [0, 1).
 
-        They begin where they would go on behind one of `behind` seconds.
+        They continue after a previous delay of `behind` seconds.
         """
         delay, waited, attempt = min(max(self.first, behind * self.factor), self.longest), 0.0, 0
         while self.attempts is None or attempt < self.attempts:
@@ -54,4 +54,4 @@ class RetryPolicy:
 
 
 NEVER: Final = RetryPolicy(attempts=0)
-"""A lost connection stays lost."""
+"""No reconnecting: a lost connection stays lost."""

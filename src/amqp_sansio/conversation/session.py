@@ -1,4 +1,4 @@
-"""Sessions and subscriptions for code that awaits, on whatever loop: the adapter brings its way of waiting."""
+"""Sessions and subscriptions for asynchronous code on any event loop; the adapter supplies the waiting."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ Value = TypeVar("Value")
 
 
 async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value], awaited: str, *, ends: bool = False) -> Value:
-    """What comes of a ticket; after `close_timeout` seconds of an open connection without any progress, its session is lost.
+    """Waits for a ticket and returns its value; its session is lost after `close_timeout` seconds without progress on an open
+    connection.
 
-    What `ends` something is not waited for where another end was waited for in vain, and nothing came since.
+    With `ends`, it does not wait where another end was awaited in vain and nothing came since.
     """
     while not ticket.done:
         if not ending.opened.done:
@@ -53,8 +54,8 @@ async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value],
 class Session(Topology):
     """A session, to be used as `async with connection.session() as session`.
 
-    During a reconnect calls wait; never longer than the retry policy lets them.
-    Blocks and `cancel()` wait for the broker as long as `close_timeout` says; calls, as long as the connection lives: cancel
+    During a reconnect calls wait, for at most as long as the retry policy allows.
+    Blocks and `cancel()` wait for the broker up to `close_timeout`; calls wait as long as the connection lives: cancel
     them to wait no longer.
     """
 
@@ -74,33 +75,33 @@ class Session(Topology):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Waits until everything said is executed, then ends the session; after an error it is just ended.
+        """Waits until everything sent is executed, then ends the session; after an error it just ends the session.
 
-        Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
+        Raises the error of a message that was sent, failed, and was never awaited.
         """
         quiet = error is not None
         try:
             if error is None:
                 over = self._talk.ended.done or self._talk.failure.again is not None
-                if not over and self._talk.failure.heard:  # nothing more will be executed, and its detach is on its way
+                if not over and self._talk.failure.heard:  # nothing more will be executed, and the detach is on its way
                     await self._end(quiet=True)
                 elif not over:
                     await self._finish()
                 self._talk.unheard()
         except BaseException as raised:
-            quiet = quiet or not isinstance(raised, Exception)  # nothing takes the place of a cancellation or an interrupt
+            quiet = quiet or not isinstance(raised, Exception)  # let nothing replace a cancellation or an interrupt
             raise
         finally:
             await self._end(quiet)
 
     @property
     def name(self) -> bytes:
-        """What the session is called on the present connection; another name when it was opened again."""
+        """The name of the session on the present connection; it changes when the session is opened again."""
         return self._talk.name
 
     @property
     def remade(self) -> int:
-        """How often it was opened again because the other side had lost it: the exclusive queues of before are gone."""
+        """How often it was opened again because the peer had lost it, and with it its exclusive queues."""
         return self._talk.remade
 
     @property
@@ -110,7 +111,7 @@ class Session(Topology):
 
     @property
     def closed(self) -> Pending[None]:
-        """Comes when the session is over for good: None when it was closed here, else its error."""
+        """Completes when the session is over for good: None when it was closed here, else its error."""
         return Pending(self._talk.ended, self._line.wait)
 
     async def _open(self, timeout: float | None) -> Self:
@@ -119,11 +120,11 @@ class Session(Topology):
         return await self._line.within(timeout, self.__aenter__)
 
     async def close(self, timeout: float | None = None) -> None:
-        """Waits until everything sent is executed, then ends the session: what the end of its block does.
+        """Waits until everything sent is executed, then ends the session, as the end of its block does.
 
-        TimeoutError when that takes more than `timeout` seconds: it is ended all the same, and what was sent may be executed
-        or not; without one it waits as `close_timeout` says.  Raises what became of a message that was sent and never
-        awaited, if it failed.
+        Raises TimeoutError when that takes more than `timeout` seconds: the session is ended all the same, and what was sent
+        may or may not be executed.  Without `timeout` it waits up to `close_timeout`.  Raises the error of a message that was
+        sent, failed, and was never awaited.
         """
         failure = self._talk.failure
         if timeout is None or self._talk.ended.done or failure.again is not None or failure.heard:
@@ -136,7 +137,7 @@ class Session(Topology):
         return await self.__aexit__(None, None, None)
 
     async def _finish(self) -> None:
-        """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
+        """Waits until everything sent is executed.  Raises SessionLost when the peer makes no progress."""
         self._talk.lost_before()
         await self._attached()
         try:
@@ -161,7 +162,7 @@ class Session(Topology):
                 raise
 
     async def _attached(self) -> None:
-        """Until the session can send; raises why it never will: SessionLost where nobody answers the attach."""
+        """Waits until the session can send.  Raises why it never will; SessionLost where the attach is not answered."""
         try:
             self._talk.open_again()
             while not self._talk.attached.done:
@@ -178,18 +179,18 @@ class Session(Topology):
         return await self._line.asked(say)
 
     async def execute(self, command: Command[Result], *, timeout: float | None = None) -> Result:
-        """Says a command, waits until the other side has executed it, and gives its result, if it has one.
+        """Sends a command, waits until the peer has executed it, and returns its result, if it has one.
 
-        SessionFailed when the other side refuses it; NoResult when it calls it complete without the result; LocalProtocolError
-        for one that carries a content: `publish` sends messages.
+        Raises SessionFailed when the peer refuses it; NoResult when the peer completes it without its result;
+        LocalProtocolError for a command that carries a content: `publish` sends messages.
         """
         return await self._asked(lambda: self._talk.execute(command), timeout)
 
     async def sync(self, *, timeout: float | None = None) -> None:
-        """Waits until everything said so far is executed.
+        """Waits until everything sent so far is executed.
 
-        When the session failed, it raises what became of messages that were sent before and never awaited: SessionFailed when
-        the broker refused one of them, else SharedSessionFailed or SessionLost: then they are in doubt.
+        When the session failed, raises the error of messages that were sent before and never awaited: SessionFailed when the
+        broker refused one of them, otherwise SharedSessionFailed or SessionLost, which mean that they are in doubt.
         """
         self._talk.lost_before()
         try:
@@ -207,9 +208,9 @@ class Session(Topology):
         timeout: float | None = None,
         **properties: Unpack[SessionProperties],
     ) -> Pending[None]:
-        """Publishes a message as soon as there is room for it, and does not wait for more: await what it gives for that.
+        """Publishes a message as soon as there is room for it; the returned `Pending` completes with the broker's confirm.
 
-        Cancelled, or after a TimeoutError, it has published nothing.
+        When it is cancelled, or raises TimeoutError, it has published nothing.
         """
         if timeout is not None:
             return await self._line.within(timeout, lambda: self.send(exchange, routing_key, body, **properties))
@@ -218,7 +219,7 @@ class Session(Topology):
         return Pending(self._talk.post(exchange, routing_key, body, properties), self._confirmed)
 
     async def _room(self) -> None:
-        """Until a message may be published."""
+        """Waits until a message may be published."""
         try:
             await self._line.writable()
             if not self._talk.has_room:
@@ -238,7 +239,7 @@ class Session(Topology):
         timeout: float | None = None,
         **properties: Unpack[SessionProperties],
     ) -> None:
-        """Publishes a message and waits until the broker has it for certain."""
+        """Publishes a message and waits until the broker has certainly taken it."""
         if timeout is not None:
             return await self._line.within(timeout, lambda: self.publish(exchange, routing_key, body, **properties))
         talk, line = self._talk, self._line
@@ -257,10 +258,11 @@ class Session(Topology):
     async def transaction(self) -> AsyncIterator[None]:
         """A local transaction: committed at the end of the block, rolled back when the block raises.
 
-        What is published and accepted in it counts together or not at all; after a rollback the broker has its messages back.
-        The session is transactional for good: behind the block nothing can be published or accepted (LocalProtocolError).
-        TransactionFailed when it was not committed, or when nobody can know: so, too, after `close_timeout` seconds in which
-        the other side gets on with nothing.
+        What is published and accepted in it takes effect as a whole or not at all; a rollback returns the accepted messages to
+        the broker.  The session is transactional for good: after the block, publishing and accepting raise LocalProtocolError.
+
+        Raises TransactionFailed when it was not committed, or when the outcome is unknown, for example after `close_timeout`
+        seconds without progress of the peer.
         """
         await self._attached()
         transactions = self._talk.transactions
@@ -278,7 +280,8 @@ class Session(Topology):
     async def branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> AsyncIterator[None]:
         """Work in the branch of a distributed transaction: ended with the block, marked as failed when the block raises.
 
-        Then `prepare`, `commit` or `rollback` decide about it.  BranchFailed after `close_timeout` seconds without an answer.
+        `prepare`, `commit` or `rollback` then decide about it.  Raises BranchFailed after `close_timeout` seconds without an
+        answer.
         """
         await self._attached()
         transactions = self._talk.transactions
@@ -294,23 +297,23 @@ class Session(Topology):
         await self._in_time(transactions.finish_branch(xid), "dtx.end")
 
     async def prepare(self, xid: Xid, *, timeout: float | None = None) -> XaStatus:
-        """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
+        """First phase: prepares the branch.  Returns XA_OK or XA_RDONLY (nothing to decide); raises BranchFailed otherwise."""
         return await self._asked(lambda: self._talk.transactions.prepare(xid), timeout)
 
     async def commit(self, xid: Xid, *, one_phase: bool = False, timeout: float | None = None) -> None:
-        """The second phase: the work of the branch is final; `one_phase` without a first."""
+        """Commits the branch, the second phase; with `one_phase`, without a first phase."""
         await self._asked(lambda: self._talk.transactions.commit_branch(xid, one_phase=one_phase), timeout)
 
     async def rollback(self, xid: Xid, *, timeout: float | None = None) -> None:
-        """The work of the branch is undone."""
+        """Undoes the work of the branch."""
         await self._asked(lambda: self._talk.transactions.rollback_branch(xid), timeout)
 
     async def recover(self, *, timeout: float | None = None) -> tuple[Xid, ...]:
-        """The branches in doubt at this broker."""
+        """Returns the branches in doubt at this broker."""
         return await self._asked(self._talk.transactions.recover, timeout)
 
     async def carry_out(self, ask: Ask, whole: TwoPhase, *, timeout: float | None = None) -> None:
-        """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
+        """Sends what a two-phase commit wants of this participant, and passes on the answer, or that there will be none."""
         if timeout is not None:
             return await self._line.within(timeout, lambda: self.carry_out(ask, whole))
         try:
@@ -321,24 +324,24 @@ class Session(Topology):
         return await self._line.wait(self._talk.transactions.carry_out(ask, whole))
 
     async def forget(self, xid: Xid, *, timeout: float | None = None) -> None:
-        """The broker may forget a branch that it decided by itself."""
+        """Allows the broker to forget a branch that it decided heuristically."""
         await self._asked(lambda: self._talk.transactions.forget(xid), timeout)
 
     def subscribe(
         self, queue: str, *, prefetch: int = PREFETCH, octets: int = INFINITE, accept: bool = True, browse: bool = False
     ) -> Subscription:
-        """Subscribes to a queue: receive from it, or iterate over it.
+        """Subscribes to a queue: receive from the subscription, or iterate over it.
 
-        With `accept` each message is to be settled, and `prefetch` and `octets` bound those that are here and are not; without,
-        the broker forgets a message when it sends it.  `browse` leaves the messages on the queue: without `accept` all are
-        seen; with it each is to be released, for what was only shown cannot be accepted.
+        With `accept` each message must be settled, and `prefetch` and `octets` bound the received and unsettled ones; without
+        it, the broker forgets a message when it sends it.  `browse` leaves the messages on the queue: without `accept` the
+        whole queue is shown; with `accept` each message must be released, because a browsed message cannot be accepted.
         """
         inbox = self._talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
         return Subscription(inbox, self._line, self._ending)
 
 
 class Subscription:
-    """Messages as they come: `async for message in subscription`; as `async with` it is cancelled at the end."""
+    """Iterates over messages as they arrive: `async for message in subscription`; `async with` cancels it at the end."""
 
     def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
         self._inbox: Final = inbox
@@ -358,7 +361,7 @@ class Subscription:
         except (AmqpError, TimeoutError) as failure:
             if isinstance(failure, TimeoutError):
                 self._ending.missed()
-            if error is None:  # else that one is told
+            if error is None:  # else that error is the one to raise
                 raise
 
     def __aiter__(self) -> Self:
@@ -371,9 +374,9 @@ class Subscription:
             raise StopAsyncIteration from None
 
     async def receive(self, timeout: float | None = None) -> Message:
-        """The next message; TimeoutError when none comes within `timeout` seconds.
+        """Returns the next message.  Raises TimeoutError when none comes within `timeout` seconds.
 
-        SubscriptionClosed when nothing more comes because it was cancelled here.
+        Raises SubscriptionClosed when the subscription was cancelled here.
         """
         if timeout is not None and (message := self._inbox.take()) is not None:
             return message
@@ -385,20 +388,20 @@ class Subscription:
         return message
 
     async def cancel(self) -> None:
-        """Ends the subscription; messages that came and were not received go back to the queue.
+        """Ends the subscription; received messages that were not taken go back to the queue.
 
-        SessionLost after `close_timeout` seconds in which the other side gets on with nothing.
+        Raises SessionLost after `close_timeout` seconds without progress of the peer.
         """
         await in_time(self._line, self._ending, self._inbox.talk, self._inbox.cancel(), "message.cancel", ends=True)
 
 
 class SessionConnection(AwaitedConnection[Client]):
-    """A client's connection, as far as it makes sessions."""
+    """A client's connection that opens sessions."""
 
     def session(self, name: bytes | str | None = None, *, keep_for: int | None = 0) -> Session:
-        """A session, to be used as `async with`.
+        """Returns a session, to be used as `async with`.
 
-        `keep_for`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
+        `keep_for`: how long the broker should keep it when the connection is lost, in seconds; None: for ever.  Raises
         LocalProtocolError before the connection is opened.
         """
         self._client.must_be_entered("a session")
@@ -407,5 +410,5 @@ class SessionConnection(AwaitedConnection[Client]):
     async def open_session(
         self, name: bytes | str | None = None, *, keep_for: int | None = 0, timeout: float | None = None
     ) -> Session:
-        """A session that is open, without a block: `close` it.  See `session`."""
+        """Opens a session without a block; end it with `close`.  See `session`."""
         return await self.session(name, keep_for=keep_for)._open(timeout)

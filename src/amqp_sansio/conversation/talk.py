@@ -1,7 +1,7 @@
-"""A session as its user sees it: commands that are answered, messages that are confirmed, inboxes.
+"""A session as the program sees it: commands with their answers, messages with their confirms, inboxes.
 
-It lives as long as its user wants it, over as many connections as that takes: the engine's session in it is resumed where the
-other side keeps it, and made again where it does not.
+It lives over as many connections as the program wants: the engine's session in it is resumed where the peer keeps it, and
+opened again as a new one where it does not.
 """
 
 from __future__ import annotations
@@ -50,11 +50,10 @@ ENDED_HERE: Final = "it was ended here"
 
 
 class Talk:
-    """The conversation of one session.
+    """The client's state of one session.
 
-    `attached` is settled when it may be spoken on, `ended` when it is over for good.  Everything that is asked gives a
-    `Ticket`, which is settled by the answer, or fails with what happened instead.  `wake` is called when there is something to
-    send.
+    `attached` is settled when the session can be used, `ended` when it is over for good.  Every request returns a `Ticket`,
+    which is settled by the answer, or fails with what happened instead.  `wake` is called when there is something to send.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class Talk:
         self.guard: Final = guard
         self.traces: Final = traces
         self.timeout: Final = timeout
-        """Seconds that the other side is asked to keep the session without a connection; 0: not at all; None: for ever."""
+        """Seconds that the peer should keep the session without a connection; 0: not at all; None: for ever."""
         self.wake: Final = wake
         self._attached: Ticket[None] = Ticket()
         self.ended: Final[Ticket[None]] = Ticket()
@@ -78,26 +77,26 @@ class Talk:
         self.most_in_flight = IN_FLIGHT
         self.most_in_flight_octets = IN_FLIGHT_OCTETS
         self._detaching = False
-        self._resuming = False  # whether the other side kept it is not known yet
+        self._resuming = False  # it is not known yet whether the peer kept it
         self._remade = 0
         self._first_name: Final = name
         self._session: Session | None = None
-        self._owing: Final = {} if owing is None else owing  # who has accepted something and not said so yet
+        self._owing: Final = {} if owing is None else owing  # sessions with accepts to send
         self._acceptance: Final = Acceptance()
         self._answers: Final = Answers()
         self._headers: Final = PlainHeaders()
         self._room: Ticket[None] | None = None
-        self._unprompted = False  # there is a publish behind the last thing that asked for completion
+        self._unprompted = False  # there was a publish since the last request for completion
         self.failure: Final = Failure()
         self._numbers = 0
-        self._later: Final[list[Callable[[], object]]] = []  # what is said once the session is resumed
+        self._later: Final[list[Callable[[], object]]] = []  # what to send once the session is resumed
         self.transactions: Final = Transactions(self)
 
     @property
     def session(self) -> Session:
-        """The engine's session, with everything sent so far.
+        """The engine's session, after owed accepts were sent.
 
-        LocalProtocolError before the first one was attached to a connection.
+        Raises LocalProtocolError before it was first attached.
         """
         if self._acceptance.ids:
             self._flush()
@@ -107,17 +106,17 @@ class Talk:
 
     @property
     def name(self) -> bytes:
-        """What it is called on the present connection; a session that was made again has another name."""
+        """Its name on the present connection; a session that was opened again has another name."""
         return self._name
 
     @property
     def attached(self) -> Ticket[None]:
-        """Settled when the session is attached; another ticket once it is so no more."""
+        """Settled when the session is attached; replaced by another ticket when it is detached."""
         return self._attached
 
     @property
     def remade(self) -> int:
-        """How often it was made again because the other side had lost it."""
+        """How often the session was opened again because the peer had lost it."""
         return self._remade
 
     @property
@@ -131,10 +130,7 @@ class Talk:
         return self._session is not None and self._session._speaks
 
     def open_again(self) -> None:
-        """Opens the session again if it failed: so begins every call that waits for something.
-
-        Raises why it failed when the other side has said so and has not detached it yet: it cannot send any more.
-        """
+        """Opens a failed session again; every call that waits begins with this.  Raises the error of one not detached yet."""
         if self.failure.again is not None:
             self.failure.again()
             self.failure.again = None
@@ -142,30 +138,31 @@ class Talk:
             self.failure.must_live()
 
     def _check(self) -> None:
-        """Raises what does not let a call say something: it failed, or its transaction or its queues are gone."""
+        """Raises why a call cannot send: the session failed, or its transaction or its queues are gone."""
         self.transactions.check()
         self.failure.must_live()
         self.failure.check(self._name)
 
     def unheard(self) -> None:
-        """Raises the first error of a message that was published and of which nobody asked what became of it."""
+        """Raises the first error of a published message that the program has not got."""
         self._answers.unheard()
 
     def lost_before(self) -> None:
-        """Raises, once, why messages that were published before failed with the session: for a call that asks for all."""
+        """Raises, once, why messages published before failed with the session; for calls that concern all messages."""
         self._answers.lost_before()
 
-    # --- saying things -----------------------------------------------------------------------------------------------------
+    # --- sending
+    # ---------------------------------------------------------------------------------------------------------------
 
     def execute(self, command: Command[Result]) -> Ticket[Result]:
-        """Says a command; settled with its result, or with None when the other side has executed one that has none.
+        """Sends a command; settled with its result, or with None when a command without a result is executed.
 
-        LocalProtocolError for one that carries a content: `publish` sends messages.
+        Raises LocalProtocolError for a command that carries a content: `publish` sends messages.
         """
         check_executable(command)
         self._check()
         id = self.session.send(command, sync=True)
-        ticket: Any  # a ticket for whatever result
+        ticket: Any  # Any: a ticket for any result
         if command.RESULT:
             ticket = self._answers.result(id, command.VERB)
         else:
@@ -176,19 +173,19 @@ class Talk:
         return answer
 
     def _track(self, id: int, verb: str) -> Ticket[None]:
-        """The ticket for a command that was sent with its sync bit: settled when it is complete."""
+        """Returns the ticket for a command that was sent with its sync bit, settled when it is complete."""
         self._unprompted = False
         return self._answers.completion(id, verb)
 
     def sync(self) -> Ticket[None]:
-        """A barrier: settled when everything said so far is executed."""
+        """Sends a barrier; settled when everything sent so far is executed."""
         ticket = self._track(self.session.sync(), "execution.sync")
         self.wake()
         return ticket
 
     @property
     def has_room(self) -> bool:
-        """Whether a message may be published without going beyond what may be in flight, nor beyond the other side's credit."""
+        """Whether a message may be published within the limit for messages in flight and the peer's credit."""
         session = self._session
         if session is None or not session._speaks or session._outbound.throttled:
             return False
@@ -197,7 +194,7 @@ class Talk:
 
     @property
     def room(self) -> Ticket[None]:
-        """Settled when there is room, or when there never will be: then it fails as the session did."""
+        """Settled when there is room; fails with the session's error when there never will be."""
         self.open_again()
         if self._room is None or self._room.done:
             self._room = Ticket()
@@ -216,21 +213,21 @@ class Talk:
         sync: bool = False,
         **properties: Unpack[SessionProperties],
     ) -> Ticket[None]:
-        """Transfers a message to an exchange; settled when the other side has it for certain.
+        """Transfers a message to an exchange; settled when the peer has certainly taken it.
 
-        `mandatory`: fails with MessageReturned when no queue takes it; else such a message is dropped, or goes to an alternate
-        exchange.  Wait for `room` first: without it LimitError, or NoCredit when the other side throttles us.
+        `mandatory`: fails with MessageReturned when no queue takes it; without, such a message is dropped or goes to an
+        alternate exchange.  Without waiting for `room` it raises LimitError, or NoCredit when the peer throttles us.
         """
         return self.post(exchange, routing_key, body, properties, sync)
 
     def post(
         self, exchange: str, routing_key: str | None, body: Body, properties: SessionProperties, sync: bool = False
     ) -> Ticket[None]:
-        """`publish`, with the properties given; without any, the header says only where it goes: made once for each key."""
+        """`publish` with the properties as a dict; headers without properties are cached by routing key."""
         if not isinstance(body, bytes):
             body, properties = encoded(body, properties)
         if self.traces is not None:
-            written(routing_key, properties)  # or says what is wrong in them
+            written(routing_key, properties)  # raises for wrong properties
             return self.traces.publish(
                 lambda said: self._post(exchange, routing_key, body, said, sync), exchange, routing_key, body, properties
             )
@@ -252,7 +249,7 @@ class Talk:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
         self._check()
         self.transactions.must_count("publish", self._session)
-        often = max(1, self.most_in_flight // 4)  # one in this many asks for completion: then the next ones need not wait
+        often = max(1, self.most_in_flight // 4)  # one in this many asks for completion, so that later ones need not wait
         prompt = sync or answers.messages % often == often - 1
         session = self.session if self._session is None or self._acceptance.ids else self._session
         id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
@@ -262,10 +259,11 @@ class Talk:
         return ticket
 
     def prompt(self) -> None:
-        """Somebody waits: asks for the completion of everything said so far, unless that was asked for since the last message.
+        """Asks for the completion of everything sent so far, unless that was done since the last message; called when a call
+        waits.
 
-        By a barrier: session.flush asks for what is complete by now, and a broker whose store takes its time (Broker-J) then
-        says no more of the rest.
+        It uses a barrier: session.flush asks for what is complete by now, and a broker with a slow store (Broker-J) then does
+        not report the rest.
         """
         if self._unprompted and self.speakable:
             self.session.sync()
@@ -276,7 +274,7 @@ class Talk:
         self, queue: str, destination: str | None = None, *, prefetch: int = PREFETCH, octets: int = INFINITE,
         accept: bool = True, browse: bool = False,
     ) -> Inbox:  # fmt: skip
-        """Subscribes to a queue: see `Session.subscribe`."""
+        """Subscribes to a queue; see `Session.subscribe`."""
         for name, most in (("prefetch", prefetch), ("octets", octets)):
             if not whole(most, INFINITE) or not most:
                 raise LocalProtocolError("message.subscribe", f"{name} {most!r}", (f"{name} of 1 to {INFINITE}",))
@@ -291,19 +289,19 @@ class Talk:
         return inbox
 
     def accept(self, message: Message) -> bool:
-        """Notes that a message is accepted; False for one that cannot be: its session tells why."""
+        """Notes that a message is accepted; returns False for one that cannot be: its session has the reason."""
         if message.session is not self._session or not self._acceptance.note(message.session, message.id):
             return False
         self._owing[self] = None
         return True
 
     def _flush(self) -> None:
-        """Says what was accepted."""
+        """Sends the pending accepts."""
         if self._session is not None:
             self._acceptance.say(self._session)
 
     def detach(self) -> Ticket[None]:
-        """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: `sync` first."""
+        """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: call `sync` first."""
         if self.ended.done:
             return self.ended
         self._flush()
@@ -316,10 +314,11 @@ class Talk:
             self.wake()
         return self.ended
 
-    # --- hearing things ----------------------------------------------------------------------------------------------------
+    # --- receiving
+    # --------------------------------------------------------------------------------------------------------------
 
     def _hear(self, event: Event) -> None:
-        """An event of this session."""
+        """Handles an event of this session."""
         match event:
             case TransferReceived(transfer=transfer):
                 inbox = self.inboxes.get(transfer.destination or "")
@@ -328,7 +327,7 @@ class Talk:
                 elif event.id in self.session._transfers.deliveries and transfer.accept_mode == 0:
                     subscription = self.session._subscriptions.current.get(transfer.destination or "")
                     if subscription is None or subscription.cancelled:
-                        self.session.release(event.id)  # it was on its way when its subscription was cancelled
+                        self.session.release(event.id)  # it was in flight when its subscription was cancelled
             case CommandsCompleted(ids=ids):
                 self._completed(ids)
             case ResultReceived(id=id, value=value):
@@ -351,7 +350,7 @@ class Talk:
                 if event.resumed:
                     for each in later:
                         each()
-                elif self.timeout == 0:  # said, because the other side may keep sessions of whoever asks for nothing
+                elif self.timeout == 0:  # requested, because the peer may otherwise keep the session
                     self.session.request_timeout(0)
                 self._flush()
                 self._check_room()
@@ -360,17 +359,17 @@ class Talk:
                 self.transactions.hear(event)
 
     def _completed(self, ids: RangeSet) -> None:
-        """The other side has executed these commands."""
+        """Settles commands that the peer has executed."""
         self._answers.completed(ids, self._name, self.failure.error is not None)
         if self._room is not None:
             self._check_room()
 
     def _detached(self, event: SessionDetached, comes_back: bool) -> None:
-        """The session is not attached any more; `comes_back`: it was the connection that was lost, and there will be another.
+        """Handles the end of an attachment; `comes_back`: the connection was lost, and the client will reconnect.
 
-        Where the session lives on, nothing is known to be lost yet: it will be resumed.
+        Where the session still exists, nothing counts as lost yet: it will be resumed.
         """
-        if self._attached.done:  # else somebody waits for it, who hears of the next attachment, or of the end
+        if self._attached.done:  # else a caller waits for it, which the next attachment or the end will wake
             self._attached = Ticket()
         if comes_back and not event.ended:
             return
@@ -382,7 +381,7 @@ class Talk:
             self._over(self.failure.error)
 
     def _fail(self, event: SessionDetached | None, again: Callable[[], None]) -> None:
-        """It failed while the connection lives (None: its end did not come): pending calls raise it, the next does `again`."""
+        """Fails the session on its open connection (None: its end did not come); the next call calls `again`."""
         if event is not None:
             self.failure.ended(self._name, event, self._detaching)
         self.failure.again = again
@@ -393,14 +392,14 @@ class Talk:
             self._room.fail(self.failure.for_others or SessionLost(self._name, ENDED_HERE, EMPTY))
 
     def _in_doubt(self, ids: RangeSet) -> None:
-        """The session is gone: pending calls raise that."""
+        """Fails all pending calls: the session is gone."""
         error = self.failure.for_others or SessionLost(self._name, "the session ended", ids)
         self.transactions.lost()
         self._acceptance.clear()
         self._answers.lost(error)
 
     def _over(self, error: Exception | None) -> None:
-        """It is over for good."""
+        """Ends the session for good."""
         if error is not None and self.failure.error is None:
             doubt = self._session.in_doubt if self._session is not None else EMPTY
             self.failure.error = error if isinstance(error, SessionLost) else SessionLost(self._name, str(error), doubt)
@@ -419,7 +418,7 @@ class Talk:
             self.ended.fail(error)
 
     def _remake(self, session: Session) -> None:
-        """The other side has lost the session, and this is a new one, under another name."""
+        """Replaces the session, which the peer has lost, by a new one under another name."""
         self._name = session.name
         self._session = session
         self._remade += 1
@@ -429,13 +428,12 @@ class Talk:
             del self.inboxes[inbox.destination]
 
     def _resubscribe(self) -> None:
-        """On a session that was made again: what was subscribed to is subscribed to once more."""
+        """Subscribes again to everything, on a session that was opened again."""
         for inbox in list(self.inboxes.values()):
             inbox._resubscribe()
 
     def _once_attached(self, action: Callable[[], object]) -> None:
-        """Does it now, or when the session is resumed; never, where it cannot be resumed: then the other side has forgotten
-        it, and what hangs on it."""
+        """Calls `action` now, or when the session is resumed; never, where the peer has forgotten the session."""
         if self.speakable:
             action()
             self.wake()

@@ -1,4 +1,4 @@
-"""Something that will be known: what adapters wait for."""
+"""A ticket: the future answer to a request, for which an adapter can wait."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ Value = TypeVar("Value")
 
 
 def seen(error: Exception) -> Exception:
-    """The error, to be raised to one caller, and noted as one that a caller has seen; so is the one that it comes from.
+    """Returns a copy of the error to raise to one caller, and marks it, and the error that it comes from, as seen.
 
-    But not the refusal behind a SharedSessionFailed: the caller whose command it was has not seen it yet.
+    The refusal behind a SharedSessionFailed is not marked: the caller whose command was refused has not seen it yet.
 
-    Each caller gets a copy: what is raised again and again, while other errors are handled, would at last be its own cause.
+    Each caller gets a copy, because an error that is raised repeatedly, while others are handled, would end up as its own
+    cause.
     """
     for each in (error, error.__cause__):
         if isinstance(each, AmqpError) and (each is error or not isinstance(error, SharedSessionFailed)):
@@ -31,7 +32,7 @@ def seen(error: Exception) -> Exception:
 
 
 class Ticket(Generic[Value]):
-    """An answer that is not there yet, or is: a value or an error.  Settled once; each callback is called once."""
+    """An answer that is pending, or settled with a value or an error.  Settled once; each callback is called once."""
 
     __slots__ = ("_callbacks", "_value", "done", "error", "heard")
 
@@ -39,12 +40,12 @@ class Ticket(Generic[Value]):
         self.done = False
         self.error: Exception | None = None
         self.heard = False
-        """Whether somebody asked for the result once it was there."""
+        """Whether `result` was called once it was there."""
         self._value: Value | None = None
         self._callbacks: list[Callable[[], None]] = []
 
     def settle(self, value: Value) -> None:
-        """The answer is there.  A second answer is ignored."""
+        """Settles it with a value.  A second answer is ignored."""
         if not self.done:
             self._value = value
             self.done = True
@@ -52,7 +53,7 @@ class Ticket(Generic[Value]):
                 self._call()
 
     def fail(self, error: Exception) -> None:
-        """There will be no answer, but this error."""
+        """Settles it with an error."""
         if not self.done:
             self.error = error
             self.done = True
@@ -60,19 +61,19 @@ class Ticket(Generic[Value]):
                 self._call()
 
     def on_done(self, callback: Callable[[], None]) -> None:
-        """Calls back when it is settled, at once when it is."""
+        """Registers a callback for when it is settled; calls it at once when it already is."""
         if self.done:
             callback()
         else:
             self._callbacks.append(callback)
 
     def forget(self, callback: Callable[[], None]) -> None:
-        """The owner of the callback does not wait any more."""
+        """Removes a callback, whose owner does not wait any more."""
         if callback in self._callbacks:
             self._callbacks.remove(callback)
 
     def result(self) -> Value:
-        """The value; raises the error when it failed.  Only when it is done."""
+        """Returns the value, or raises the error.  Only when it is done."""
         assert self.done, "not settled yet"
         self.heard = True
         if self.error is not None:

@@ -1,4 +1,4 @@
-"""Queues, exchanges and bindings: the calls that every session for code that awaits has for them."""
+"""Queues, exchanges and bindings of a session, for asynchronous code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class Topology:
-    """A session, as far as it makes queues, exchanges and bindings.  SessionFailed where the broker refuses something."""
+    """A session's calls for queues, exchanges and bindings.  They raise SessionFailed when the broker refuses something."""
 
     async def execute(self, command: Command[Result], *, timeout: float | None = None) -> Result:
         """See the session."""
@@ -33,9 +33,9 @@ class Topology:
         arguments: Arguments | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Sees to it that there is such a queue; `passive`: SessionFailed when there is none.
+        """Creates a queue unless it exists; with `passive`, raises SessionFailed when it does not exist.
 
-        `exclusive`: it belongs to this session and goes with it.  `alternate_exchange` gets messages that are rejected.
+        `exclusive`: it belongs to this session and is deleted with it.  `alternate_exchange` gets messages that are rejected.
         """
         said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_map(arguments))
         await self.execute(said, timeout=timeout)
@@ -43,15 +43,15 @@ class Topology:
     async def delete_queue(
         self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None
     ) -> None:
-        """Removes a queue, with its messages; SessionFailed when it has subscribers, or messages, and must not."""
+        """Deletes a queue with its messages.  `if_unused`, `if_empty`: raises SessionFailed when it is not."""
         await self.execute(queues.Delete(queue, if_unused, if_empty), timeout=timeout)
 
     async def purge(self, queue: str, *, timeout: float | None = None) -> None:
-        """Removes the messages of a queue that nobody holds."""
+        """Removes the messages of a queue, except those that a session has acquired."""
         await self.execute(queues.Purge(queue), timeout=timeout)
 
     async def query_queue(self, queue: str, *, timeout: float | None = None) -> QueueQueryResult:
-        """What a queue is like: its `queue` is None when there is no such queue."""
+        """Returns the properties of a queue; `queue` in the result is None when it does not exist."""
         return await self.execute(queues.Query(queue), timeout=timeout)
 
     async def declare_exchange(
@@ -66,16 +66,16 @@ class Topology:
         arguments: Arguments | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Sees to it that there is such an exchange; `passive`: SessionFailed when there is none.
+        """Creates an exchange unless it exists; with `passive`, raises SessionFailed when it does not exist.
 
-        `type`: "direct", "topic", "fanout", "headers", or what else the broker has.  `alternate_exchange` gets messages that go
-        to no queue.
+        `type`: "direct", "topic", "fanout", "headers", or another that the broker has.  `alternate_exchange` gets messages that
+        no queue takes.
         """
         said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_map(arguments))
         await self.execute(said, timeout=timeout)
 
     async def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
-        """Removes an exchange, with its bindings; SessionFailed when it has some, and must not."""
+        """Deletes an exchange with its bindings; `if_unused`: raises SessionFailed when it has any."""
         await self.execute(exchanges.Delete(exchange, if_unused), timeout=timeout)
 
     async def bind(
@@ -87,7 +87,7 @@ class Topology:
         arguments: Arguments | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
+        """Binds a queue: messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
         await self.execute(exchanges.Bind(queue, exchange, binding_key, as_map(arguments)), timeout=timeout)
 
     async def unbind(self, queue: str, exchange: str, binding_key: str = "", *, timeout: float | None = None) -> None:
@@ -103,5 +103,5 @@ class Topology:
         arguments: Arguments | None = None,
         timeout: float | None = None,
     ) -> ExchangeBoundResult:
-        """Whether there is such a binding: what is True in the result is not there, or does not match."""
+        """Checks for a binding: a field that is True in the result names what does not exist or match."""
         return await self.execute(exchanges.Bound(exchange, queue, binding_key, as_map(arguments)), timeout=timeout)

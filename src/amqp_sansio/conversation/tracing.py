@@ -1,4 +1,4 @@
-"""What a client asks of an object that traces messages, such as `adapters.otel.Tracing`."""
+"""The interface of an object that traces messages, such as `adapters.otel.Tracing`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Traces(NamedTuple):
-    """A tracing, and where its messages go."""
+    """A tracing, and the address that its messages go to."""
 
     tracing: Tracing
     endpoint: Callable[[], str]
@@ -29,7 +29,7 @@ class Traces(NamedTuple):
         body: bytes,
         properties: AnyProperties,
     ) -> Ticket[None]:
-        """Publishes by `post`, between the two calls of the tracing.  What is wrong in the properties was raised before."""
+        """Publishes by `post`, between the two calls of the tracing.  Wrong properties were raised before."""
         sent, end = self.tracing.publishing(self.endpoint(), exchange, routing_key, len(body), properties)
         try:
             ticket = post(sent)
@@ -40,27 +40,27 @@ class Traces(NamedTuple):
         return ticket
 
     def received(self, message: Received) -> None:
-        """A message was handed to the program."""
+        """Reports a message that the program has received."""
         self.tracing.received(self.endpoint(), message)
 
     def settled(self, message: Received, how: str) -> None:
-        """A message was settled."""
+        """Reports a message that the program has settled."""
         self.tracing.settled(self.endpoint(), message, how)
 
 
 class Tracing(Protocol):
-    """Hears of each message that is published, received and settled, in either family.  It raises nothing."""
+    """Called for each message that is published, received and settled, in either family.  Its methods raise nothing."""
 
     def publishing(
         self, endpoint: str, exchange: str, routing_key: str | None, size: int, properties: AnyProperties
     ) -> tuple[AnyProperties, Callable[[Exception | None], None]]:
-        """A message is about to be published: the properties with which it goes out, and what is called at its confirm."""
+        """Called before a message is published: returns the properties to send, and a function to call at its confirm."""
         raise NotImplementedError
 
     def received(self, endpoint: str, message: Received) -> None:
-        """A message was handed to the program."""
+        """Called when a message was returned to the program."""
         raise NotImplementedError
 
     def settled(self, endpoint: str, message: Received, how: str) -> None:
-        """A message was settled: "accept", "release" or "reject"."""
+        """Called when a message was settled: "accept", "release" or "reject"."""
         raise NotImplementedError

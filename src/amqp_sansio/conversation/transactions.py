@@ -1,4 +1,4 @@
-"""The transactions of one session, local and distributed: what was asked, and the tickets for the answers."""
+"""The transactions of one session, local and distributed: requests, and tickets for their answers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ GOOD: Final = frozenset([XaStatus.XA_OK, XaStatus.XA_RDONLY])
 class Transactions:
     """Commits, rollbacks and branches of one `Talk`.
 
-    A ticket of a transaction fails with TransactionFailed, one of a branch with BranchFailed, unless it went well; where the
-    session is lost before the answer, their outcome is "unknown".  A word about a branch that the other side refuses ends the
+    Unless it goes well, a ticket of a transaction fails with TransactionFailed, one of a branch with BranchFailed; where the
+    session is lost before the answer, their outcome is "unknown".  A command about a branch that the peer refuses ends the
     session, and fails with SessionFailed.
     """
 
@@ -42,16 +42,16 @@ class Transactions:
         self._branches: Final[dict[int, tuple[Ticket[XaStatus], str]]] = {}
         self._recovering: Final[dict[int, Ticket[tuple[Xid, ...]]]] = {}
         self._timeouts: Final[dict[int, Ticket[int]]] = {}
-        self._selected: tuple[object, str] | None = None  # for which session, and what
+        self._selected: tuple[object, str] | None = None  # for which session, and which kind
         self._within: Session | None = None
         self._accepted: Final[list[int]] = []
 
     # --- blocks ------------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A block of a local transaction begins: everything sent from now on, up to `finish` or `abandon`, belongs to it.
+        """Begins a block of a local transaction: everything sent up to `finish` or `abandon` belongs to it.
 
-        LocalProtocolError when another block is open on the session.
+        Raises LocalProtocolError when another block is open on the session.
         """
         self._enter()
         try:
@@ -61,16 +61,16 @@ class Transactions:
             raise
 
     def finish(self) -> Ticket[None]:
-        """The block ends well: commits."""
+        """Ends the block and commits."""
         self.check()
         ticket = self.commit()
         self._leave()
         return ticket
 
     def abandon(self) -> None:
-        """The block ends badly: rolls back, and gives back what was accepted in it, marked as redelivered.
+        """Ends the block and rolls back; releases what was accepted in it, marked as redelivered.
 
-        While the connection is being made again, that is done when the session is resumed, before all else.
+        During a reconnect that is done when the session is resumed, before all else.
         """
         session, accepted = self._within, RangeSet.of(*self._accepted)
         self._leave()
@@ -84,7 +84,7 @@ class Transactions:
             self._talk._once_attached(undo)
 
     def begin_branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
-        """A block of work in a branch begins, up to `finish_branch` or `abandon_branch`: settled when work may begin."""
+        """Begins a block of work in a branch, up to `finish_branch` or `abandon_branch`; settled when work may begin."""
         self._enter()
         try:
             return self.start(xid, join=join, resume=resume)
@@ -93,18 +93,18 @@ class Transactions:
             raise
 
     def finish_branch(self, xid: Xid) -> Ticket[XaStatus]:
-        """The block ends well."""
+        """Ends the block."""
         self.check()
         ticket = self.end(xid)
         self._leave()
         return ticket
 
     def abandon_branch(self, xid: Xid, started: Ticket[XaStatus]) -> None:
-        """The block ends badly: the branch, if it was started, can only be rolled back from now on."""
+        """Ends the block of a branch, if that was started, so that it can only be rolled back."""
         session = self._within
         self._leave()
         if session is not self._talk.session or self._talk.ended.done:
-            return  # the other side ended it with the session
+            return  # the peer ended it with the session
 
         def end() -> None:
             if started.error is None:
@@ -126,14 +126,14 @@ class Transactions:
         self._accepted.clear()
 
     def check(self) -> None:
-        """Raises TransactionFailed when a block is open whose session was lost: a command now would not belong to it."""
+        """Raises TransactionFailed when a block is open whose session was lost: a command would not belong to it."""
         if self._within is not None and (self._within is not self._talk.session or self._talk.ended.done):
             raise TransactionFailed("rolled back", "its session was lost")
 
     def must_count(self, what: str, session: Session | None) -> None:
-        """LocalProtocolError behind a block: the session is transactional for good.
+        """Raises LocalProtocolError after a block, because the session is transactional for good.
 
-        What is published or accepted there would count with the next block, and not at all when that never comes.
+        What is published or accepted there would belong to the next block, and be lost if there is none.
         """
         if self._selected is not None and self._within is None and self._selected == (session, "tx"):
             raise LocalProtocolError(
@@ -141,25 +141,25 @@ class Transactions:
             )
 
     def accepted(self, id: int) -> None:
-        """A message was accepted."""
+        """Notes that a message was accepted."""
         if self._within is not None:
             self._accepted.append(id)
 
     # --- local -------------------------------------------------------------------------------------------------------------
 
     def select_tx(self) -> None:
-        """Makes the session transactional, unless it is so already."""
+        """Makes the session transactional, unless it already is."""
         session = self._talk.session
         if self._selected != (session, "tx"):
             session.select_tx()
             self._selected = (session, "tx")
 
     def commit(self) -> Ticket[None]:
-        """Commits what was published and accepted; settled when the other side has done so."""
+        """Commits what was published and accepted; settled when the peer has done so."""
         return self._end_local(self._talk.session.tx.commit(), TransactionOutcome.COMMITTED)
 
     def rollback(self) -> Ticket[None]:
-        """Undoes what was published and accepted.  What was accepted is held by the session again."""
+        """Undoes what was published and accepted.  The session holds the accepted messages again."""
         return self._end_local(self._talk.session.tx.rollback(), TransactionOutcome.ROLLED_BACK)
 
     def _end_local(self, id: int, wanted: TransactionOutcome) -> Ticket[None]:
@@ -171,23 +171,23 @@ class Transactions:
     # --- distributed -------------------------------------------------------------------------------------------------------
 
     def select_dtx(self) -> None:
-        """Makes the session one of distributed transactions, unless it is so already."""
+        """Makes the session one of distributed transactions, unless it already is."""
         session = self._talk.session
         if self._selected != (session, "dtx"):
             session.select_dtx()
             self._selected = (session, "dtx")
 
     def start(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
-        """What is published and accepted from now on belongs to the branch."""
+        """Starts work in the branch: what is published and accepted from now on belongs to it."""
         self.select_dtx()
         return self._about(self._talk.session.dtx.start(xid, join=join, resume=resume), "dtx.start")
 
     def end(self, xid: Xid, *, suspend: bool = False, fail: bool = False) -> Ticket[XaStatus]:
-        """What follows belongs to the branch no more."""
+        """Ends work in the branch: what follows no longer belongs to it."""
         return self._about(self._talk.session.dtx.end(xid, suspend=suspend, fail=fail), "dtx.end")
 
     def prepare(self, xid: Xid) -> Ticket[XaStatus]:
-        """The first phase: XA_OK, or XA_RDONLY where there is nothing to commit."""
+        """Prepares the branch, the first phase; settled with XA_OK, or XA_RDONLY where there is nothing to commit."""
         return self._about(self._talk.session.dtx.prepare(xid), "dtx.prepare")
 
     def commit_branch(self, xid: Xid, *, one_phase: bool = False) -> Ticket[XaStatus]:
@@ -199,27 +199,27 @@ class Transactions:
         return self._about(self._talk.session.dtx.rollback(xid), "dtx.rollback")
 
     def forget(self, xid: Xid) -> Ticket[XaStatus]:
-        """The broker may forget what it decided by itself."""
+        """Allows the broker to forget a branch that it decided heuristically."""
         return self._about(self._talk.session.dtx.forget(xid), "dtx.forget")
 
     def set_timeout(self, xid: Xid, seconds: int) -> Ticket[XaStatus]:
-        """Lets a branch take `seconds` seconds; 0: the broker's default."""
+        """Sets the timeout of a branch in seconds; 0: the broker's default."""
         return self._about(self._talk.session.dtx.set_timeout(xid, seconds), "dtx.set-timeout")
 
     def get_timeout(self, xid: Xid) -> Ticket[int]:
-        """How many seconds a branch may take."""
+        """Requests the timeout of a branch in seconds."""
         ticket = self._timeouts[self._talk.session.dtx.get_timeout(xid)] = Ticket()
         self._talk.wake()
         return ticket
 
     def recover(self) -> Ticket[tuple[Xid, ...]]:
-        """The branches in doubt at this broker: prepared and not decided, or decided by the broker."""
+        """Lists the branches in doubt at this broker: prepared and not decided, or decided heuristically by the broker."""
         ticket = self._recovering[self._talk.session.dtx.recover()] = Ticket()
         self._talk.wake()
         return ticket
 
     def carry_out(self, ask: Ask, whole: TwoPhase) -> Ticket[None]:
-        """Asks what a two-phase commit wants of this participant; settled once `whole` has the answer, or knows that it is
+        """Sends what a two-phase commit wants of this participant; settled once `whole` has the answer, or knows that it is
         lost."""
         told: Ticket[None] = Ticket()
         name, command = ask.participant, ask.command
@@ -256,7 +256,7 @@ class Transactions:
     # --- answers -----------------------------------------------------------------------------------------------------------
 
     def hear(self, event: Event) -> None:
-        """An event of the session that may be about a transaction."""
+        """Handles an event of the session that may be about a transaction."""
         match event:
             case TransactionEnded(id=id, outcome=outcome) if id is not None:
                 self._ended(id, outcome)
@@ -283,11 +283,11 @@ class Transactions:
                 pass
 
     def verb(self, id: int) -> str:
-        """The verb of a command about a branch that waits for its answer, "" when it is none."""
+        """Returns the verb of a pending command about a branch, "" for any other id."""
         return self._branches[id][1] if id in self._branches else ""
 
     def lost(self) -> None:
-        """The session is over, and no answer will come any more."""
+        """Fails everything pending: the session is over."""
         if self._local:
             self._talk._answers.told()
         for local, _ in self._local.values():

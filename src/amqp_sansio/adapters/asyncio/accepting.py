@@ -1,4 +1,4 @@
-"""Accepts connections on asyncio, as many as there is room for, and sees each through its TLS handshake."""
+"""Accepts connections on asyncio, as many as the limits allow, and runs their TLS handshakes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from amqp_sansio.adapters.admission import NO_ROOM, RETRY_SECONDS, Admission, Pl
 BACKLOG: Final = 1024
 """Connections that may wait to be accepted."""
 ACCEPTS: Final = 64
-"""Connections accepted at most before the loop has its turn."""
+"""The most connections accepted in one turn of the event loop."""
 _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 class Accepted(Protocol):
-    """The other side of an accepted connection."""
+    """The server's object for one accepted connection."""
 
     made: bool
-    """Whether it has its transport, and will hear that the connection is lost."""
+    """Whether it has its transport, and will be notified when the connection is lost."""
 
     def opening(self) -> asyncio.BaseProtocol:
-        """What the transport speaks to at first."""
+        """Returns the transport's first protocol."""
         raise NotImplementedError
 
 
@@ -41,10 +41,10 @@ class Acceptor:
         self._tasks: Final[set[asyncio.Task[None]]] = set()
 
     async def listen(self, host: str, port: int) -> None:
-        """Listens on all addresses that the name stands for.  OSError when one cannot be had."""
+        """Listens on all addresses that the name resolves to.  Raises OSError when one of them cannot be bound."""
         loop = asyncio.get_running_loop()
         kind, flags = socket.SOCK_STREAM, socket.AI_PASSIVE
-        try:  # a number needs no thread that looks it up
+        try:  # a numeric address needs no resolver thread
             found = socket.getaddrinfo(host or None, port, type=kind, flags=flags | socket.AI_NUMERICHOST)
         except socket.gaierror:
             found = await loop.getaddrinfo(host, port, type=kind, flags=flags)
@@ -71,12 +71,12 @@ class Acceptor:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port of the first."""
+        """Host and port of the first listening socket."""
         host, port = self._listeners[0].getsockname()[:2]
         return str(host), int(port)
 
     async def close(self) -> None:
-        """Accepts no more, and drops connections in their TLS handshake.  Calling it again does no harm."""
+        """Stops accepting, and drops connections in their TLS handshake.  May be called again."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -102,13 +102,13 @@ class Acceptor:
                     if error.errno in NO_ROOM:
                         loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
                         await asyncio.sleep(RETRY_SECONDS)
-                    break  # else it was gone before it was accepted
+                    break  # otherwise the connection was gone before it was accepted
                 place = self.admission.admit(address, loop.time())
                 if place is None:
                     accepted.close()
                 else:
                     self._start(self._begin(accepted, place))
-            await asyncio.sleep(0)  # connections that come faster than they are accepted do not starve the loop
+            await asyncio.sleep(0)  # so that fast arrivals do not starve the event loop
 
     async def _begin(self, accepted: socket.socket, place: Place) -> None:
         joined = self._join(place)

@@ -1,4 +1,4 @@
-"""A connection on asyncio, whatever is spoken on it: sockets, one background task, and coming back after a loss."""
+"""The base of connections on asyncio, for sessions and channels alike: sockets, one background task, and reconnecting."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.awaited import AwaitedConnection, C
 
 CLOSE_TIMEOUT: Final = 10.0
-"""Seconds that a clean end may take, before the socket is just closed."""
+"""Default time for a clean end in seconds, after which the socket is just closed."""
 
 
 class BaseConnection(AwaitedConnection[C]):
-    """A client's connection, whatever is spoken on it.  A base class.
+    """Base of a client's connection, for sessions and channels alike.
 
-    One task runs it in the background, heartbeats included; calls that wait raise whatever ends it.
+    A background task runs it, heartbeats included; pending calls raise the error that ends it.
     """
 
     _line: Line
@@ -54,7 +54,7 @@ class BaseConnection(AwaitedConnection[C]):
     # --- the background ------------------------------------------------------------------------------------------------------
 
     async def _connection(self, endpoint: Endpoint) -> None:
-        """One connection, from its socket to its end."""
+        """Runs one connection, from its socket to its end."""
         loop = asyncio.get_running_loop()
         self._client.begin()
         tls = (self._tls or ssl.create_default_context()) if endpoint.tls else None
@@ -77,7 +77,7 @@ class BaseConnection(AwaitedConnection[C]):
                 wire.abort()
 
     async def _opened(self, wire: Wire) -> None:
-        """Until the connection is open, or over."""
+        """Waits until the connection is open or over."""
         settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def settle(_: object = None) -> None:

@@ -23,11 +23,11 @@ from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 from amqp_sansio.spec.codes import CloseCode
 
 LOOK: Final = 0.25
-"""Seconds until the broker is asked again what is due, while nothing is read."""
+"""Seconds until the broker is asked again what is due, while reading is suspended."""
 
 
 class Front:
-    """A broker as its sockets see it: connections may be listened to, and nothing is read while `held` says so."""
+    """The broker as its sockets see it: connections may be tapped, and reading is suspended while `held` returns True."""
 
     def __init__(
         self,
@@ -38,14 +38,14 @@ class Front:
     ) -> None:
         self.broker: Final = broker
         self.configure: Final = config
-        """What the next client meets."""
+        """Returns the settings for the next client."""
         self._held: Final = held
         self._listen: Final = listen
         self._tapped: Final[dict[Peer, Tapped]] = {}
         self._now = AT_ONCE
 
     def connect(self) -> Guest:
-        """A new connection."""
+        """Returns a new connection."""
         peer = self.broker.connect(self.configure())
         if self._listen is None:
             return peer
@@ -53,39 +53,38 @@ class Front:
         return tapped
 
     def forget(self, guest: Guest) -> None:
-        """Its socket is gone."""
+        """Forgets a connection whose socket is gone."""
         if isinstance(guest, Tapped) and isinstance(guest.guest, Peer):
             self._tapped.pop(guest.guest, None)
 
     def next_event(self) -> tuple[Guest, Event] | None:
-        """The next thing that happened; None also while nothing is to be read."""
+        """Returns the next event; None also while reading is suspended."""
         return None if self._held() else self.broker.next_event()
 
     def ready(self) -> tuple[Guest, ...]:
-        """The guests that have octets to send now, or have ended."""
+        """Returns the guests that have octets to send now, or have ended."""
         ready = self.broker.ready()
         return ready if self._listen is None else tuple([self._tapped[each] for each in ready if each in self._tapped])
 
     def tick(self, now: float) -> float | None:
-        """Says what time it is; `due`."""
+        """Tells the broker the time; returns `due`."""
         self._now = now
         self.broker.tick(now)
         return self.due
 
     @property
     def due(self) -> float | None:
-        """The moment of the next turn; while nothing is read, what is to be read does not count."""
+        """The moment of the next turn; while reading is suspended, work on received octets does not count."""
         due = self.broker.due
         return self._now + LOOK if due is not None and due <= self._now and self._held() else due
 
 
 class BrokerServer(Server[Guest]):
-    """A broker on a socket address; to be used as `async with`, and ended by `stop`.
+    """A broker on a socket address, to be used as `async with` and ended by `stop`.
 
-    With a store, what the broker writes down is kept in it: the broker is the one that the store's content was restored into,
-    its config says `journal=True`.  `failed` is called when the store fails: from then on the server reads nothing and sends
-    nothing that depends on the disk.  What is left to do then is `stop`.  `hinted` is called once for each argument
-    of clients that changes nothing.
+    With a store, the journal is kept in it: the broker must be the one that was restored from the store, with `journal=True` in
+    its config.  `failed` is called when the store fails: from then on the server reads nothing and sends nothing that depends
+    on the disk, and only `stop` is left to call.  `hinted` is called once for each argument of clients that the broker ignores.
     """
 
     def __init__(
@@ -120,33 +119,33 @@ class BrokerServer(Server[Guest]):
         await self.stop("the broker is stopped")
 
     def _held(self) -> bool:
-        """Whether nothing is read now: the disk must come after first, or this is the end."""
+        """Whether reading is suspended: the disk has to catch up, or the server is stopping."""
         if self._phase == "open":
             return self.writer is not None and self.writer.full
         return self._phase == "quiet"
 
     def settle(self) -> None:
-        """Entries go to the store, new hints to `hinted`."""
+        """Passes new entries to the store and new hints to `hinted`."""
         for hint in self.broker.hints.take():
             self._hinted(hint)
         if self.writer is not None:
             self.writer.gather()
 
     def entered(self, guest: Guest, socket: _Socket[Guest]) -> None:
-        """A client came."""
+        """Registers a new client."""
         super().entered(guest, socket)
         if isinstance(guest, Tapped):
             guest.listener.note(f"connected from {socket.client}")
 
     def left(self, guest: Guest) -> None:
-        """Its socket is gone."""
+        """Forgets a client whose socket is gone."""
         super().left(guest)
         self._front.forget(guest)
 
     async def stop(self, text: str) -> None:
-        """The clean end: what was read is stored and told, clients hear close 320 with `text`, the last snapshot is written.
+        """Stops cleanly: stores and answers what was read, closes connections with 320 and `text`, writes the last snapshot.
 
-        StoreError when that cannot be; the sockets are closed in any case.  Saying so again does no harm.
+        Raises StoreError when that fails; the sockets are closed in any case.  May be called again.
         """
         if self._phase != "open" or not self._acceptor.listening:
             return
@@ -167,10 +166,10 @@ class BrokerServer(Server[Guest]):
             await self.writer.finish()
 
     async def _dismiss(self, text: str) -> None:
-        """Says close to everybody, and waits for the answers, but not for ever."""
+        """Closes every connection and waits for the answers, but not for ever."""
         for peer in self.broker.peers:
             with suppress(AmqpError):  # it is closing already
                 peer.close(CloseCode.CONNECTION_FORCED, text)
-        self._phase = "closing"  # the answers are to be read; whoever was told close can say nothing else any more
+        self._phase = "closing"  # the answers must be read; clients can send nothing else any more
         self.wake()
         await self._all_over()

@@ -32,7 +32,7 @@ __all__ += errors.__all__
 class Connection(BaseConnection[ChannelClient], ChannelConnection):
     """A client's connection: `async with connect(url) as connection`, or `connection = await connect(url)` and `close`.
 
-    One task runs it in the background, heartbeats included; calls that wait raise whatever ends it.
+    A background task runs it, heartbeats included; pending calls raise the error that ends it.
     """
 
 
@@ -48,18 +48,18 @@ def connect(
     log_octets: bool = False,
     tracing: Tracing | None = None,
 ) -> Connection:
-    """A connection to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
+    """Returns a connection to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
 
     `async with connect(url) as connection` closes it at the end; `connection = await connect(url)` leaves that to `close`.
 
-    `config` holds what the URL does not say, the dialect among it (default: 0-9-1); `tls` how certificates are checked
-    (default: against the system's authorities); `retry` whether and how to come back after a loss, and `topology` what is
-    declared again then; `close_timeout` the seconds for the clean end of a subscription, a channel or the connection.
-    `on_event` is called with what happens to the client (`ChannelClientEvent` lists that): it returns soon, and calls nothing
-    of the client.  `log_octets` logs all octets but the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages:
+    `config` has the settings that the URL does not have, such as the dialect (default: 0-9-1); `tls` says how certificates are
+    checked (default: against the system's authorities), `retry` whether and how to reconnect after a loss, and `topology` what
+    is declared again then; `close_timeout` limits the clean end of a subscription, a channel or the connection, in seconds.
+    `on_event` is called with each event of the client (`ChannelClientEvent` lists them); it must return soon and must not call
+    the client.  `log_octets` logs all octets except the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages:
     `adapters.otel.Tracing()`.
 
-    AddressError at once; ConnectFailed when no broker answers.
+    Raises AddressError at once for a wrong URL, and ConnectFailed when no broker answers.
     """
     address = ChannelAddress.of(url)
     client = ChannelClient(

@@ -1,4 +1,4 @@
-"""How sessions speak and wait on asyncio."""
+"""How sessions send and wait on asyncio."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from amqp_sansio.conversation.ticket import Ticket
 Value = TypeVar("Value")
 
 MANY: Final = 256 * 1024
-"""Octets that wait to be written, from which on a publisher writes them first."""
+"""Octets waiting to be written; from this many on, a publisher waits until they are written."""
 
 
 class Line:
@@ -24,7 +24,7 @@ class Line:
         self._asking = 0
 
     def wake(self) -> None:
-        """There is something to send."""
+        """Notes that there is something to send."""
         if self.wire is not None:
             self.wire.wake()
 

@@ -1,4 +1,4 @@
-"""The server side on asyncio: sockets for a broker, or for a server of one's own."""
+"""The server side on asyncio: sockets for a broker, or for a server of your own."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 G = TypeVar("G", bound=Guest)
 
 TURN: Final = 500
-"""Events at most before the loop has its turn."""
+"""The most events in one turn of the event loop."""
 CLOSE_SECONDS: Final = 5.0
-"""How long the octets that are left may take to go out, at the end."""
+"""Seconds that the remaining octets may take to be written at the end."""
 QUIET_SECONDS: Final = 1.0
-"""Seconds without any progress, after which the server no longer waits for silent clients at its end."""
+"""Seconds without any progress after which a stopping server no longer waits for silent clients."""
 
 
 class Server(Generic[G]):
-    """Listens, and joins sockets to what `serve` was given; to be used as `async with serve(...) as server`."""
+    """Listens and connects sockets to the host passed to `serve`; to be used as `async with serve(...) as server`."""
 
     def __init__(
         self,
@@ -39,15 +39,15 @@ class Server(Generic[G]):
     ) -> None:
         self.host: Final = host
         self.admission: Final = Admission(limits, tls is not None)
-        """How many connections there are, and how many found no room."""
+        """Counts connections, and those refused for lack of room."""
         self.buffer: Final = memoryview(bytearray(OPENING_READ))
-        """Where the octets of all connections that are not open arrive, one after another."""
+        """The read buffer that all connections that are not open share."""
         self._acceptor: Final = Acceptor(lambda place: _Socket(self, connect, place), tls, self.admission)
         self._where: Final = where
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
         self._checks: ThreadPoolExecutor | None = None
-        self._loop: asyncio.AbstractEventLoop  # from the begin on
+        self._loop: asyncio.AbstractEventLoop  # set when the block is entered
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled = False
         self._paused: Final[dict[_Socket[G], None]] = {}
@@ -64,11 +64,11 @@ class Server(Generic[G]):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens: host and port."""
+        """The listening address: host and port."""
         return self._acceptor.address
 
     async def close(self) -> None:
-        """Listens no more, and closes every socket once its octets are written."""
+        """Stops listening, and closes every socket once its octets are written."""
         await self._acceptor.close()
         if self._timer is not None:
             self._timer.cancel()
@@ -86,7 +86,7 @@ class Server(Generic[G]):
         return [each for each in self._sockets.values() if not each.over.done()]
 
     async def _all_over(self) -> None:
-        """Until all sockets are gone, as long as some of them get on: CLOSE_SECONDS in all."""
+        """Waits until all sockets are gone, as long as some of them make progress; at most CLOSE_SECONDS in all."""
         until = self._loop.time() + CLOSE_SECONDS
         before = None
         while (left := until - self._loop.time()) > 0 and (waiting := self._open_ones()):
@@ -97,19 +97,19 @@ class Server(Generic[G]):
             await asyncio.wait([each.over for each in waiting], timeout=min(left, QUIET_SECONDS))
 
     async def serve_forever(self) -> None:
-        """Until it is cancelled."""
+        """Serves until it is cancelled."""
         await asyncio.get_running_loop().create_future()
 
     # --- turns ---------------------------------------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Something may have happened: a turn follows."""
+        """Schedules a turn, because something may have happened."""
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        """The host ticks, what came happens, octets go out; then the next turn is set up."""
+        """Runs one turn: the host ticks, handles events and sends octets; then the next turn is scheduled."""
         self._scheduled = False
         now = self._loop.time()
         self.host.tick(now)
@@ -117,7 +117,7 @@ class Server(Generic[G]):
             for _ in range(TURN):
                 if self.host.next_event() is None:
                     break
-        except BaseException:  # of a server of one's own: told to the loop, and the others go on
+        except BaseException:  # raised by the host: reported to the event loop, while the others go on
             self.wake()
             raise
         self._check()
@@ -128,7 +128,7 @@ class Server(Generic[G]):
         self._wait(now)
 
     def _wait(self, now: float) -> None:
-        """Sees to it that the next turn comes when the host wants it: at once, or by a timer."""
+        """Schedules the next turn for when the host wants it: at once, or by a timer."""
         due = self.host.due
         if due is None or self._scheduled:
             return
@@ -140,12 +140,12 @@ class Server(Generic[G]):
             self._timer = self._loop.call_at(due, self._timed)
 
     def _timed(self) -> None:
-        """One that goes off too early costs less than one that is set in every turn."""
+        """Runs a turn when the timer fires.  A timer that fires too early costs less than setting one in every turn."""
         self._timer = None
         self.wake()
 
     def _check(self) -> None:
-        """Passwords are checked in threads, a few at once: the loop goes on meanwhile, and so does everybody else."""
+        """Starts password checks in threads, a few at once, so that neither the event loop nor other clients wait."""
         for socket in self._opening:
             decide = socket.guest.take_deferred()
             if decide is not None:
@@ -157,27 +157,27 @@ class Server(Generic[G]):
         self._loop.run_in_executor(self._checks, checked, decide).add_done_callback(socket.decided)
 
     def settle(self) -> None:
-        """What is to be done between events and octets: nothing here."""
+        """Called between events and output; does nothing here."""
 
     def transmit(self) -> None:
-        """Sends what there is to guests whose sockets take it."""
+        """Sends the octets of guests whose sockets take them."""
         for guest in self.host.ready():
             socket = self._sockets.get(guest)
             if socket is not None:
                 socket.transmit()
 
     def entered(self, guest: G, socket: _Socket[G]) -> None:
-        """A client came."""
+        """Registers a new client."""
         self._sockets[guest] = socket
         self._opening[socket] = None
 
     def opened(self, socket: _Socket[G]) -> None:
-        """It has logged in."""
+        """Notes that a client has logged in."""
         del self._opening[socket]
         socket.place.open()
 
     def left(self, guest: G) -> None:
-        """Its socket is gone."""
+        """Forgets a client whose socket is gone."""
         socket = self._sockets.pop(guest, None)
         if socket is not None:
             self._paused.pop(socket, None)
@@ -185,16 +185,16 @@ class Server(Generic[G]):
             self._opening.pop(socket, None)
 
     def paused(self, socket: _Socket[G]) -> None:
-        """It is not read before its guest wants more: the server looks in every turn whether it does."""
+        """Notes that a socket is not read; every turn checks whether its guest wants data again."""
         self._paused[socket] = None
 
     def left_alone(self, socket: _Socket[G]) -> None:
-        """It is read again, or will look itself."""
+        """Notes that a socket is read again, or will check for itself."""
         self._paused.pop(socket, None)
 
 
 class _Opening(asyncio.BufferedProtocol):
-    """One client's socket before the client has logged in: what comes is read in small pieces, and by all into one buffer."""
+    """The protocol of one client's socket before its login: small reads, all into one shared buffer."""
 
     def __init__(self, socket: asyncio.Protocol, buffer: memoryview) -> None:
         self._buffer: Final = buffer
@@ -219,7 +219,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self.over: Final[asyncio.Future[None]] = asyncio.get_running_loop().create_future()
         self.made = False
         self.place: Final = place
-        self.guest: G  # from connection_made on
+        self.guest: G  # set in connection_made
         self._server: Final = server
         self._connect: Final = connect
         self._transport: asyncio.Transport | None = None
@@ -227,15 +227,15 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self._writable = True
         self._reading = True
         self._eof = False
-        self._last: asyncio.TimerHandle | None = None  # when it is closed though not all is written
+        self._last: asyncio.TimerHandle | None = None  # aborts a closed socket whose octets are not all written
 
     def opening(self) -> asyncio.BaseProtocol:
-        """What the transport speaks to until the client has logged in."""
+        """Returns the transport's protocol until the client has logged in."""
         return _Opening(self, self._server.buffer)
 
     @property
     def client(self) -> str:
-        """The client's address, as host:port; "?" when nobody knows."""
+        """The client's address, as host:port; "?" when it is unknown."""
         name = None if self._transport is None else self._transport.get_extra_info("peername")
         return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "?"
 
@@ -245,8 +245,8 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self._transport = transport
         try:
             self.guest = self._connect()
-        except BaseException:  # told to the loop, and the others go on
-            transport.set_protocol(asyncio.Protocol())  # nobody is there to hear of it
+        except BaseException:  # reported to the event loop, while the others go on
+            transport.set_protocol(asyncio.Protocol())  # there is no guest to notify
             transport.abort()
             self.place.leave()
             raise
@@ -264,7 +264,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
     def eof_received(self) -> bool:
         self._end()
         tls = self._transport is not None and self._transport.get_extra_info("sslcontext") is not None
-        return not tls  # what is still to be written is written; TLS has no such half
+        return not tls  # half-closed: the rest is still written; TLS has no half-close
 
     def connection_lost(self, error: Exception | None) -> None:
         self._end()
@@ -276,7 +276,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self._server.left(self.guest)
 
     def decided(self, future: asyncio.Future[Accepted | Rejected]) -> None:
-        """The password was checked."""
+        """Passes on the verdict of a password check."""
         self._server.admission.logins.done()
         if not future.cancelled():
             self.guest.decided(future.result())
@@ -293,7 +293,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self._server.wake()
 
     def transmit(self) -> None:
-        """Writes what there is, if the socket takes it: else the octets stay, and the host makes no more of them."""
+        """Writes the guest's octets while the socket takes them; the rest stays with the guest."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -305,35 +305,35 @@ class _Socket(asyncio.Protocol, Generic[G]):
             transport.set_protocol(self)
         if self.guest.finished:
             transport.close()
-            self._last = asyncio.get_running_loop().call_later(CLOSE_SECONDS, transport.abort)  # where nobody reads the rest
+            self._last = asyncio.get_running_loop().call_later(CLOSE_SECONDS, transport.abort)  # if the client stops reading
         else:
             self.resume()
 
     def resume(self) -> None:
-        """Reads on, if the guest wants it again."""
+        """Reads again if the guest wants data."""
         if not self._reading and self.guest.wants_data and self._transport is not None:
             self._reading = True
             self._server.left_alone(self)
             self._transport.resume_reading()
 
     def look(self) -> None:
-        """Reads on, if the guest wants it again.  One that waits for its socket is looked at when that takes octets."""
+        """Reads again if the guest wants data.  One that waits for its socket is checked when the socket takes octets again."""
         self.resume()
         if not self._writable and self.guest.full:
             self._server.left_alone(self)
 
     @property
     def unwritten(self) -> int:
-        """Octets that were taken and not written."""
+        """Octets handed to the transport and not yet written."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def close(self) -> None:
-        """What was taken is written, then the socket is closed."""
+        """Closes the socket once the octets handed to it are written."""
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """The socket is closed at once."""
+        """Closes the socket at once."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -353,8 +353,8 @@ def serve(
     tls: ssl.SSLContext | None = None,
     limits: ServerLimits = DEFAULT_SERVER_LIMITS,
 ) -> Server[G]:
-    """Serves a broker, or a server of one's own, on a socket address: `serve(broker, broker.connect)`.
+    """Serves a broker, or a server of your own, on a socket address: `serve(broker, broker.connect)`.
 
-    Port 0 picks a free one.  OSError when the address cannot be had.
+    Port 0 picks a free one.  Raises OSError when the address cannot be bound.
     """
     return Server(host, connect, (address, port), tls, limits)

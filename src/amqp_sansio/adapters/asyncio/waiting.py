@@ -1,4 +1,4 @@
-"""Waiting for a ticket in asyncio."""
+"""Waiting for a ticket on asyncio."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Value = TypeVar("Value")
 
 
 async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
-    """The value of a ticket, once it is settled; raises its error, or TimeoutError when it is not within `timeout` seconds.
+    """Waits for a ticket and returns its value.  Raises its error, or TimeoutError after `timeout` seconds.
 
-    Cancelled, it takes nothing back that was sent.
+    Cancelling the wait does not undo what was sent.
     """
     if not ticket.done:
         if timeout is None:
@@ -30,7 +30,7 @@ async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
 
 
 async def settled(ticket: Ticket[Value]) -> None:
-    """Until a ticket that is not settled is."""
+    """Waits until a pending ticket is settled."""
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def settle() -> None:
@@ -46,16 +46,16 @@ async def settled(ticket: Ticket[Value]) -> None:
 
 
 class Waiting(asyncio.Future[None]):
-    """A future that one task awaits, which goes on within `go` and not in the next turn of the loop."""
+    """A future for one awaiting task, which continues inside `go` instead of in the next turn of the event loop."""
 
-    _then: tuple[Callable[[Any], object], Context | None] | None = None  # Any: of Future, which is what `self` is
+    _then: tuple[Callable[[Any], object], Context | None] | None = None  # Any: the Future itself
 
     def add_done_callback(self, fn: Callable[[Any], object], /, *, context: Context | None = None) -> None:
-        """Called by the awaiting task."""
+        """Stores the callback of the awaiting task."""
         self._then = (fn, context)
 
     def go(self) -> None:
-        """Done.  The task goes on at once, up to where it waits next, or its end.  Not to be called while a task runs."""
+        """Completes the future and runs the awaiting task at once, up to its next wait.  Must not be called from a task."""
         self.set_result(None)
         if self._then is not None:
             fn, context = self._then
@@ -65,13 +65,13 @@ class Waiting(asyncio.Future[None]):
                 context.run(fn, self)
 
     def go_soon(self) -> None:
-        """Done.  The task goes on in the next turn of the loop."""
+        """Completes the future; the awaiting task continues in the next turn of the event loop."""
         if not self.done():
             self.set_result(None)
             self._tell()
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """As of any future."""
+        """Cancels the future, as for any future."""
         if not super().cancel(msg):
             return False
         self._tell()

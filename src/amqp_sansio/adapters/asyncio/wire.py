@@ -1,4 +1,4 @@
-"""One socket of asyncio under one connection: feed, drain, transmit."""
+"""One asyncio socket of one connection: passes input to the client, writes its output, keeps its timer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from amqp_sansio.conversation.ticket import Ticket
 Value = TypeVar("Value")
 
 READ: Final = 64 * 1024
-"""Octets read at once, before others have their turn."""
+"""Octets per read, before other tasks have their turn."""
 
 
 class Wire(asyncio.BufferedProtocol):
-    """Feeds what comes to the client's machine, writes what it has to say, and keeps its one timer.
+    """Passes input to the client's machine, writes its output, and runs its one timer.
 
-    `over` is done when the socket is gone.  While that takes no more octets it is not `taking`, and `writable` is not set.
+    `over` is done when the socket is gone.  While the socket takes no more octets, `taking` is False and `writable` is not set.
     """
 
     def __init__(self, client: BaseClient) -> None:
@@ -29,29 +29,29 @@ class Wire(asyncio.BufferedProtocol):
         self.writable: Final = asyncio.Event()
         self.writable.set()
         self._client: Final = client
-        self._machine: Final = client.machine  # of this connection
+        self._machine: Final = client.machine  # the one of this connection
         self._loop: Final = loop
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._due = 0.0  # when the timer goes off
+        self._due = 0.0  # when the timer fires
         self._scheduled = False
-        self._waiting: Waiting | None = None  # who waits alone for an answer
-        self._answered = False  # it is there
+        self._waiting: Waiting | None = None  # the one task that waits for an answer
+        self._answered = False  # its answer has arrived
         self._feeding = False
         self._buffer: Final = memoryview(bytearray(READ))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """There is a socket: the client begins."""
+        """Starts the client on the new socket."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._timed()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where octets are to arrive."""
+        """Returns the buffer for arriving octets."""
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """`nbytes` octets came."""
+        """Passes `nbytes` octets from the buffer to the client."""
         self._feeding = True
         try:
             self._client.receive_data(bytes(self._buffer[:nbytes]))
@@ -60,7 +60,7 @@ class Wire(asyncio.BufferedProtocol):
             self._feeding = False
         if self._answered:
             self._answered, waiting = False, self._waiting
-            self._scheduled = True  # what is said now goes out below
+            self._scheduled = True  # output of this block is written below
             try:
                 if waiting is not None and not waiting.done():
                     waiting.go()
@@ -70,13 +70,13 @@ class Wire(asyncio.BufferedProtocol):
             self.transmit()
 
     def eof_received(self) -> bool:
-        """The other side sends nothing more."""
+        """Notes that the peer sends nothing more."""
         self._client.receive_eof()
         self._timed()
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The socket is gone."""
+        """Ends the connection: the socket is gone."""
         if self._timer is not None:
             self._timer.cancel()
         if not self._machine.finished:
@@ -87,12 +87,12 @@ class Wire(asyncio.BufferedProtocol):
             self.over.set_result(None)
 
     def pause_writing(self) -> None:
-        """The socket is slower than we are."""
+        """Pauses output: the socket is slower than we are."""
         self.taking = False
         self.writable.clear()
 
     def resume_writing(self) -> None:
-        """The socket takes octets again: those that were kept back go out."""
+        """Resumes output: the socket takes octets again."""
         self._takes()
         self.transmit()
 
@@ -102,23 +102,23 @@ class Wire(asyncio.BufferedProtocol):
 
     @property
     def waiting(self) -> int:
-        """At least this number of octets waits to be written."""
+        """Octets that wait to be written; a lower bound."""
         return self._machine.bytes_to_send
 
     def say(self, say: Callable[[], Ticket[Value]]) -> Ticket[Value]:
-        """Says something that goes out at once, unless something is about to go out anyway."""
+        """Sends something at once, unless output is about to be written anyway."""
         if self._scheduled:
             return say()
-        self._scheduled = True  # it is, by ourselves
+        self._scheduled = True  # by this method itself
         try:
             return say()
         finally:
             self.transmit()
 
     async def answer(self, ticket: Ticket[Value]) -> None:
-        """Waits for a ticket that is not settled, and goes on in the turn of the loop in which the answer comes.
+        """Waits for a pending ticket, and continues in the same turn of the event loop in which the answer arrives.
 
-        One task at a time; it goes on once all that came with the answer has happened.
+        One task at a time; it continues once everything that arrived with the answer has been handled.
         """
         self._waiting = waiting = Waiting(loop=self._loop)
         ticket.on_done(self._settle)
@@ -136,15 +136,15 @@ class Wire(asyncio.BufferedProtocol):
             self._waiting.go_soon()
 
     def wake(self) -> None:
-        """There is something to send: it goes out with everything else before the loop turns."""
+        """Schedules output, which is written with everything else before the event loop's next turn."""
         if not self._scheduled and not self.over.done():
             self._scheduled = True
             self._loop.call_soon(self.transmit)
 
     def transmit(self) -> None:
-        """Writes what is to be written, and sees to it that the timer does not go off too late.
+        """Writes pending output, and keeps the timer from firing too late.
 
-        What a slow socket does not take stays in the machine, which reports what it owes in as few words as possible.
+        What a slow socket does not take stays in the machine, which then merges its acknowledgements.
         """
         self._scheduled = False
         transport = self._transport
@@ -156,21 +156,21 @@ class Wire(asyncio.BufferedProtocol):
             transport.write(octets)
         due = client.due
         if client.closed is not None and (not self._machine.finished or transport.get_write_buffer_size()):
-            transport.abort()  # it is over: nobody waits for an answer to that, nor takes what is left
+            transport.abort()  # it is over: no answer to that will come, and the rest is dropped
         elif self._machine.finished:
             transport.close()
         elif due is not None and (self._timer is None or due < self._due):
             self._set_timer(due)
 
     def _set_timer(self, due: float) -> None:
-        """One that goes off too early costs less than one that is set with every word."""
+        """Sets the timer.  One that fires too early costs less than setting one with every output."""
         if self._timer is not None:
             self._timer.cancel()
         self._due = due
         self._timer = self._loop.call_at(due, self._timed)
 
     def _timed(self) -> None:
-        """The client is to tick, whatever came."""
+        """Ticks the client when the timer fires."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -178,6 +178,6 @@ class Wire(asyncio.BufferedProtocol):
         self.transmit()
 
     def abort(self) -> None:
-        """Nobody waits for the other side any more."""
+        """Closes the socket at once, without waiting for the peer."""
         if self._transport is not None:
             self._transport.abort()

@@ -1,4 +1,4 @@
-"""The journal of a broker goes to its store: in a thread of its own, many entries a sync, while the loop goes on."""
+"""Writes a broker's journal to its store in a thread of its own, many entries per sync, while the event loop goes on."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from amqp_sansio.broker.snapshot import conclude
 from amqp_sansio.errors import EncodeError
 
 BACKLOG: Final = 16 * 1024 * 1024
-"""Octets of entries that wait for the disk, from which on clients wait too."""
+"""Octets of entries that wait for the disk; from this many on, clients wait too."""
 COMPACT: Final = 64 * 1024 * 1024
-"""Octets of entries after which a snapshot takes their place, unless the last snapshot was larger than half of them."""
+"""Octets of entries after which a snapshot replaces them; twice the size of the last snapshot where that is more."""
 MANY: Final = 10_000
-"""Messages on queues from which on the end writes no last snapshot, if the journal can say that it is the end: what the next
-start reads is never more than COMPACT allows."""
+"""Messages on queues from which on no last snapshot is written at the end, if the journal can record the end instead.  What the
+next start reads never exceeds what COMPACT allows."""
 
 
 class Writer:
-    """Takes the entries of the broker, stores them, and says so to it.
+    """Takes the broker's entries, stores them, and reports them to it as stored.
 
-    `woken` is called when something became possible.  When the store fails, `failed` is called, once, with the reason:
-    nothing is stored any more, and nothing that depends on it ever happens.
+    `woken` is called when something became possible.  When the store fails, `failed` is called once with the reason: nothing is
+    stored from then on, and nothing that depends on it ever happens.
     """
 
     def __init__(
@@ -44,35 +44,36 @@ class Writer:
         self._writing: asyncio.Future[None] | None = None
         self._compact: Final = compact
         self._due = max(compact, 2 * store.snapshot_octets) - store.journal_octets  # octets of entries until the next snapshot
-        self._shrinking = False  # the file has room that the disk can have back
+        self._shrinking = False  # the file has free space that can go back to the disk
 
     @property
     def full(self) -> bool:
-        """Whether so much waits for the disk that nothing more should be taken from clients."""
+        """Whether so much waits for the disk that the server should read nothing more from clients."""
         return self._octets >= BACKLOG or self.failure is not None
 
     def gather(self) -> None:
-        """Takes what the broker wrote down since the last time, and sees to it that it is stored."""
+        """Takes the broker's new entries and starts storing them."""
         self._take()
         if self._waiting and self._writing is None and self.failure is None:
             self._append()
 
     @property
     def _free(self) -> bool:
-        """Whether the thread has nothing to do, and will have nothing that is in a hurry."""
+        """Whether the thread is idle and will get nothing urgent."""
         return self._writing is None and not self._finishing
 
     async def idle(self) -> None:
-        """Until all that was gathered is stored, or nothing ever will be.  It is the end: nothing is begun that could wait."""
+        """Waits until all gathered entries are stored, or never will be.  Called at the end: from now on nothing optional
+        begins."""
         self._finishing = True
         while self._writing is not None:
             await asyncio.wait([self._writing])
-            await asyncio.sleep(0)  # what follows from it goes first
+            await asyncio.sleep(0)  # let its consequences run first
 
     async def finish(self) -> None:
-        """The last snapshot, or an entry that says as much; to be called when the broker has no connection any more.
+        """Writes the last snapshot, or an entry in its place; call it when the broker has no connection any more.
 
-        StoreError.
+        Raises StoreError.
         """
         try:
             self.gather()
@@ -82,7 +83,7 @@ class Writer:
                 batch, _ = self._batch()
                 await self._run(self._store.append, batch)
             elif self.failure is None:
-                with suppress(EncodeError):  # too large for one: then there are the entries
+                with suppress(EncodeError):  # too large for a snapshot: the entries remain
                     await self._run(self._take_over, self._broker.snapshot())
                     await self._run(self._shrink_all)
         finally:
@@ -90,7 +91,7 @@ class Writer:
             self._threads.shutdown()
 
     def _concludes(self) -> bool:
-        """Whether the journal now says that this is the end, instead of a snapshot."""
+        """Whether the journal now records the end, so that no snapshot is needed."""
         if self.failure is not None or self._due <= 0:
             return False
         return sum([site.host.messages for site in self._broker._sites.values()]) >= MANY and conclude(self._broker)
@@ -120,7 +121,7 @@ class Writer:
         self._broker.journalled(number)
 
     def _snapshot(self) -> None:
-        """A snapshot of now: what waits to be written is in it."""
+        """Starts a snapshot of the present state, which includes the entries that wait to be written."""
         self._take()
         if self.failure is not None:
             return
@@ -134,7 +135,7 @@ class Writer:
             nonlocal size
             try:
                 size = self._take_over(snapshot)
-            except EncodeError:  # too large for one: the entries stay
+            except EncodeError:  # too large for a snapshot: the entries remain
                 self._store.append(batch)
 
         def stored() -> None:
@@ -145,7 +146,7 @@ class Writer:
         self._begin(write, stored)
 
     def _shrink(self) -> None:
-        """One step of giving room back to the disk, while nothing waits to be written."""
+        """Starts one step of returning space to the disk, while nothing waits to be written."""
         self._shrinking = False
         more = False
 
@@ -163,7 +164,7 @@ class Writer:
             pass
 
     def _take_over(self, snapshot: dict[str, object]) -> int:
-        """In the thread: the snapshot takes the place of the entries; its size."""
+        """Replaces the entries by the snapshot and returns its size; runs in the thread."""
         number = snapshot["journal"]
         assert isinstance(number, int)
         octets = encode_snapshot(snapshot)
@@ -171,7 +172,7 @@ class Writer:
         return len(octets)
 
     def _begin(self, work: Callable[[], object], then: Callable[[], None]) -> None:
-        """Work in the thread, and what follows from it here."""
+        """Runs `work` in the thread, and `then` in the event loop afterwards."""
         self._writing = future = asyncio.ensure_future(self._run(work))
 
         def done(_: object) -> None:

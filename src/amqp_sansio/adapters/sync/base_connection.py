@@ -1,4 +1,4 @@
-"""A connection for blocking code, whatever is spoken on it: one thread in the background, and coming back after a loss."""
+"""The base of connections for blocking code, for sessions and channels alike: one background thread, and reconnecting."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from amqp_sansio.errors import AmqpError
 C = TypeVar("C", bound=BaseClient)
 
 CLOSE_TIMEOUT: Final = 10.0
-"""Seconds that a clean end may take, before the socket is just closed."""
+"""Default time for a clean end in seconds, after which the socket is just closed."""
 
 
 class BaseConnection(Generic[C]):
-    """A client's connection, whatever is spoken on it; any number of threads may use it.  A base class.
+    """Base of a client's connection, for sessions and channels alike.  Any number of threads may use it.
 
-    A thread in the background keeps it alive, heartbeats included, until it is closed, or until nothing of the program holds
-    it any more, nor a session, channel, subscription or pending result of it.
+    A background thread keeps it alive, heartbeats included, until it is closed, or until the program no longer references it
+    nor any of its sessions, channels, subscriptions or pending results.
     """
 
     def __init__(self, address: Address, client: C, tls: ssl.SSLContext | None, close_timeout: float) -> None:
@@ -38,7 +38,7 @@ class BaseConnection(Generic[C]):
         client.wake, client.guard = turn.want, turn
         driver: Final = Driver(client, address, tls, lock, turn)
         self._line: Final = Line(driver, turn)
-        # An interrupt may come before the block has begun or at its very end: then nobody closes the connection.
+        # An interrupt may come before the block has begun or at its very end; then the block does not close the connection.
         self._dropped: Final = weakref.finalize(self._line, driver.abandon)
         self._ending: Final = Ending(client, close_timeout)
 
@@ -58,8 +58,8 @@ class BaseConnection(Generic[C]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    # These three are as in `conversation.awaited`.  The two classes share no base: there a task runs the connection and calls
-    # await; here a thread does, calls take turns, and `closed` is a pending result of this adapter.
+    # These three mirror `conversation.awaited`.  The classes share no base: there a task runs the connection and calls are
+    # awaited; here a thread does, calls take turns, and `closed` is a pending result of this adapter.
 
     @property
     def is_open(self) -> bool:
@@ -68,26 +68,26 @@ class BaseConnection(Generic[C]):
 
     @property
     def closed(self) -> Pending[None]:
-        """Comes when there will be no other connection: None when it was closed here, else its ConnectionLost."""
+        """Completes when the client will not reconnect: None when it was closed here, else its ConnectionLost."""
         return Pending(self._client.ended, self._line.wait)
 
     @property
     def remade(self) -> int:
-        """How many connections were opened behind the first one."""
+        """How many connections were opened after the first one."""
         return self._client.remade
 
     def close(self, timeout: float | None = None) -> None:
-        """Closes the connection and waits until that is answered, for `timeout` seconds (default: `close_timeout`).
+        """Closes the connection and waits up to `timeout` seconds (default: `close_timeout`) for the answer.
 
-        What was sent, and messages that were accepted, go out before; it waits for no confirm: end the sessions first, or
-        `sync` them.  Closing again does no harm.
+        Commands and accepts that were made before are sent first; it does not wait for confirms: end the sessions first, or
+        `sync` them.  May be called again.
         """
         try:
             try:
                 with self._line.turn:
                     self._line.wait(self._client.close(), self._ending.timeout if timeout is None else timeout)
             except (TimeoutError, AmqpError):
-                pass  # it is over, one way or the other
+                pass  # it is over in either case
             finally:
                 self._line.driver.stop(self._ending.seconds)
         except BaseException:  # an interrupt, perhaps in the middle of `stop`

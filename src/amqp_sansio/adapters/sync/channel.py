@@ -35,11 +35,11 @@ Value = TypeVar("Value")
 class Channel:
     """A channel, to be used as `with connection.channel() as channel`.
 
-    While the connection is being made again, calls wait for that; never longer than the retry policy lets them.  A call that
-    the server refuses raises ChannelClosed, and the channel is over; the connection and its other channels go on.
+    During a reconnect calls wait, for at most as long as the retry policy allows.  A call that the server refuses raises
+    ChannelClosed and ends the channel; the connection and its other channels stay open.
 
-    Any number of threads may use it.  Calls wait no longer than their `timeout` (seconds; None: no limit): then
-    TimeoutError, and what was sent counts as sent.
+    Any number of threads may use it.  Calls wait no longer than their `timeout` (seconds; None: no limit): then they
+    raise TimeoutError, and what was sent stays sent.
     """
 
     def __init__(self, core: ChannelCore, line: Line, ending: Ending) -> None:
@@ -57,9 +57,9 @@ class Channel:
             return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Waits until every message is confirmed, then closes the channel; after an error it is just closed.
+        """Waits until every message is confirmed, then closes the channel; after an error it just closes the channel.
 
-        Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
+        Raises the error of a message that was sent, failed, and was never awaited.
         """
         with self._line.turn:
             quiet = error is not None
@@ -67,7 +67,7 @@ class Channel:
                 if error is None and not self._core.ended.done:
                     self.sync(timeout=self._ending.timeout)
             except BaseException as raised:
-                quiet = quiet or not isinstance(raised, Exception)  # nothing takes the place of a cancellation or an interrupt
+                quiet = quiet or not isinstance(raised, Exception)  # let nothing replace a cancellation or an interrupt
                 raise
             finally:
                 self._end(quiet)
@@ -81,10 +81,10 @@ class Channel:
             return self._line.within(timeout, self.__enter__)
 
     def close(self, timeout: float | None = None) -> None:
-        """Waits until every message is confirmed, then closes the channel: what the end of its block does.
+        """Waits until every message is confirmed, then closes the channel, as the end of its block does.
 
-        TimeoutError when that takes more than `timeout` seconds: it is closed all the same, and what is not confirmed is in
-        doubt; without one it waits as `close_timeout` says.
+        Raises TimeoutError when that takes more than `timeout` seconds: the channel is closed all the same, and what is not
+        confirmed is in doubt.  Without `timeout` it waits up to `close_timeout`.
         """
         with self._line.turn:
             if timeout is None or self._core.ended.done:
@@ -125,7 +125,7 @@ class Channel:
 
     @property
     def closed(self) -> Pending[None]:
-        """Its `result` waits for the end of the channel: it raises why, unless the channel was closed here."""
+        """Completes with the end of the channel: raises the reason, unless the channel was closed here."""
         return Pending(self._core.ended, self._line.wait)
 
     def _opened(self) -> None:
@@ -142,15 +142,16 @@ class Channel:
             return self._line.asked(say)
 
     def execute(self, method: Method, *, timeout: float | None = None) -> Method:
-        """Sends a method and waits for its answer, which it gives; the method itself where none is wanted.
+        """Sends a method, waits for its answer and returns it; returns the method itself where it requires no answer.
 
-        ChannelClosed when the server refuses it; LocalProtocolError for one that carries a content: `publish` sends messages.
+        Raises ChannelClosed when the server refuses it; LocalProtocolError for a method that carries a content: `publish` sends
+        messages.
         """
         with self._line.turn:
             return self._asked(lambda: self._core.execute(method), timeout)
 
     def sync(self, *, timeout: float | None = None) -> None:
-        """Waits until the server has executed all that was sent, and every message is confirmed."""
+        """Waits until the server has executed everything sent, and every message is confirmed."""
         with self._line.turn:
             self._asked(self._core.sync, timeout)
 
@@ -163,9 +164,9 @@ class Channel:
         timeout: float | None = None,
         **properties: Unpack[ChannelProperties],
     ) -> Pending[None]:
-        """Publishes a message as soon as there is room for it, and does not wait for more: what it gives has the `result`.
+        """Publishes a message as soon as there is room for it; the returned `Pending` completes with the broker's confirm.
 
-        After a TimeoutError it has published nothing.
+        When it raises TimeoutError, it has published nothing.
         """
         with self._line.turn:
             if timeout is not None:
@@ -185,8 +186,8 @@ class Channel:
     ) -> None:
         """Publishes a message and waits until the server has taken it over.
 
-        MessageNacked when it did not, MessageReturned when no queue took a `mandatory` one, InDoubt when nobody can know.  In a
-        transaction it waits for nothing: the commit tells.
+        Raises MessageNacked when the server did not, MessageReturned when no queue took a `mandatory` one, InDoubt when the
+        outcome is unknown.  In a transaction it waits for nothing; the commit reports the outcome.
         """
         with self._line.turn:
             if timeout is not None:
@@ -200,7 +201,7 @@ class Channel:
             return self._line.asked(lambda: core.publish(exchange, routing_key, body, properties, alone=True))
 
     def _room(self) -> None:
-        """Until a message may be published."""
+        """Waits until a message may be published."""
         with self._line.turn:
             self._line.writable()
             while not self._core.has_room:
@@ -224,11 +225,10 @@ class Channel:
         timeout: float | None = None,
         **properties: Unpack[ChannelProperties],
     ) -> Message:
-        """Publishes a request and waits for its answer, by direct reply-to (RabbitMQ); CapabilityMissing without that.
+        """Publishes a request and waits for its answer, by direct reply-to (RabbitMQ).  Raises CapabilityMissing without it.
 
-        The side that answers publishes to the default exchange, with the request's `reply_to` as routing key and its
-        `correlation_id`.
-        TimeoutError when nobody has answered within `timeout` seconds; an answer that comes later is dropped.
+        The responder publishes to the default exchange, with the request's `reply_to` as routing key and its `correlation_id`.
+        Raises TimeoutError when no answer comes within `timeout` seconds; a later answer is dropped.
         """
         with self._line.turn:
             if timeout is not None:
@@ -253,21 +253,22 @@ class Channel:
         arguments: Arguments | None = None,
         timeout: float | None = None,
     ) -> DeclareOk:
-        """Sees to it that there is such a queue; its name, messages and consumers.  For "" the server makes a name.
+        """Creates a queue unless it exists; returns its name and its counts of messages and consumers.
 
-        `passive`: ChannelClosed (404) when there is none.  `exclusive`: it belongs to this connection and goes with it.
+        "": the server chooses the name.  `passive`: raises ChannelClosed (404) when it does not exist.  `exclusive`: it belongs
+        to this connection and is deleted with it.
         """
         with self._line.turn:
             said = words.declare_queue(queue, passive, durable, exclusive, auto_delete, arguments)
             return words.declared(self.execute(said, timeout=timeout))
 
     def delete_queue(self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None) -> int:
-        """Removes a queue and says how many messages went; ChannelClosed when it has consumers, or messages, and must not."""
+        """Deletes a queue; returns how many messages it had.  `if_unused`, `if_empty`: raises ChannelClosed when it is not."""
         with self._line.turn:
             return words.count(self.execute(words.delete_queue(queue, if_unused, if_empty), timeout=timeout))
 
     def purge(self, queue: str, *, timeout: float | None = None) -> int:
-        """Removes the messages of a queue that nobody holds, and says how many."""
+        """Removes the messages of a queue, except unsettled ones, and returns how many."""
         with self._line.turn:
             return words.count(self.execute(words.purge(queue), timeout=timeout))
 
@@ -283,16 +284,16 @@ class Channel:
         arguments: Arguments | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Sees to it that there is such an exchange; `passive`: ChannelClosed (404) when there is none.
+        """Creates an exchange unless it exists; with `passive`, raises ChannelClosed (404) when it does not exist.
 
-        `type`: "direct", "topic", "fanout", "headers", or what else the broker has.
+        `type`: "direct", "topic", "fanout", "headers", or another that the broker has.
         """
         with self._line.turn:
             said = words.declare_exchange(exchange, type, passive, durable, auto_delete, internal, arguments)
             self.execute(said, timeout=timeout)
 
     def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
-        """Removes an exchange, with its bindings; ChannelClosed when it has some, and must not."""
+        """Deletes an exchange with its bindings; `if_unused`: raises ChannelClosed when it has any."""
         with self._line.turn:
             self.execute(words.delete_exchange(exchange, if_unused), timeout=timeout)
 
@@ -305,7 +306,7 @@ class Channel:
         arguments: Arguments | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
+        """Binds a queue: messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
         with self._line.turn:
             self.execute(words.bind(queue, exchange, binding_key, arguments), timeout=timeout)
 
@@ -325,7 +326,7 @@ class Channel:
     # --- messages ------------------------------------------------------------------------------------------------------------
 
     def get(self, queue: str, *, timeout: float | None = None) -> Message | None:
-        """Fetches one message, to be settled; None when the queue is empty.  `subscribe` is the way to have many."""
+        """Fetches one message, which must be settled; None when the queue is empty.  For many messages use `subscribe`."""
         with self._line.turn:
             return self._asked(lambda: self._core.get(queue), timeout)
 
@@ -338,11 +339,11 @@ class Channel:
         exclusive: bool = False,
         resubscribe: bool = False,
     ) -> Subscription:
-        """Starts a consumer: receive from it, or iterate over it.
+        """Starts a consumer: receive from the subscription, or iterate over it.
 
-        `prefetch` bounds the messages that are here and not settled.  With `accept` each is to be settled; without, it is
-        accepted as it is received.  `exclusive`: nobody else consumes from the queue.  `resubscribe`: it starts again when the
-        server cancels it; else SubscriptionCancelled.
+        `prefetch` bounds the received and unsettled messages.  With `accept` each message must be settled; without it, a
+        message is accepted as it is received.  `exclusive`: it is the queue's only consumer.  `resubscribe`: starts again when
+        the server cancels it, instead of raising SubscriptionCancelled.
         """
         with self._line.turn:
             inbox = self._core.subscribe(queue, prefetch=prefetch, accept=accept, exclusive=exclusive, resubscribe=resubscribe)
@@ -352,9 +353,10 @@ class Channel:
     def transaction(self) -> Iterator[None]:
         """A transaction: committed at the end of the block, rolled back when the block raises.
 
-        What is published and accepted in it counts together or not at all.  TransactionFailed when it was not committed, or
-        when nobody can know.  LocalProtocolError on a channel in confirm mode, which has published outside of a transaction.
-        The channel is transactional for good: behind the block nothing can be published or accepted (LocalProtocolError).
+        What is published and accepted in it takes effect as a whole or not at all.  Raises TransactionFailed when it was not
+        committed, or when the outcome is unknown; LocalProtocolError on a channel in confirm mode, that is one that has
+        published outside of a transaction.  The channel is transactional for good: after the block, publishing and accepting
+        raise LocalProtocolError.
         """
         with self._line.turn:
             self._opened()
@@ -370,7 +372,7 @@ class Channel:
 
 
 class Subscription:
-    """Messages as they come: `for message in subscription`; as `with` it is cancelled at the end."""
+    """Iterates over messages as they arrive: `for message in subscription`; `with` cancels it at the end."""
 
     def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
         self._inbox: Final = inbox
@@ -389,7 +391,7 @@ class Subscription:
             except (AmqpError, TimeoutError) as failure:
                 if isinstance(failure, TimeoutError):
                     self._ending.missed()
-                if error is None:  # else that one is told
+                if error is None:  # else that error is the one to raise
                     raise
             finally:
                 self._inbox.release()
@@ -405,13 +407,13 @@ class Subscription:
 
     @property
     def consumer_tag(self) -> str:
-        """What the consumer is called on its channel."""
+        """The tag of the consumer on its channel."""
         return self._inbox.tag
 
     def receive(self, timeout: float | None = None) -> Message:
-        """The next message; TimeoutError when none comes within `timeout` seconds.
+        """Returns the next message.  Raises TimeoutError when none comes within `timeout` seconds.
 
-        SubscriptionClosed when nothing more comes because it was ended here, SubscriptionCancelled when the server ended it.
+        Raises SubscriptionClosed when the subscription was ended here, SubscriptionCancelled when the server ended it.
         """
         with self._line.turn:
             if timeout is not None and (message := self._inbox.take()) is not None:
@@ -424,40 +426,40 @@ class Subscription:
             return message
 
     def stop(self) -> None:
-        """Lets nothing more come; what has come may still be received, and goes back to the queue with the end of the block."""
+        """Stops further deliveries; received messages may still be taken, and go back to the queue at the end of the block."""
         with self._line.turn:
             self._line.wait(self._inbox.cancel(keep=True), self._ending.timeout)
 
     def cancel(self) -> None:
-        """Ends the subscription; messages that came and were not received go back to the queue."""
+        """Ends the subscription; received messages that were not taken go back to the queue."""
         with self._line.turn:
             self._line.wait(self._inbox.cancel(), self._ending.timeout)
 
 
 class ChannelConnection(BaseConnection[ChannelClient]):
-    """A client's connection, as far as it makes channels."""
+    """A client's connection that opens channels."""
 
     def channel(self, *, confirms: bool = True) -> Channel:
-        """A channel, to be used as `with`.  LocalProtocolError before the connection is opened.
+        """Returns a channel, to be used as `with`.  Raises LocalProtocolError before the connection is opened.
 
-        Without `confirms` the broker says nothing of single messages: its next answer tells that it has read what was
-        published before.  That is cheaper; that a full queue took none of it, nobody hears.
+        Without `confirms` the broker confirms no single messages; its next answer shows that it has read what was published
+        before. That is cheaper, but does not reveal that a full queue rejected a message.
         """
         with self._line.turn:
             self._client.must_be_entered("a channel")
             return Channel(self._client.open_channel(confirms), self._line, self._ending)
 
     def open_channel(self, *, confirms: bool = True, timeout: float | None = None) -> Channel:
-        """A channel that is open, without a block: `close` it."""
+        """Opens a channel without a block; end it with `close`."""
         with self._line.turn:
             return self.channel(confirms=confirms)._open(timeout)
 
     @property
     def blocked(self) -> bool:
-        """Whether the broker takes nothing that is published, because it is short of memory or disk (connection.blocked)."""
+        """Whether the broker takes no published messages, because it is short of memory or disk (connection.blocked)."""
         return self._client.blocked
 
     def update_secret(self, secret: str, reason: str = "") -> None:
-        """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
+        """Sends the broker a new password, for example a token before it expires; later connections use it too."""
         with self._line.turn:
             self._line.wait(self._client.update_secret(secret, reason))

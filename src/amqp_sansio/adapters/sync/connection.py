@@ -25,7 +25,7 @@ from amqp_sansio.conversation.tracing import Tracing
 class Connection(SessionConnection):
     """A client's connection: `with connect(url) as connection`, or `connection = connect(url)` and `close`; for any threads.
 
-    A thread in the background keeps it alive, heartbeats included, until it is closed.
+    A background thread keeps it alive, heartbeats included, until it is closed.
     """
 
 
@@ -40,17 +40,17 @@ def connect(
     log_octets: bool = False,
     tracing: Tracing | None = None,
 ) -> Connection:
-    """A connection, open, to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
+    """Opens a connection to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
 
     `with connect(url) as connection` closes it at the end; `connection = connect(url)` leaves that to `close`.
 
-    `config` holds what the URL does not say; `tls` how certificates are checked (default: against the system's authorities);
-    `retry` whether and how to come back after a loss; `close_timeout` the seconds for the clean end of a subscription, a
-    session or the connection.  `on_event` is called with what happens to the client (`conversation.happenings` lists that):
-    it returns soon, and calls nothing of the client.  `log_octets` logs all octets but the login at DEBUG, to
-    `amqp_sansio.octets`.  `tracing` traces messages: `adapters.otel.Tracing()`.
+    `config` has the settings that the URL does not have; `tls` says how certificates are checked (default: against the
+    system's authorities), `retry` whether and how to reconnect after a loss; `close_timeout` limits the clean end of a
+    subscription, a session or the connection, in seconds.  `on_event` is called with each event of the client
+    (`conversation.happenings` lists them); it must return soon and must not call the client.  `log_octets` logs all octets
+    except the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages: `adapters.otel.Tracing()`.
 
-    AddressError at once; ConnectFailed when no broker answers.
+    Raises AddressError at once for a wrong URL, and ConnectFailed when no broker answers.
     """
     address = Address.of(url)
     client = Client(

@@ -1,4 +1,4 @@
-"""How a socket comes about that never blocks for longer than it may, and can stop at any moment."""
+"""Connects a socket with a deadline, and so that it can be abandoned at any moment."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Final
 from amqp_sansio.conversation.address import Endpoint
 
 LOOK: Final = 0.1
-"""Seconds after which somebody who waits looks whether he still should."""
+"""Seconds after which a waiting caller checks whether it should go on."""
 
 
 def dial(
     endpoint: Endpoint, tls: ssl.SSLContext | None, until: float, given_up: Callable[[], bool], server_name: str | None = None
 ) -> socket.socket:
-    """A socket that is connected to an endpoint, by TLS where that is wanted; it does not block.
+    """Returns a non-blocking socket that is connected to an endpoint, by TLS where it asks for that.
 
-    `server_name` is the one that its certificate must have (None: the endpoint's).  `until` is a moment of the monotonic clock.
-    OSError when there is no such connection; TimeoutError is one, too.
+    `server_name` is the name that the certificate must have (None: the endpoint's).  `until` is in monotonic seconds.  Raises
+    OSError, of which TimeoutError is one, when no connection can be made.
     """
     addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     error: OSError = OSError("the name stands for no address")

@@ -1,7 +1,7 @@
-"""The thread in the background: it owns the sockets, one after the other, and keeps time while the caller is busy.
+"""The background thread of a connection: it owns the sockets, one after the other, and keeps time while the program is busy.
 
-A thread that waits for an answer listens to the socket itself, where the system lets two threads take turns in that: so an
-answer needs no second thread.
+A thread that waits for an answer reads the socket itself, where the system lets two threads take turns in that, so that an
+answer needs no switch of threads.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from amqp_sansio.kernel.deadlines import earliest
 Value = TypeVar("Value")
 
 READ: Final = 64 * 1024
-"""Octets read at once."""
+"""Octets per read."""
 A_DAY: Final = 24.0 * 60 * 60
-"""Seconds of one wait at most, and then of the next one: the system refuses to wait for a year, or for ever, at once."""
+"""The longest single wait in seconds; longer ones are repeated, because the system rejects waits of a year or for ever."""
 HIGH: Final = 1024 * 1024
-"""Octets that wait for a slow socket, from which on a publisher waits too."""
+"""Octets that wait for a slow socket; from this many on, a publisher waits too."""
 
 
 class Driver:
-    """Everything happens under one lock, in any thread; a waiting thread wakes when its answer is there."""
+    """Runs a client on sockets, under one lock, in any thread; a waiting thread wakes when its answer arrives."""
 
     def __init__(
         self, client: BaseClient, address: Address, tls: ssl.SSLContext | None, lock: threading.RLock, turn: Turn
@@ -53,26 +53,24 @@ class Driver:
         self._stopped = False
         self._abandoned = False
         self._socket: socket.socket | None = None
-        self._machine: ClientHandshake  # of the present connection, from the first socket on
-        self._shift: Shift | None = None  # as long as there is a socket
-        self._standing_by = 0  # threads that wait until something has changed
+        self._machine: ClientHandshake  # of the present connection; set with the first socket
+        self._shift: Shift | None = None  # set while there is a socket
+        self._standing_by = 0  # threads that wait for a change
         self._outbox: Final = bytearray()
         turn.ended = self.poke
         turn.torn = self._torn
 
     def start(self) -> None:
-        """Begins to connect, in the background."""
+        """Starts to connect, in the background."""
         try:
             self._thread.start()
         except RuntimeError as error:
-            if isinstance(
-                error.__context__, KeyboardInterrupt
-            ):  # CPython's `start` gives back a lock that it does not have then
+            if isinstance(error.__context__, KeyboardInterrupt):  # CPython's `start` releases a lock that it does not hold then
                 raise error.__context__ from None
             raise
 
     def stop(self, timeout: float) -> None:
-        """The end, however things stand; waits for the thread.  Outside of all turns; a second time does no harm."""
+        """Ends the connection in any state and waits for the thread.  Call it outside of all turns; it may be called again."""
         self._turns.over()
         with self._changed:
             self._stopped = True
@@ -84,45 +82,44 @@ class Driver:
         self._poke_out.close()
 
     def abandon(self) -> None:
-        """Nobody holds the connection any more, so nobody will close it: the thread ends it.  In any thread, at any time."""
+        """Makes the thread end a connection that the program no longer references.  In any thread, at any time."""
         self._stopped = self._abandoned = True
         with suppress(OSError):  # it was stopped
             self._poke_out.send(b"!")
 
     def _torn(self) -> None:
-        """An interrupt broke off what was being done: nothing more is sent, and the thread ends the connection.
+        """Ends the connection after an interrupt in the middle of a call: nothing more is sent.
 
-        Which of the books were kept and which not is unknown: a command without its id, or octets sent twice, would spoil all
-        that follows.
+        The state may be half updated: a command without its id, or octets sent twice, would break the protocol.
         """
         self._stopped = True
         self._socket = None
-        with suppress(Exception):  # whatever is wrong with the books: the thread tries again, at its end
+        with suppress(Exception):  # whatever is wrong with the state: the thread tries again at its end
             self.client.give_up(ConnectionLost("a call was interrupted in the middle"))
         self.client.closing = True
         self._settled()
         self.poke()
 
     def poke(self) -> None:
-        """Wakes the thread, which has something to do, unless that was done already.  Under the lock."""
+        """Wakes the thread, which has something to do, unless it was woken already.  Call it under the lock."""
         if not self._poked:
             self._poked = True
             try:
                 self._poke_out.send(b"!")
             except OSError:
-                pass  # nobody is there any more to be woken
-            except BaseException:  # an interrupt: the next one wakes it
+                pass  # the thread is gone
+            except BaseException:  # an interrupt: the next call wakes it
                 self._poked = False
                 raise
 
     def free(self) -> bool:
-        """Whether `wait_writable` need not be called.  Under the lock."""
+        """Whether `wait_writable` can be skipped.  Call it under the lock."""
         if not self._poked and not self._outbox:
-            return True  # nothing was said that the thread is not told of, or that the socket did not take
+            return True  # the thread knows of all output, and the socket took it
         return self._socket is None or len(self._outbox) + self._machine.bytes_to_send < HIGH
 
     def wait_writable(self, until: float | None) -> bool:
-        """Until the socket takes octets; False when it does not at `until`.  Under the lock, which it releases meanwhile."""
+        """Waits until the socket takes octets; False if not by `until`.  Called under the lock, released meanwhile."""
         if not self.free():
             self._transmit()
             while len(self._outbox) >= HIGH and self._socket is not None:
@@ -133,7 +130,7 @@ class Driver:
         return True
 
     def wait(self, ticket: Ticket[Value], until: float | None) -> bool:
-        """Until a ticket is settled; False when it is not at `until`.  Under the lock, which it releases meanwhile."""
+        """Waits until a ticket is settled; False if not by `until`.  Called under the lock, released meanwhile."""
         self._transmit()
         ticket.on_done(self._settled)
         try:
@@ -151,42 +148,42 @@ class Driver:
             if not ticket.done:
                 ticket.forget(self._settled)
 
-    # --- who waits -----------------------------------------------------------------------------------------------------------
+    # --- waiting threads ------------------------------------------------------------------------------------------------------
 
     def _stand_by(self, seconds: float | None) -> None:
-        """Until something has changed."""
+        """Waits until something has changed."""
         self._standing_by += 1
         try:
             self._changed.wait(seconds)
-        except BaseException as error:  # an interrupt can come before `wait` takes the lock again
+        except BaseException as error:  # an interrupt can come before `wait` has reacquired the lock
             self._turns.interrupted(error)
             raise
         finally:
             self._standing_by -= 1
 
     def _tell(self) -> None:
-        """Something has changed."""
+        """Wakes the threads that wait for a change."""
         if self._standing_by:
             self._changed.notify_all()
 
     def _settled(self) -> None:
-        """Something that somebody waits for is there."""
+        """Wakes the threads that wait for a ticket."""
         if self._shift is not None:
             self._shift.kick()
         self._tell()
 
     def _lead(self, ticket: Ticket[Value], connected: socket.socket, shift: Shift, until: float | None) -> None:
-        """Listens to the socket in the place of the thread, until the ticket is settled or there is no time left."""
+        """Reads the socket in place of the background thread, until the ticket is settled or the time is over."""
         client = self.client
         machine = self._machine
-        try:  # from here on, for an interrupt can come behind any call: nobody listens to a socket that is not given back
+        try:  # an interrupt can come after any call; a socket that is not given back would never be read again
             shift.take(bool(self._outbox))
             tls = connected if isinstance(connected, ssl.SSLSocket) else None
             more = tls is not None and tls.pending() > 0
             while not ticket.done and self._socket is connected and client.closed is None:
                 left = _left(until)
                 if left is not None and left <= 0:
-                    break  # whatever comes
+                    break  # whatever arrives
                 heard = shift.listen(0 if more else None if left is None else left * 1000)
                 if heard is None and not more:
                     break
@@ -198,7 +195,7 @@ class Driver:
         finally:
             try:
                 shift.give_back()
-            except BaseException:  # an interrupt came first: the thread would wait for ever for what was not given back
+            except BaseException:  # an interrupt came first: give the socket back all the same
                 shift.give_back()
                 raise
             if client.closed is not None and self._socket is connected:
@@ -217,7 +214,7 @@ class Driver:
                 self._sleep(attempt.delay)
                 try:
                     self._connection(attempt.endpoint)
-                except (OSError, AmqpError) as raised:  # TimeoutError and ssl's are OSErrors
+                except (OSError, AmqpError) as raised:  # TimeoutError and ssl's errors are OSErrors
                     error = raised
                 with self._changed:
                     self.client.closing = self.client.closing or self._abandoned
@@ -244,7 +241,7 @@ class Driver:
                 self._stand_by(left)
 
     def _connection(self, endpoint: Endpoint) -> None:
-        """One connection, from its socket to its end."""
+        """Runs one connection, from its socket to its end."""
         until = time.monotonic() + self.address.connect_timeout
         with self._changed:
             machine = self.client.begin()
@@ -286,7 +283,7 @@ class Driver:
                 now = time.monotonic()
                 due = self._turn(now, until)
                 if self.client.machine.finished or self.client.closed is not None or self._stopped:
-                    return  # what the socket did not take now, nobody waits for
+                    return  # what the socket did not take by now is dropped
                 seconds = earliest(None if due is None else max(due - now, 0.0), shift.look(bool(self._outbox)))
                 more = not shift.lent and isinstance(connected, ssl.SSLSocket) and connected.pending() > 0
             poked, ready = listening.wait(0.0 if more else seconds)
@@ -298,7 +295,7 @@ class Driver:
                     self._read(connected)
 
     def _turn(self, now: float, until: float) -> float | None:
-        """Ticks, writes, tells the others; when to look again."""
+        """Ticks, writes, wakes waiting threads; returns when to run again."""
         self.client.tick(now)
         self._transmit()
         due = self.client.due
@@ -327,19 +324,19 @@ class Driver:
             self._outbox.clear()
         self.client.tick(time.monotonic())
         if self.client.awaits_end:
-            self.poke()  # the thread may have to look sooner than it knows
+            self.poke()  # the thread may have to wake sooner than it planned
 
     def _transmit(self) -> None:
-        """Writes what there is to write, as far as the socket takes it."""
+        """Writes pending output, as far as the socket takes it."""
         connected = self._socket
         if connected is None:
             return
         self._turns.wanted = False
         outbox = self._outbox
         self.client.flush()
-        if len(outbox) < HIGH:  # else it stays in the machine, where what is owed is told in as few words as it takes
+        if len(outbox) < HIGH:  # else output stays in the machine, which merges its acknowledgements
             octets = self.client.data_to_send()
-            if not outbox and len(octets) <= READ:  # nearly always: it goes out as it is
+            if not outbox and len(octets) <= READ:  # the common case: written without a copy
                 sent = self._write(connected, octets) if octets else 0
                 if sent is None or sent == len(octets):
                     return
@@ -356,17 +353,17 @@ class Driver:
                 return
 
     def _write(self, connected: socket.socket, octets: bytes | memoryview) -> int | None:
-        """How many of them the socket takes now; None when it is gone: that will be read."""
+        """Writes octets; returns how many the socket took, None when it is gone, which the next read will report."""
         try:
             return connected.send(octets)
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             if threading.current_thread() is not self._thread:
-                self.poke()  # who waits for the socket must wait for room in it from now on
+                self.poke()  # the thread must wait for room in the socket from now on
             return 0
         except OSError:
             return None
 
 
 def _left(until: float | None) -> float | None:
-    """Seconds until a moment, A_DAY at most; None: it never comes."""
+    """Returns the seconds until a moment, at most A_DAY; None for no limit."""
     return None if until is None else min(until - time.monotonic(), A_DAY)

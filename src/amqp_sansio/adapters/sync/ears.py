@@ -1,4 +1,4 @@
-"""What the thread in the background listens to: its socket, unless somebody else does that, and to being poked."""
+"""Waits of the background thread: for its socket, unless another thread reads that, and for a wake-up by another thread."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Final, Protocol
 
 
 class Ears(Protocol):
-    """Waits for two sockets: one that is always listened to, and one that may be left to somebody else."""
+    """Waits for two sockets: the poke socket always, the connected one unless another thread reads it."""
 
     shared: bool
-    """Whether another thread may change what is listened to while one waits."""
+    """Whether another thread may change what is waited for during a wait."""
 
     def listen(self, reading: bool, writing: bool) -> None:
-        """What of the connected socket is waited for from now on: octets to read, room to write, or nothing at all."""
+        """Sets what to wait for on the connected socket: octets to read, room to write, both or neither."""
         raise NotImplementedError
 
     def wait(self, seconds: float | None) -> tuple[bool, bool]:
-        """Until something happens, at most so long: whether the poke came, and whether the connected socket is ready."""
+        """Waits for at most `seconds`; returns whether the poke came, and whether the connected socket is ready."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """Releases its resources."""
         raise NotImplementedError
 
 
 class EpollEars(Ears):
-    """By the system's epoll, which may be changed from another thread while one waits."""
+    """By epoll, whose set can be changed from another thread during a wait."""
 
     shared = True
 
@@ -40,7 +40,7 @@ class EpollEars(Ears):
         self._epoll.register(self._poke, select.EPOLLIN)
 
     def listen(self, reading: bool, writing: bool) -> None:
-        """Without `reading` and `writing` it does not even report the end of the socket."""
+        """Without `reading` and `writing`, not even the end of the socket is reported."""
         events = select.EPOLLIN * reading | select.EPOLLOUT * writing
         if events == self._events:
             return
@@ -63,7 +63,7 @@ class EpollEars(Ears):
 
 
 class PlainEars(Ears):
-    """By whatever the system has: what is listened to changes only between two waits."""
+    """By the platform's selector: what is waited for changes only between two waits."""
 
     shared = False
 
@@ -96,5 +96,5 @@ class PlainEars(Ears):
 
 
 def ears(poke: socket.socket, connected: socket.socket) -> Ears:
-    """The best that there are here."""
+    """Returns the best implementation for this platform."""
     return EpollEars(poke, connected) if hasattr(select, "epoll") else PlainEars(poke, connected)

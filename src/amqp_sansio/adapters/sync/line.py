@@ -1,4 +1,4 @@
-"""How sessions and channels speak and wait in blocking code: what `conversation.line` is for code that awaits."""
+"""How sessions and channels send and wait in blocking code: the counterpart of `conversation.line`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 class Line:
-    """See `conversation.line`.  Any thread may use it, in its turn, which it gives up while it waits."""
+    """See `conversation.line`.  Any thread may use it in its turn, which it gives up while it waits."""
 
     def __init__(self, driver: Driver, turn: Turn) -> None:
         self.driver: Final = driver
@@ -38,7 +38,7 @@ class Line:
 
     def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
         """See `conversation.line`."""
-        return self._wait(say(), None)  # whoever has something said has the turn
+        return self._wait(say(), None)  # the caller has the turn
 
     def _wait(self, ticket: Ticket[Value], timeout: float | None) -> Value:
         if not ticket.done:
@@ -52,8 +52,8 @@ class Line:
         return ticket.result()
 
     def within(self, seconds: float, work: Callable[[], Value], /) -> Value:
-        """See `conversation.line`: every wait in `work` ends when the time is over, and raises what no `except TimeoutError` of
-        it takes for its own."""
+        """See `conversation.line`.  When the time is over, every wait in `work` raises an exception that no `except
+        TimeoutError` in it catches."""
         scope = self._scope
         before, until = scope.until, time.monotonic() + seconds
         if before is not None and before <= until:

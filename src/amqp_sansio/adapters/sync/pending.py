@@ -1,4 +1,4 @@
-"""What comes of something that a caller did not wait for, in blocking code."""
+"""The pending result of a call that does not wait, in blocking code."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Value = TypeVar("Value")
 
 
 class Pending(Generic[Value]):
-    """An answer that is not there yet: `result()` waits for its value, or its error; `done` tells whether it is there.
+    """The answer to a call, perhaps still pending: `result()` waits for its value or error; `done` is True once it is there.
 
-    Ask as often as you like, from any thread, or never.
+    `result` may be called any number of times, from any thread, or never.
     """
 
     __slots__ = ("_ticket", "_wait")
@@ -24,11 +24,11 @@ class Pending(Generic[Value]):
 
     @property
     def done(self) -> bool:
-        """Whether `result` would not wait."""
+        """Whether `result` would return without waiting."""
         return self._ticket.done
 
     def result(self, timeout: float | None = None) -> Value:
-        """The value; raises the error when it failed, and TimeoutError when it is not there within `timeout` seconds."""
+        """Waits for the value and returns it.  Raises the call's error, or TimeoutError after `timeout` seconds."""
         return self._wait(self._ticket, timeout)
 
     def __repr__(self) -> str:

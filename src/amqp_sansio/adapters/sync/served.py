@@ -1,4 +1,4 @@
-"""A broker for tests: in memory, on a port of its own on loopback, with its inside in view."""
+"""A broker for tests: in memory, on a free port on loopback, with access to its state."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from amqp_sansio.events import Event, TransferReceived
 from amqp_sansio.spec.values import Map, Value
 
 REMEMBERED: Final = 100_000
-"""Published messages that a served broker remembers, the last ones."""
+"""The most published messages that a served broker remembers; the oldest go first."""
 _MECHANISMS: Final[tuple[ServerMechanism, ...]] = (AnonymousServer(), PlainServer(lambda username, password: True))
 
 
 @attrs.frozen
 class Published:
-    """A message that some client published, as it came in."""
+    """A message as a client published it."""
 
     exchange: str
     """Empty for the default exchange."""
     routing_key: str
     body: bytes
     headers: Mapping[str, Value]
-    """Those of the application."""
+    """The application headers."""
     identity: str
-    """Who published it, "" for an anonymous client."""
+    """The publisher's identity, "" for an anonymous client."""
 
 
 @attrs.frozen
 class QueueSeen:
-    """A queue at one moment."""
+    """A queue as it was at one moment."""
 
     name: str
     bodies: tuple[bytes, ...]
-    """Of all messages that are on it, in their order, those included that a client has and did not settle."""
+    """The bodies of all its messages, in order, including those that a client has and did not settle."""
     unsettled: int
-    """How many of them a client has and did not settle."""
+    """How many of its messages a client has and did not settle."""
     consumers: int
     durable: bool
 
 
 class _Recording(Host[Peer]):
-    """The broker as its sockets see it: on a clock that can be put forward, and with an ear for what is published."""
+    """A broker whose clock can be put forward, and which records published messages."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker: Final = broker
@@ -94,13 +94,13 @@ def _published(peer: Peer, event: Event) -> Published:
 class ServedBroker:
     """A broker for tests: `with ServedBroker() as broker`; clients connect to `broker.url`.
 
-    It runs in a thread of its own until the end of the block, takes any name and password, and asks for no heartbeats, so
-    that `advance` ends no connection.  What it tells about itself is from one moment: nothing happens meanwhile.
+    It runs in a thread of its own until the end of the block, accepts any name and password, and asks for no heartbeats, so
+    that `advance` ends no connection.  Each property is a consistent view of one moment.
     """
 
     def __init__(self, config: BrokerConfig | None = None) -> None:
         self.broker: Final = Broker(config or BrokerConfig(epoch=time.time() - time.monotonic()))
-        """The model.  Hold `lock` to look into it."""
+        """The model broker.  Hold `lock` to look into it."""
         self._host: Final = _Recording(self.broker)
         self._server: Final = Server(self._host, self._connect, ("127.0.0.1", 0), None)
         self._denied: Final[list[Rule]] = []
@@ -118,7 +118,7 @@ class ServedBroker:
 
     @property
     def url(self) -> str:
-        """Where clients connect to: amqp://127.0.0.1:PORT, of the virtual host ""."""
+        """The URL for clients: amqp://127.0.0.1:PORT, with the virtual host ""."""
         return "amqp://{}:{}".format(*self._server.address)
 
     @property
@@ -129,7 +129,7 @@ class ServedBroker:
 
     @property
     def published(self) -> tuple[Published, ...]:
-        """What clients have published so far, in every virtual host, in the order in which it came."""
+        """The messages that clients have published so far, in every virtual host, in order of arrival."""
         with self._server.lock:
             return tuple(self._host.published)
 
@@ -149,16 +149,16 @@ class ServedBroker:
         self._server.wake()
 
     def cut(self) -> None:
-        """Cuts every connection that there is, as a network does: without a word.  Clients may connect again."""
+        """Drops every connection without closing it, as a network failure does.  Clients may connect again."""
         self._server.cut()
 
     def refuse(
         self, verb: Verb | str, *, queue: str | None = None, exchange: str | None = None, key: str | None = None, who: str = "*"
     ) -> None:
-        """From now on the broker answers this with 403, besides what it refuses already; `allow` takes it all back.
+        """Makes the broker answer matching requests with 403, besides those that it refuses already; `allow` undoes this.
 
-        `queue`, `exchange` and `key` are patterns in which `*` is any sequence; without any of them it is all to which the verb
-        can be done.  EncodeError, or ValueError, for a verb that there is not.  A config with `access` is left aside.
+        `queue`, `exchange` and `key` are patterns in which `*` is any sequence; without any of them everything matches that the
+        verb applies to.  Raises EncodeError, or ValueError, for an unknown verb.  Rules in the config (`access`) are suspended.
         """
         said = Verb(verb)
         named = {Kind.QUEUE: queue, Kind.EXCHANGE: exchange, Kind.KEY: key}
@@ -171,7 +171,7 @@ class ServedBroker:
         self._server.wake()
 
     def allow(self) -> None:
-        """The broker refuses nothing more of what `refuse` said."""
+        """Undoes every `refuse`."""
         with self._server.lock:
             self._denied.clear()
             self.broker.set_access(self.broker.config.access)

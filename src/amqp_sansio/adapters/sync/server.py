@@ -1,4 +1,4 @@
-"""The server side without a loop: one thread with all sockets of a broker, or of a server of one's own."""
+"""The server side without an event loop: one thread with all sockets of a broker, or of a server of your own."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 G = TypeVar("G", bound=Guest)
 
 TURN: Final = 500
-"""Events at most before the sockets have their turn."""
+"""The most events before the sockets have their turn."""
 READ: Final = 256 * 1024
-"""Octets read at once."""
+"""Octets per read."""
 CLOSE_SECONDS: Final = 5.0
-"""How long the octets that are left may take to go out, at the end."""
+"""Seconds that the remaining octets may take to be written at the end."""
 _LOOK_SECONDS: Final = 1.0
-"""How long `serve_forever` waits before it looks whether there was a signal."""
+"""Seconds after which `serve_forever` checks for a signal."""
 _BLOCKED: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -49,10 +49,10 @@ class Server(Generic[G]):
     ) -> None:
         self.host: Final = host
         self.admission: Final = Admission(limits, tls is not None)
-        """How many connections there are, and how many found no room."""
+        """Counts connections, and those refused for lack of room."""
         self.lock: Final = threading.RLock()
         self.error: BaseException | None = None
-        """What the host raised: it serves no more then."""
+        """The exception that the host raised, which ended the server."""
         self._connect: Final = connect
         self._tls: Final = tls
         family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
@@ -62,17 +62,17 @@ class Server(Generic[G]):
         self._poke_in, self._poke_out = socket.socketpair()
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self._paused: Final[dict[_Socket[G], None]] = {}
-        self._gone: Final[list[_Socket[G]]] = []  # closed, and still among the sockets
+        self._gone: Final[list[_Socket[G]]] = []  # closed, and not yet removed from the sockets
         self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
-        self._ending: Final[dict[_Socket[G], float]] = {}  # whose guest has finished, and until when they take what is left
+        self._ending: Final[dict[_Socket[G], float]] = {}  # finished ones, with the deadline of their last octets
         self._checks: ThreadPoolExecutor | None = None
-        self._deaf_until: float | None = None  # the system had no room for a connection: none is accepted before
+        self._deaf_until: float | None = None  # the system had no resources for a connection: no accepting before this
         self._stopped = False
         self._thread: Final = threading.Thread(target=self._run, name=f"serving at {where[0]}", daemon=True)
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens: host and port."""
+        """The listening address: host and port."""
         host, port = self._listener.getsockname()[:2]
         return str(host), int(port)
 
@@ -89,27 +89,27 @@ class Server(Generic[G]):
             raise self.error
 
     def wake(self) -> None:
-        """Another thread has made output: a turn follows."""
+        """Makes the thread run a turn, because another thread has produced output."""
         with suppress(OSError):
             self._poke_out.send(b"!")
 
     def close(self) -> None:
-        """Listens no more, and closes every socket once its octets are written.  Saying so again does no harm."""
+        """Stops listening, and closes every socket once its octets are written.  May be called again."""
         self._stopped = True
         self.wake()
         self._thread.join()
 
     def cut(self) -> None:
-        """Closes every socket that there is, without a word, as a network that breaks; new clients may come."""
+        """Closes every socket without closing its connection, as a network failure does; new clients may connect."""
         with self.lock:
             for each in self._sockets.values():
                 each.lose()
         self.wake()
 
     def serve_forever(self) -> None:
-        """Until it is interrupted, or the host has raised something, which is raised here."""
+        """Serves until it is interrupted.  Raises the exception that the host raised, if any."""
         while self._thread.is_alive():
-            self._thread.join(_LOOK_SECONDS)  # a signal that comes just before it waits does not end a wait without an end
+            self._thread.join(_LOOK_SECONDS)  # a signal just before an endless join would not end it
         if self.error is not None:
             raise self.error
 
@@ -150,7 +150,7 @@ class Server(Generic[G]):
                 LOG.warning("no connection can be accepted: %s", error.strerror)
                 self._selector.unregister(self._listener)
                 self._deaf_until = time.monotonic() + RETRY_SECONDS
-            return  # else it was gone before we came
+            return  # otherwise the connection was gone before it was accepted
         place = self.admission.admit(address, time.monotonic())
         if place is None:
             accepted.close()
@@ -160,14 +160,14 @@ class Server(Generic[G]):
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is not None:
                 accepted = self._tls.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
-        except OSError:  # it was gone before we came
+        except OSError:  # the connection was gone before it was accepted
             accepted.close()
             place.leave()
             return
         with self.lock:
             try:
                 guest = self._connect()
-            except Exception:  # told to the log, and the others go on
+            except Exception:  # logged, while the others go on
                 LOG.exception("a connection is closed: connect raised")
                 place.leave()
                 accepted.close()
@@ -176,7 +176,7 @@ class Server(Generic[G]):
             self._opening[joined] = None
 
     def _check(self) -> None:
-        """Checks passwords in threads, a few at once, so that nobody else waits.  After its login a client is read faster."""
+        """Starts password checks in threads, a few at once, so that no other client waits; reads logged-in clients faster."""
         for joined in list(self._opening):
             if joined.guest.is_open:
                 joined.opened = True
@@ -198,7 +198,7 @@ class Server(Generic[G]):
         self.wake()
 
     def _turn(self) -> float | None:
-        """The host ticks, what came happens, octets go out; the moment of the next turn."""
+        """Runs one turn: the host ticks, handles events and sends octets.  Returns the moment of the next turn."""
         self.host.tick(time.monotonic())
         for _ in range(TURN):
             if self.host.next_event() is None:
@@ -254,7 +254,7 @@ class _Socket(Generic[G]):
     ) -> None:
         self.over = False
         self.opened = False
-        """Whether its client has logged in."""
+        """Whether the client has logged in."""
         self.guest: Final = guest
         self.place: Final = place
         self._socket: Final = connected
@@ -267,7 +267,7 @@ class _Socket(Generic[G]):
         selector.register(connected, self._events, self)
 
     def read(self) -> None:
-        """Reads what there is, as long as the guest wants it."""
+        """Reads available octets while the guest wants data."""
         while not self.over and not self._eof and self.guest.wants_data:
             try:
                 octets = self._socket.recv(READ if self.opened else OPENING_READ)
@@ -281,11 +281,11 @@ class _Socket(Generic[G]):
             else:
                 self.guest.receive_data(octets)
             if not isinstance(self._socket, ssl.SSLSocket):
-                break  # else there may be more that was deciphered already
+                break  # else TLS may have deciphered more already
         self.watch()
 
     def write(self) -> None:
-        """Writes what there is, as far as the socket takes it: the rest stays, and the host makes no more of it."""
+        """Writes the guest's octets as far as the socket takes them; the rest stays with the guest."""
         if self.over:
             return
         try:
@@ -304,7 +304,7 @@ class _Socket(Generic[G]):
             self.watch()
 
     def finish(self, until: float) -> None:
-        """The end: what was taken is written, as far as that goes until then."""
+        """Writes what was taken from the guest, as far as possible until the deadline, and closes the socket."""
         if self.over:
             return
         with suppress(OSError):
@@ -319,11 +319,11 @@ class _Socket(Generic[G]):
         return bool(self._unsent)
 
     def watch(self) -> None:
-        """Listens for what there is to be done: reading as long as the guest wants it, writing as long as something is left."""
+        """Updates what the selector waits for: reading while the guest wants data, writing while output is left."""
         if self.over:
             return
         reading = selectors.EVENT_READ if self.guest.wants_data and not self._eof else 0
-        if reading or self._eof or (self._unsent and self.guest.full):  # who waits for the socket is looked at when it writes
+        if reading or self._eof or (self._unsent and self.guest.full):  # one that waits for its socket is checked later
             self._paused.pop(self, None)
         else:
             self._paused[self] = None
@@ -340,7 +340,7 @@ class _Socket(Generic[G]):
         self._events = events
 
     def lose(self) -> None:
-        """The socket is closed, and the guest told."""
+        """Closes the socket and notifies the guest."""
         if self.over:
             return
         self.over = True
@@ -365,8 +365,8 @@ def serve(
     tls: ssl.SSLContext | None = None,
     limits: ServerLimits = DEFAULT_SERVER_LIMITS,
 ) -> Server[G]:
-    """Serves a broker, or a server of one's own, on a socket address: `with serve(broker, broker.connect) as server`.
+    """Serves a broker, or a server of your own, on a socket address: `with serve(broker, broker.connect) as server`.
 
-    Port 0 picks a free one.  OSError when the address cannot be had.
+    Port 0 picks a free one.  Raises OSError when the address cannot be bound.
     """
     return Server(host, connect, (address, port), tls, limits)

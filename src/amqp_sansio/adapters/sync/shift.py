@@ -1,4 +1,4 @@
-"""Which thread listens to a connected socket: the one in the background, or one that waits for an answer."""
+"""Decides which thread reads a connected socket: the background thread, or one that waits for an answer."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from amqp_sansio.adapters.sync.ears import Ears
 from amqp_sansio.adapters.sync.turn import Turn
 
 AGAIN: Final = 0.05
-"""Seconds after which the thread looks whether somebody in front still listens now and then."""
+"""Seconds after which the background thread checks whether waiting threads still read now and then."""
 
 
 class Shift:
-    """Lends the socket to those in front from the first of them on, as long as one of them comes back before the thread looks
-    again: so waiting for one answer after the other changes nothing in what the thread listens to, and never wakes it.
+    """Lends the socket to threads that wait for answers, as long as one of them reads between two checks of the background
+    thread. Threads that wait for one answer after the other then never wake the background thread nor change what it waits for.
 
-    Where nothing can change what the thread listens to while it waits (`may_lend`), it always listens itself.  Everything but
-    `listen` is done under the lock; `poke` makes the thread look.
+    Where its wait cannot be changed from another thread, `may_lend` is False and it always reads itself.  Everything but
+    `listen` is called under the lock; `poke` makes the background thread check.
     """
 
     def __init__(self, ears: Ears, connected: socket.socket, turn: Turn, poke: Callable[[], None]) -> None:
         self.may_lend: Final = ears.shared
         self.taken = False
-        """Somebody in front has it now."""
+        """Whether a waiting thread has the socket now."""
         self._ears: Final = ears
         self._turn: Final = turn
         self._poke: Final = poke
-        self._lent = False  # the thread does not listen
-        self._came = False  # somebody in front did since the thread looked
-        self._awaited = False  # the thread waits for who has it now
-        self._waiting = False  # he is at it, without the lock
+        self._lent = False  # the background thread does not read
+        self._came = False  # a waiting thread has read since the background thread's last check
+        self._awaited = False  # the background thread waits for the socket to come back
+        self._waiting = False  # the waiting thread is polling, without the lock
         self._kick_in, self._kick_out = pipe()
         self._kicked: Final = self._kick_in.fileno()
         if self.may_lend:
@@ -42,7 +42,7 @@ class Shift:
             self._poll.register(self._kick_in, select.POLLIN)
 
     def take(self, writing: bool) -> None:
-        """Somebody in front listens from now on; the thread does so for room to write only, where that is wanted."""
+        """Takes the socket for a waiting thread; the background thread waits for room to write only, if `writing`."""
         self.taken = self._came = True
         if not self._lent:
             self._lent = True
@@ -50,7 +50,7 @@ class Shift:
             self._poke()
 
     def listen(self, milliseconds: float | None) -> bool | None:
-        """Gives up the lock and waits: whether the socket is ready, None when the time is over before anything happened."""
+        """Releases the lock and polls: returns whether the socket is ready, None when the time was over first."""
         self._waiting = True
         try:
             ready = self._turn.aside(lambda: self._poll.poll(milliseconds))
@@ -67,13 +67,13 @@ class Shift:
         return heard
 
     def kick(self) -> None:
-        """The listener in front looks at once whether it still should."""
+        """Makes the thread that has the socket check at once whether it should go on."""
         if self._waiting:
             with suppress(OSError):
                 self._kick_out.send(b"!")
 
     def give_back(self) -> None:
-        """He does not listen any more."""
+        """Gives the socket back."""
         self.taken = False
         if self._awaited:
             self._awaited = False
@@ -81,30 +81,30 @@ class Shift:
             self._poke()
 
     def look(self, writing: bool) -> float | None:
-        """The thread is about to listen to what is left to it; the seconds after which it should look again, None: no need."""
+        """Prepares a wait of the background thread: returns the seconds after which to check again, None for no need."""
         if not self._came and not self.taken:
             self._lent = False
         self._ears.listen(not self._lent, writing)
         if not self._lent:
             return None
-        self._awaited = not self._came  # he who has it has had it since the last look: the thread sleeps until he is done
+        self._awaited = not self._came  # had by one thread since the last check: sleep until it is given back
         self._came = False
         return None if self._awaited else AGAIN
 
     @property
     def lent(self) -> bool:
-        """Whether the socket is not the thread's to read."""
+        """Whether the socket is lent, so that the background thread must not read it."""
         return self._lent
 
     def close(self) -> None:
-        """The socket is gone, and nobody has it."""
+        """Releases its resources; the socket is gone."""
         self._kick_in.close()
         self._kick_out.close()
         self._ears.close()
 
 
 def pipe() -> tuple[socket.socket, socket.socket]:
-    """Two ends that never block."""
+    """Returns a pair of connected non-blocking sockets."""
     ends = socket.socketpair()
     for each in ends:
         each.setblocking(False)

@@ -1,4 +1,4 @@
-"""Whose turn it is: the one lock of a connection, and what is done when it is given back."""
+"""The lock of a connection, and what happens when a thread releases it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ Value = TypeVar("Value")
 
 
 class TimeIsOver(BaseException):
-    """The time of a call is over: what cancellation is in code that awaits."""
+    """The time of a call is over; what cancellation is in asynchronous code."""
 
 
 class Turn:
-    """The lock that serialises the threads of a connection, to be used as `with turn:`; a turn within a turn is one with it.
+    """The lock that serialises the threads of a connection, used as `with turn:`; nested turns are one turn.
 
-    Output of a turn goes out at its end (`ended` is called) unless its owner took care of that (`wanted`).
+    At the end of a turn its output is written (`ended` is called), unless the owner has already done so (`wanted` is False).
 
-    An interrupt (Ctrl-C) may come behind any call of the main thread.  One that comes during a wait (`aside`) leaves nothing
-    half done.  Any other one does: then `torn` is called, for what the connection would send next might be wrong.
+    An interrupt (Ctrl-C) may come after any call of the main thread.  During a wait (`aside`) it leaves the state consistent.
+    At any other point it does not: then `torn` is called, because the connection's next output might be wrong.
     """
 
     __slots__ = ("_inside", "_lock", "ended", "torn", "wanted")
 
     def __init__(self, lock: threading.RLock) -> None:
         self.wanted = False
-        """There is output that nobody has seen to yet."""
+        """Whether there is output that has not been written."""
         self.ended: Callable[[], None] = lambda: None
         self.torn: Callable[[], None] = lambda: None
         self._lock: Final = lock
         self._inside: Final = _Inside()
 
     def want(self) -> None:
-        """There is something to send, once the turn is over.  Under the lock."""
+        """Notes that there is output to write at the end of the turn.  Call it under the lock."""
         self.wanted = True
 
     def __enter__(self) -> None:
@@ -46,7 +46,7 @@ class Turn:
         try:
             self._lock.acquire()
             inside.depth = 1
-        except BaseException:  # an interrupt, before the lock was acquired or behind that
+        except BaseException:  # an interrupt, before or after the lock was acquired
             self._let_go()
             raise
 
@@ -66,7 +66,7 @@ class Turn:
                 self._lock.release()
 
     def aside(self, wait: Callable[[], Value]) -> Value:
-        """Gives up the lock while it waits.  In a turn, which an interrupt leaves whole: the lock is held again then."""
+        """Releases the lock while `wait` runs, in a turn.  An interrupt leaves the state consistent, and the lock held."""
         try:
             self._lock.release()
             come = wait()
@@ -77,19 +77,19 @@ class Turn:
         return come
 
     def interrupted(self, error: BaseException) -> None:
-        """`error` was raised while this thread waited in its turn: whether it holds the lock or not, it does so from now on."""
+        """Handles `error`, raised while this thread waited in its turn: the lock is held afterwards, whether it was or not."""
         self._let_go()
         self._lock.acquire()
         self._inside.interrupt = error
 
     def over(self) -> None:
-        """Outside of all turns: gives back the lock where an interrupt came just before this thread would have done that."""
+        """Releases the lock, outside of all turns, in case an interrupt came just before this thread would have done so."""
         self._inside.depth = 0
         while self._let_go():
             pass
 
     def _let_go(self) -> bool:
-        """Gives the lock back, once, if this thread holds it."""
+        """Releases the lock once, if this thread holds it; returns whether it did."""
         with suppress(RuntimeError):
             self._lock.release()
             return True
@@ -97,9 +97,9 @@ class Turn:
 
 
 class _Inside(threading.local):
-    """How many `with turn:` this thread is in, and the interrupt that was seen to in them.
+    """How many nested `with turn:` this thread is in, and the interrupt that was handled in them.
 
-    The lock is taken once: a wait gives it up once.
+    The lock is acquired only once, so a wait releases it completely.
     """
 
     depth = 0

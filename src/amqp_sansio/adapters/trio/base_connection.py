@@ -1,4 +1,4 @@
-"""A connection on trio, whatever is spoken on it: sockets, one nursery, and coming back after a loss."""
+"""The base of connections on trio, for sessions and channels alike: sockets, one nursery, and reconnecting."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from amqp_sansio.conversation.awaited import AwaitedConnection, C
 from amqp_sansio.errors import AmqpError, LocalProtocolError
 
 CLOSE_TIMEOUT: Final = 10.0
-"""Seconds that a clean end may take, before the socket is just closed."""
+"""Default time for a clean end in seconds, after which the socket is just closed."""
 
 
 class BaseConnection(AwaitedConnection[C]):
-    """A client's connection, whatever is spoken on it.  A base class.
+    """Base of a client's connection, for sessions and channels alike.
 
-    A task runs it in the background, heartbeats included: in a nursery of the block, or in the one that is given.
+    A background task runs it, heartbeats included, in the nursery of the block or in the one passed to `connect`.
     """
 
     _line: Line
@@ -51,10 +51,10 @@ class BaseConnection(AwaitedConnection[C]):
         return self
 
     async def _live(self, task_status: trio.TaskStatus[None]) -> None:
-        """Runs it as a task of somebody else's nursery; when that is cancelled, the connection is closed cleanly."""
+        """Runs as a task of the caller's nursery; when that is cancelled, closes the connection cleanly."""
         async with self._running():
             task_status.started()
-            with suppress(AmqpError):  # calls that wait raise it, and `closed`
+            with suppress(AmqpError):  # pending calls raise it, and so does `closed`
                 await self._line.wait(self._client.ended)
 
     async def __aenter__(self) -> Self:
@@ -77,9 +77,9 @@ class BaseConnection(AwaitedConnection[C]):
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
-        """A block in which there is a connection."""
+        """A block in which the connection runs."""
         self._client.enter()
-        # Shielded: a block that is cancelled can still close the connection, and no frame breaks off in the middle.
+        # Shielded, so that a cancelled block can still close the connection, and no frame breaks off in the middle.
         background = trio.CancelScope(shield=True)
         try:
             async with trio.open_nursery() as nursery:
@@ -92,7 +92,7 @@ class BaseConnection(AwaitedConnection[C]):
                         await self.close()
                     background.cancel()
         except BaseExceptionGroup as group:
-            # `run` raises nothing, so a single exception is what the user's block raised: it is raised as it was.
+            # `run` raises nothing, so a single exception is that of the user's block: re-raise it as it was.
             if len(group.exceptions) == 1:
                 raise group.exceptions[0] from group.exceptions[0].__cause__
             raise
@@ -100,12 +100,12 @@ class BaseConnection(AwaitedConnection[C]):
     # --- the background ------------------------------------------------------------------------------------------------------
 
     async def _run_in(self, scope: trio.CancelScope) -> None:
-        """Connections, one after the other, until there is no other, or `scope` is cancelled."""
+        """Runs connections, one after the other, until there is no further one, or `scope` is cancelled."""
         with scope:
             await self._run(trio.sleep, random.random)
 
     async def _connection(self, endpoint: Endpoint) -> None:
-        """One connection, from its socket to its end."""
+        """Runs one connection, from its socket to its end."""
         limit = self.address.connect_timeout
         self._client.begin()
         try:

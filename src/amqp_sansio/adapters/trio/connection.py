@@ -27,8 +27,8 @@ from amqp_sansio.conversation.tracing import Tracing
 class Connection(BaseConnection[Client], SessionConnection):
     """A client's connection: `async with connect(url) as connection`, or `await connect(url, nursery)` and `close`.
 
-    A task runs it in the background, heartbeats included: in a nursery of the block, or in the one that is given.  Calls that
-    wait raise whatever ends it.
+    A background task runs it, heartbeats included, in a nursery of the block or in the given one.  Pending calls raise the
+    error that ends it.
     """
 
 
@@ -44,18 +44,18 @@ def connect(
     log_octets: bool = False,
     tracing: Tracing | None = None,
 ) -> Connection:
-    """A connection to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
+    """Returns a connection to `amqp://user:password@host:port/vhost?heartbeat=30` or `amqps://...`.
 
     `async with connect(url) as connection` closes it at the end; `connection = await connect(url, nursery)` leaves that to
     `close`, or to the end of the nursery.
 
-    `config` holds what the URL does not say; `tls` how certificates are checked (default: against the system's authorities);
-    `retry` whether and how to come back after a loss; `close_timeout` the seconds for the clean end of a subscription, a
-    session or the connection.  `on_event` is called with what happens to the client (`conversation.happenings` lists that):
-    it returns soon, and calls nothing of the client.  `log_octets` logs all octets but the login at DEBUG, to
-    `amqp_sansio.octets`.  `tracing` traces messages: `adapters.otel.Tracing()`.
+    `config` has the settings that the URL does not have; `tls` says how certificates are checked (default: against the
+    system's authorities), `retry` whether and how to reconnect after a loss; `close_timeout` limits the clean end of a
+    subscription, a session or the connection, in seconds.  `on_event` is called with each event of the client
+    (`conversation.happenings` lists them); it must return soon and must not call the client.  `log_octets` logs all octets
+    except the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages: `adapters.otel.Tracing()`.
 
-    AddressError at once; ConnectFailed when no broker answers.
+    Raises AddressError at once for a wrong URL, and ConnectFailed when no broker answers.
     """
     address = Address.of(url)
     client = Client(

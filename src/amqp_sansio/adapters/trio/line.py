@@ -1,4 +1,4 @@
-"""How sessions speak and wait on trio."""
+"""How sessions send and wait on trio."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from amqp_sansio.conversation.ticket import Ticket
 Value = TypeVar("Value")
 
 MANY: Final = 256 * 1024
-"""Octets that wait to be written, from which on a publisher waits for that."""
+"""Octets waiting to be written; from this many on, a publisher waits until they are written."""
 
 
 class Line:
@@ -26,12 +26,12 @@ class Line:
         self._waiting = 0
 
     def wake(self) -> None:
-        """There is something to send."""
+        """Notes that there is something to send."""
         if self.wire is not None:
             self.wire.wake()
 
     def free(self) -> bool:
-        """Nobody publishes without having been asked whether he is cancelled: see `writable`."""
+        """Always False: every publish passes a checkpoint in `writable`, where it can be cancelled."""
         return False
 
     async def writable(self) -> None:

@@ -1,4 +1,4 @@
-"""The server side on trio: sockets for a broker, or for a server of one's own."""
+"""The server side on trio: sockets for a broker, or for a server of your own."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 G = TypeVar("G", bound=Guest)
 
 TURN: Final = 500
-"""Events at most before the loop has its turn."""
+"""The most events in one turn of the event loop."""
 READ: Final = 256 * 1024
-"""Octets read at once."""
+"""Octets per read."""
 CLOSE_SECONDS: Final = 5.0
-"""How long the octets that are left may take to go out, at the end."""
+"""Seconds that the remaining octets may take to be written at the end."""
 
 
 class Server(Generic[G]):
-    """What `serve` gives: joins sockets to a host."""
+    """Connects sockets to a host; `serve` returns it."""
 
     def __init__(self, host: Host[G], connect: Callable[[], G], limits: ServerLimits, tls: bool) -> None:
         self.host: Final = host
         self.admission: Final = Admission(limits, tls)
-        """How many connections there are, and how many found no room."""
+        """Counts connections, and those refused for lack of room."""
         self.address: tuple[str, int] = ("", 0)
-        """Where it listens: host and port."""
+        """The listening address: host and port."""
         self._connect: Final = connect
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self.paused: Final[dict[_Socket[G], None]] = {}
-        """Sockets that are not read before their guests want more."""
+        """Sockets that are not read until their guests want data again."""
         self.opening: Final[dict[_Socket[G], None]] = {}
-        """Whose client has not logged in."""
+        """Sockets whose client has not logged in."""
         self._logins: Final = trio.CapacityLimiter(limits.logins)
         self._woken = trio.Event()
-        self._now = AT_ONCE  # of the last turn
+        self._now = AT_ONCE  # the time of the last turn
         self._ahead: Final = trio.current_time() - time.monotonic()
-        """trio's clock begins at random: the host's is `time.monotonic`, so that it agrees with its `epoch`."""
+        """trio's clock starts at a random value; the host's is `time.monotonic`, which matches its `epoch`."""
 
     def wake(self) -> None:
-        """Something may have happened: a turn follows."""
+        """Schedules a turn, because something may have happened."""
         self._woken.set()
 
     async def turns(self, nursery: trio.Nursery) -> None:
-        """Lets the host do what there is to do, for ever."""
+        """Runs turns for ever."""
         while True:
             self._woken = trio.Event()
             self._turn(nursery)
@@ -64,7 +64,7 @@ class Server(Generic[G]):
                 await self._woken.wait()
 
     def _turn(self, nursery: trio.Nursery) -> None:
-        """The host ticks, what came happens, and whoever has octets to write is woken."""
+        """Runs one turn: the host ticks and handles events; sockets with octets to write are woken."""
         self._now = trio.current_time() - self._ahead
         self.host.tick(self._now)
         for _ in range(TURN):
@@ -81,7 +81,7 @@ class Server(Generic[G]):
             socket.resume()
 
     async def listen(self, listener: trio.abc.Listener[Any], nursery: trio.Nursery) -> None:
-        """Accepts connections for ever, as many as there is room for."""
+        """Accepts connections for ever, as many as the limits allow."""
         while True:
             try:
                 stream = await listener.accept()
@@ -98,7 +98,7 @@ class Server(Generic[G]):
                 nursery.start_soon(self.attend, stream, place)
 
     async def _check(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:
-        """Finds out in a thread whether a password is right, a few at once: nobody else waits meanwhile."""
+        """Checks a password in a thread, a few at once, so that no other client waits."""
         try:
             guest.decided(await trio.to_thread.run_sync(checked, decide, limiter=self._logins))
         finally:
@@ -106,16 +106,16 @@ class Server(Generic[G]):
         self.wake()
 
     def taken(self) -> None:
-        """Octets are about to be sent, however long that takes: that they were taken may have set others going."""
+        """Called when octets were taken to be sent, which may let the host or paused guests go on."""
         due = self.host.due
         if self.paused or (due is not None and due <= self._now):
             self.wake()
 
     async def attend(self, stream: trio.abc.Stream, place: Place) -> None:
-        """One client, from its socket to its end."""
+        """Runs one client, from its socket to its end."""
         try:
             guest = self._connect()
-        except Exception:  # told to the log, and the others go on
+        except Exception:  # logged, while the others go on
             LOG.exception("a connection is closed: connect raised")
             place.leave()
             await trio.aclose_forcefully(stream)
@@ -133,7 +133,7 @@ class Server(Generic[G]):
             self.wake()
 
     async def end(self) -> None:
-        """What was taken is written, then the sockets are closed."""
+        """Writes the octets taken from guests, then closes the sockets."""
         with trio.move_on_after(CLOSE_SECONDS):
             for socket in list(self._sockets.values()):
                 await socket.finish()
@@ -155,19 +155,19 @@ class _Socket(Generic[G]):
         self._scope: Final = trio.CancelScope()
 
     def wake(self) -> None:
-        """There may be octets to write, or it is the end: what was taken is written as far as that goes in its time."""
+        """Wakes the writer: there may be octets to write, or the guest has finished, which sets a deadline for the rest."""
         self._woken.set()
         if self.guest.finished and self._scope.deadline == math.inf:
             self._scope.deadline = trio.current_time() + CLOSE_SECONDS
 
     async def finish(self) -> None:
-        """Until what was taken is written; nothing more is taken."""
+        """Waits until the octets taken are written; no more are taken."""
         self._over = True
         self.wake()
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Until the socket is to be closed."""
+        """Runs until the socket is to be closed."""
         try:
             with self._scope:
                 async with self._stream, trio.open_nursery() as nursery:
@@ -204,7 +204,7 @@ class _Socket(Generic[G]):
             self._server.paused.pop(self, None)
 
     def resume(self) -> None:
-        """Reads on, if the guest wants it again.  One that waits for its socket is looked at when its octets are taken."""
+        """Reads again if the guest wants data.  One that waits for its socket is checked when its octets are taken."""
         if self.guest.wants_data or self.guest.finished:
             self._wanted.set()
         elif self.guest.full and not self.guest.writable:
@@ -226,7 +226,7 @@ class _Socket(Generic[G]):
                 try:
                     await self._stream.send_all(octets)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
-                    return  # a reset, or a client that cannot do TLS
+                    return  # a reset, or a client that does not speak TLS
                 finally:
                     self.guest.writable = True
             elif self.guest.finished or self._over:
@@ -236,7 +236,7 @@ class _Socket(Generic[G]):
 
 
 def _address(stream: trio.abc.Stream) -> object:
-    """Of the other end, as sockets tell it; None when it is gone, or no socket."""
+    """Returns the client's socket address; None when the socket is gone, or the stream has none."""
     inner = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
     try:
         return inner.socket.getpeername() if isinstance(inner, trio.SocketStream) else None
@@ -254,12 +254,12 @@ async def serve(
     tls: ssl.SSLContext | None = None,
     limits: ServerLimits = DEFAULT_SERVER_LIMITS,
 ) -> AsyncIterator[Server[G]]:
-    """Serves a broker, or a server of one's own, on a socket address: `async with serve(broker, broker.connect) as server`.
+    """Serves a broker, or a server of your own, on a socket address: `async with serve(broker, broker.connect) as server`.
 
-    Port 0 picks a free one.  OSError when the address cannot be had.
+    Port 0 picks a free one.  Raises OSError when the address cannot be bound.
     """
     if not 0 <= port <= 65535:
-        raise OverflowError(f"a port is 0 to 65535, not {port}")  # another one would be cut to 16 bits without a word
+        raise OverflowError(f"a port is 0 to 65535, not {port}")  # which would silently be cut to 16 bits
     load(ServerConfig())
     listeners = await trio.open_tcp_listeners(port, host=address)
     secured: list[trio.abc.Listener[Any]] = [*listeners]  # Any: of plain streams, or of streams under TLS
@@ -281,7 +281,7 @@ async def serve(
                     await server.end()
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
-        # What is in there alone is what the block, or the host, raised: it is told as it was raised.
+        # A single exception is what the block or the host raised: re-raise it as it was.
         if len(group.exceptions) == 1:
             raise group.exceptions[0] from group.exceptions[0].__cause__
         raise

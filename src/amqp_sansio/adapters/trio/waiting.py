@@ -1,4 +1,4 @@
-"""Waiting for a ticket in trio."""
+"""Waiting for a ticket on trio."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Value = TypeVar("Value")
 
 
 async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
-    """The value of a ticket, once it is settled; raises its error, or TimeoutError when it is not within `timeout` seconds.
+    """Waits for a ticket and returns its value.  Raises its error, or TimeoutError after `timeout` seconds.
 
-    Cancelled, it takes nothing back that was sent.
+    Cancelling the wait does not undo what was sent.
     """
     if timeout is None:
         await settled(ticket)
@@ -27,7 +27,7 @@ async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
 
 
 async def settled(ticket: Ticket[Value]) -> None:
-    """Until a ticket is settled; others take their turn also when it is."""
+    """Waits until a ticket is settled; a checkpoint in any case."""
     if ticket.done:
         await trio.lowlevel.checkpoint()
         return

@@ -1,4 +1,4 @@
-"""One stream of trio under one connection: feed, drain, transmit."""
+"""One trio stream of one connection: passes input to the client, writes its output, keeps its timer."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from amqp_sansio.conversation.ticket import Ticket
 Value = TypeVar("Value")
 
 READ: Final = 64 * 1024
-"""Octets read at once, before others have their turn."""
+"""Octets per read, before other tasks have their turn."""
 LENT: Final = 0.01
-"""Seconds after which the task that reads looks whether those who wait for answers still read themselves."""
+"""Seconds after which the reading task checks whether tasks that wait for answers still read themselves."""
 
 
 class Wire:
-    """Feeds what comes to the client's machine, writes what it has to say, and keeps time, each in a task of one nursery.
+    """Passes input to the client's machine, writes its output, and keeps time, each in a task of one nursery.
 
-    While the socket takes no more octets it is not `taking`, and `writable` is not set.
+    While the socket takes no more octets, `taking` is False and `writable` is not set.
 
-    A task that waits alone for an answer reads it itself (`answer`): another task that reads and wakes it costs one
-    more turn of the loop.  So that it does not cost two, the task that reads stays away in between, until it is called
-    (`listen`) or nobody has read for a moment.
+    A single task that waits for an answer reads it itself (`answer`): being woken by another task that reads would cost one
+    more turn of the event loop.  To save a second one, the reading task stays away in between, until `listen` calls it or no
+    task has read for a moment.
     """
 
     def __init__(self, client: BaseClient, stream: trio.abc.Stream) -> None:
@@ -35,38 +35,38 @@ class Wire:
         self.writable.set()
         self.taking = True
         self._client: Final = client
-        self._machine: Final = client.machine  # of this connection
+        self._machine: Final = client.machine  # the one of this connection
         self._stream: Final = stream
         self._woken = trio.Event()
-        self._idle = False  # the task that writes waits to be woken
-        self._saying = False  # it need not be: what is said is written right after
-        self._direct: Final = _direct(stream)  # one task less to go through than with the stream
-        self._failure: OSError | None = None  # what TLS said when it ended
-        self._rest = b""  # octets that were taken out of the machine and must be written first
+        self._idle = False  # the writing task waits to be woken
+        self._saying = False  # the writing task need not wake: output is written right after
+        self._direct: Final = _direct(stream)  # bypasses the stream, and with it one task switch
+        self._failure: OSError | None = None  # the error with which TLS ended
+        self._rest = b""  # octets taken from the machine that must be written first
         self._due = math.inf
         self._sooner = trio.Event()
-        self._away = False  # the task that reads leaves that to others
-        self._called = False  # it is to come back
-        self._back = trio.Event()  # it is to look whether it should
-        self._lent = False  # somebody reads himself
-        self._used = False  # somebody began to since that was looked at
-        self._awaited = False  # the task that reads looks again when he is done
-        self._own = False  # what he read is being dealt with
+        self._away = False  # the reading task leaves reading to others
+        self._called = False  # the reading task must come back
+        self._back = trio.Event()  # wakes the reading task for a check
+        self._lent = False  # another task is reading
+        self._used = False  # another task has read since the last check
+        self._awaited = False  # the reading task checks again when the other one is done
+        self._own = False  # what the other task read is being handled
         self._sending = False  # octets wait for the socket
         self._scope: Final = trio.CancelScope()
 
     @property
     def waiting(self) -> int:
-        """At least this number of octets waits to be written."""
+        """Octets that wait to be written; a lower bound."""
         return self._machine.bytes_to_send
 
     def wake(self) -> None:
-        """There is something to send: it goes out with everything else before the loop turns."""
+        """Schedules output, which is written with everything else before the event loop's next turn."""
         if not self._saying:
             self._woken.set()
 
     def say(self, say: Callable[[], Ticket[Value]]) -> Ticket[Value]:
-        """Says something that goes out at once where the socket takes it at once, and nobody else is about to write."""
+        """Sends something, and writes it at once where the socket takes it at once and no other task is about to write."""
         if self._direct is None or not self._idle or self._woken.is_set():
             return say()
         self._saying = True
@@ -77,11 +77,11 @@ class Wire:
             self._write_now(self._direct)
 
     def _write_now(self, direct: socket.socket) -> None:
-        """Writes what the socket takes without waiting: a task of its own needs two turns of the loop for that."""
+        """Writes what the socket takes at once, which saves the two turns of the event loop that the writing task needs."""
         octets = self._take()
         try:
             sent = direct.send(octets) if octets else 0
-        except OSError:  # it takes nothing now, or is gone: the task that writes will see
+        except OSError:  # the socket is full or gone: the writing task will notice
             sent = 0
         if sent < len(octets):
             self._rest = octets[sent:]
@@ -90,13 +90,13 @@ class Wire:
             self.wake()
 
     async def answer(self, ticket: Ticket[Value]) -> bool:
-        """Reads until the ticket is settled; False where that is to be waited for otherwise."""
+        """Reads until the ticket is settled; returns False where the caller has to wait in another way."""
         direct = self._direct
         if direct is None or ticket.done or self._lent or not self._machine.is_open:
             return False
         if not self._away:
             self._away, self._called = True, False
-            trio.lowlevel.notify_closing(direct)  # it is not closed: who waits for it is woken
+            trio.lowlevel.notify_closing(direct)  # not closed: this only wakes the task that waits for it
         self._lent = self._used = True
         fileno = direct.fileno()
         ticket.on_done(self._answered)
@@ -121,27 +121,27 @@ class Wire:
                 self._back.set()
             if not ticket.done:
                 ticket.forget(self._answered)
-                self.listen()  # what ended this is seen there, too
+                self.listen()  # which also notices whatever ended this
         return ticket.done
 
     def _answered(self) -> None:
-        """The task that reads for a ticket need not do so any more."""
+        """Wakes the task that reads for a ticket: it need not read any more."""
         if not self._own and self._direct is not None:
             trio.lowlevel.notify_closing(self._direct)
 
     def listen(self) -> None:
-        """Somebody waits who does not read himself."""
+        """Calls the reading task back, because a task waits that does not read itself."""
         if self._away and not self._lent:
             self._called = True
             self._back.set()
 
     def hold(self) -> None:
-        """There is much to send: nobody adds to it before it is written."""
+        """Makes publishers wait until the pending output is written."""
         self._takes(False)
         self.wake()
 
     async def run(self) -> None:
-        """Until the connection is over."""
+        """Runs until the connection is over."""
         self._client.tick(trio.current_time())
         try:
             with self._scope:
@@ -164,21 +164,21 @@ class Wire:
         self.taking = taking
 
     def _take(self) -> bytes:
-        """What is to be written."""
+        """Takes the pending output."""
         self._client.flush()
         octets = self._client.data_to_send()
         self._set_due()
         return octets
 
     def _set_due(self) -> None:
-        """Sees to it that the task that keeps time does not wake too late."""
+        """Keeps the timer task from waking too late."""
         due = self._client.due
-        if due is not None and due < self._due:  # to wake too early costs less than to say so with every word
+        if due is not None and due < self._due:  # waking too early costs less than setting it with every output
             self._due = due
             self._sooner.set()
 
     async def _keep_time(self) -> None:
-        """Time goes on, however long the socket takes for its octets."""
+        """Ticks the client when it is due, however long the socket blocks."""
         while True:
             self._sooner = trio.Event()
             with trio.move_on_at(self._due) as waiting:
@@ -191,7 +191,7 @@ class Wire:
                 self._look()
 
     def _look(self) -> None:
-        """Whether it is over, and nobody takes what is left."""
+        """Cancels the tasks when the connection is over and the peer does not take the rest."""
         if self._client.closed is not None and self._sending:
             self._scope.cancel()
 
@@ -207,7 +207,7 @@ class Wire:
                 return
 
     def _feed(self, octets: bytes) -> None:
-        """Octets came, or their end."""
+        """Passes octets, or their end, to the client."""
         client = self._client
         if octets:
             client.receive_data(octets)
@@ -220,9 +220,9 @@ class Wire:
             self._look()
 
     async def _receive(self) -> bytes | None:
-        """Octets that came, none at the end of them; None when there are none now, or others read.
+        """Returns received octets, b"" at their end; None when there are none now, or another task reads.
 
-        A reset is how some brokers end a connection.
+        A reset counts as the end: some brokers end a connection with one.
         """
         direct = self._direct
         try:
@@ -237,10 +237,10 @@ class Wire:
             return None if self._away else b""
 
     async def _stay_away(self) -> None:
-        """Until the task that reads is called, or nobody has read himself for a moment.
+        """Waits until the reading task is called, or no other task has read for a moment.
 
-        While another task has been reading since it looked last, it sleeps until that one is done: it does not watch long
-        waits.
+        While another task has been reading since the last check, it sleeps until that one is done, so that it does not poll
+        during long waits.
         """
         while self._lent or (self._used and not self._called):
             self._awaited = self._lent and not self._used
@@ -259,7 +259,7 @@ class Wire:
                 continue
             self._takes(True)
             if self._client.closed is not None:
-                return  # nobody waits for an answer to that
+                return  # no answer to that is expected
             self._idle = True
             await self._woken.wait()
             self._idle = False
@@ -271,11 +271,11 @@ class Wire:
             await self._stream.send_all(octets)
             self._sending = False
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            await self._woken.wait()  # the end will be read
+            await self._woken.wait()  # the reading task will notice the end
 
 
 def _direct(stream: trio.abc.Stream) -> socket.socket | None:
-    """The socket under a stream once more, for what it takes without waiting; None where there is something in between."""
+    """Duplicates the socket under a stream, for writes that do not wait; None where TLS is in between."""
     if not isinstance(stream, trio.SocketStream):
         return None
     direct = socket.fromfd(stream.socket.fileno(), stream.socket.family, stream.socket.type, stream.socket.proto)

@@ -1,4 +1,4 @@
-"""URLs of brokers with channels: RabbitMQ's URI text with its names of options, and some of our own."""
+"""URLs of brokers with channels: RabbitMQ's URI syntax and option names, and a few options of our own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from amqp_sansio.errors import AddressError
 from amqp_sansio.wire.codec import Codec
 
 GUEST: Final = "guest"
-"""User and password where nobody says any: those of a broker that was just installed, which takes them on loopback only."""
+"""Default user and password: those of a freshly installed broker, which accepts them only on loopback."""
 _MECHANISMS: Final = ("plain", "amqplain", "external")
 _VERIFY: Final = {"verify_peer": True, "verify_none": False}
 _CHANNELS: Final = 65535
@@ -32,35 +32,35 @@ _MILLISECONDS: Final = 1000
 
 @attrs.frozen(kw_only=True)
 class ChannelAddress(Address):
-    """All that such a URL says.
+    """The contents of such a URL.
 
-    `amqp://host` and `amqp://host/` both mean the virtual host "/", as they do for pika and aio-pika; in RabbitMQ's text
-    the second one means "", which no broker has.  `/%2F` is "/", too; `/name` is "name".
+    `amqp://host` and `amqp://host/` both mean the virtual host "/", as they do for pika and aio-pika; in RabbitMQ's
+    specification the second one means "", which no broker has.  `/%2F` is "/" too; `/name` is "name".
     """
 
     cacertfile: str | None = None
-    """A file with the authorities whose certificates are accepted; None: the system's."""
+    """A file of the certificate authorities that are trusted; None: the system's."""
     certfile: str | None = None
     """A file with the client's certificate."""
     keyfile: str | None = None
-    """A file with its key; None: `certfile` has it."""
+    """A file with the client's private key; None: it is in `certfile`."""
     verify: bool = True
     """Whether the server's certificate is checked (verify_peer), or not (verify_none)."""
     auth_mechanisms: tuple[str, ...] = ()
-    """"plain", "amqplain" or "external", in the order of preference; (): what the config says."""
+    """"plain", "amqplain" or "external", in order of preference; (): the config's."""
     channel_max: int | None = None
-    """The highest number of a channel wanted; None: what the config says."""
+    """The highest channel number wanted; None: the config's."""
     connection_name: str | None = None
-    """What the connection is called, which RabbitMQ shows its operators."""
+    """The name of the connection, which RabbitMQ shows to its operators."""
     dialect: Dialect[Codec] | None = None
-    """The version to speak (`protocol=0-9`, see `CHANNEL_PROTOCOLS`); None: what the config says, and 0-9-1 without one."""
+    """The dialect (`protocol=0-9`, see `CHANNEL_PROTOCOLS`); None: the config's, or 0-9-1 without a config."""
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Reads a URL; AddressError names what is wrong.
+        """Parses a URL.  Raises AddressError, which names the fault.
 
-        Options, besides those of `Address`: cacertfile, certfile, keyfile, verify, server_name_indication, auth_mechanism (as
-        often as wanted), connection_timeout (milliseconds), channel_max, connection_name, protocol.
+        Options, besides those of `Address`: cacertfile, certfile, keyfile, verify, server_name_indication, auth_mechanism (may
+        be repeated), connection_timeout (milliseconds), channel_max, connection_name, protocol.
         """
         shown = without_password(url)
         head, _, query = url.partition("?")
@@ -91,7 +91,7 @@ class ChannelAddress(Address):
                 if value.lower() not in _MECHANISMS:
                     raise one_of(", ".join(_MECHANISMS))
                 known = said.get("auth_mechanisms", ())
-                assert isinstance(known, tuple)  # this is what puts it there
+                assert isinstance(known, tuple)  # only this branch sets it
                 said["auth_mechanisms"] = (*known, value.lower())
             case "channel_max" | "connection_timeout":
                 most = _CHANNELS if name == "channel_max" else _CHANNELS * _MILLISECONDS
@@ -111,7 +111,7 @@ class ChannelAddress(Address):
                 said[name] = value
 
     def config(self, base: ClientConfig | None = None) -> ClientConfig:
-        """The settings of a connection to it: those of `base`, with what the address says."""
+        """Returns the settings of a connection to it: those of `base`, overridden by the address."""
         config = super().config(
             base or ClientConfig(dialect=self.dialect or next(iter(CHANNEL_PROTOCOLS.values())), heartbeat=HEARTBEAT)
         )

@@ -1,4 +1,4 @@
-"""A client of a broker with channels, over as many connections as it takes."""
+"""A client of a broker with channels, over as many connections as it needs."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, Message
 ChannelClientEvent: TypeAlias = (
     ClientEvent | ConnectionBlocked | ConnectionUnblocked | ConsumerCancelled | MessageReturned | ChannelClosed
 )
-"""What happens to a client of channels between and beside its calls."""
+"""Events of a client of channels, as `on_event` gets them."""
 
 
 class ChannelClient(BaseClient):
     """A client of a broker with channels.
 
-    When the connection is lost and the retry policy lets it come back, what was declared is declared again, then the channels
-    are opened again, with their confirm mode or transactions and their consumers.  Nothing is published again.
+    After a loss of the connection, if the retry policy allows reconnecting, it first declares the topology again, then opens
+    the channels again, with their confirm mode or transactions and their consumers.  It publishes nothing again.
 
-    `tell` is called with what no call waits for, too: the broker is blocked or not, cancels a consumer, returns a message,
-    closes a channel.
+    `tell` is also called with events that no call waits for: the broker blocks or unblocks the connection, cancels a consumer,
+    returns a message, or closes a channel.
     """
 
     def __init__(
@@ -87,27 +87,27 @@ class ChannelClient(BaseClient):
 
     @property
     def losing(self) -> bool:
-        """Whether the present connection is over, or closing."""
+        """Whether the present connection is over or closing."""
         return self._machine is None or self._machine._closed_cause is not None
 
     @property
     def blocked(self) -> bool:
-        """Whether the broker takes nothing that is published, because it is short of memory or disk."""
+        """Whether the broker takes no published messages, because it is short of memory or disk."""
         return self._machine is not None and self._machine.blocked
 
     def owes(self, core: ChannelCore) -> None:
-        """A channel has something to say before octets are taken."""
+        """Notes that a channel has something to send before output is taken."""
         self._owing[core] = None
 
     def flush(self) -> None:
-        """Lets channels say what they owe, before octets are taken."""
+        """Lets channels send what they owe, before output is taken."""
         if self._owing:
             for core in list(self._owing):
                 core.flush()
             self._owing.clear()
 
     def open_channel(self, confirms: bool = True) -> ChannelCore:
-        """A channel, opened as soon as there is an open connection."""
+        """Returns a channel, opened as soon as there is an open connection."""
         if self.ended.done:
             raise ConnectionClosedError("channel.open", "the client is closed")
         self._numbers += 1
@@ -118,7 +118,7 @@ class ChannelClient(BaseClient):
         return core
 
     def update_secret(self, secret: str, reason: str = "") -> Ticket[None]:
-        """Gives the broker another password, a token say, before the old one expires; the next connections begin with it."""
+        """Sends the broker a new password, for example a token before it expires; later connections use it too."""
         try:
             octets = secret.encode()
         except UnicodeEncodeError:  # it would quote the secret
@@ -134,7 +134,7 @@ class ChannelClient(BaseClient):
         return self._updating
 
     def gone(self, core: ChannelCore) -> None:
-        """A channel is over."""
+        """Forgets a channel that is over."""
         self.cores.pop(core, None)
         self._owing.pop(core, None)
         channel = core._channel
@@ -142,7 +142,7 @@ class ChannelClient(BaseClient):
             del self._by_number[channel.number]
 
     def unconsumed(self, queue: str) -> None:
-        """A consumer of this queue is gone: the last one takes a queue along that is declared so."""
+        """Handles the end of a consumer of this queue; an auto-delete queue goes with its last consumer."""
         if self.topology.goes_unconsumed(queue):
             inboxes = [inbox for core in self.cores for inbox in core.consumers.inboxes.values()]
             if not any(inbox.queue == queue for inbox in inboxes):
@@ -222,7 +222,7 @@ class ChannelClient(BaseClient):
             case ConnectionBlocked() | ConnectionUnblocked():
                 self._tell(event)
             case _:
-                pass  # LoginRefused and VersionRefused come before ConnectionClosed, which says as much
+                pass  # LoginRefused and VersionRefused precede ConnectionClosed, which has the same information
 
     def _over(self, error: Exception) -> None:
         for core in list(self.cores):

@@ -1,4 +1,4 @@
-"""The consumers of a channel: their inboxes by tag, how they start, and what ends them."""
+"""The consumers of a channel: their inboxes by tag, and how they start and end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PREFETCH: Final = 65535
 
 
 class Consumers:
-    """Those that have begun, or begin with the channel, and are not over."""
+    """The consumers that have started, or will start with the channel, and have not ended."""
 
     __slots__ = ("_core", "_made", "_stopped", "_widest", "inboxes")
 
@@ -28,22 +28,22 @@ class Consumers:
         self._stopped: Final[WeakSet[Inbox]] = WeakSet()  # that are over, and keep what came
         self._widest = 0  # the most messages that one basic.qos has asked for
         self.inboxes: Final[dict[str, Inbox]] = {}
-        """By tag."""
+        """By consumer tag."""
 
     @property
     def window(self) -> int:
-        """How many messages were asked for: of each consumer, as RabbitMQ counts, or of all of the channel by the last
-        basic.qos, as the documents say."""
+        """How many messages were requested: by each consumer, as RabbitMQ counts, or for the whole channel by the last
+        basic.qos, as the specification says; the larger one."""
         return max(self._widest, sum([inbox.prefetch for inbox in self.inboxes.values()]))
 
     def asked(self, messages: int) -> None:
-        """A basic.qos was sent that asks for `messages` messages at most."""
+        """Notes a basic.qos for `messages` messages."""
         self._widest = max(self._widest, messages)
 
     # --- how they start ------------------------------------------------------------------------------------------------------
 
     def subscribe(self, queue: str, prefetch: int, accept: bool, exclusive: bool, resubscribe: bool) -> Inbox:
-        """Starts one, now or with the channel: see `Channel.subscribe`."""
+        """Starts a consumer, now or with the channel; see `Channel.subscribe`."""
         if not whole(prefetch, _MOST_PREFETCH) or not prefetch:
             raise LocalProtocolError("basic.consume", f"prefetch {prefetch!r}", (f"a prefetch of 1 to {_MOST_PREFETCH}",))
         core = self._core
@@ -56,7 +56,7 @@ class Consumers:
         return inbox
 
     def start(self, inbox: Inbox) -> None:
-        """Starts one of which the user hears by the inbox alone: so of what is in its way."""
+        """Starts a consumer whose user is only reachable through the inbox, which therefore gets any error."""
         try:
             self._consume(inbox)
         except AmqpError as error:
@@ -64,7 +64,7 @@ class Consumers:
             inbox.fail(error)
 
     def start_all(self) -> None:
-        """The channel is open."""
+        """Starts all consumers on the open channel."""
         for inbox in list(self.inboxes.values()):
             self.start(inbox)
 
@@ -73,15 +73,15 @@ class Consumers:
         core.calls.call(basic.Qos(0, inbox.prefetch, False))
         inbox.begins(core.calls.call(basic.Consume(inbox.queue, inbox.tag, False, False, inbox.exclusive, False, 0, {}, {})))
 
-    # --- what ends them ------------------------------------------------------------------------------------------------------
+    # --- how they end --------------------------------------------------------------------------------------------------------
 
     def cancelled(self, tag: str, origin: Origin) -> None:
-        """One is cancelled, by the server or here."""
+        """Handles the cancellation of a consumer, by the server or here."""
         inbox = self.inboxes.get(tag)
         if inbox is None:
             return
         if origin is Origin.PEER and inbox.resubscribe:
-            if not inbox.cancelling:  # else the server answers that, too
+            if not inbox.cancelling:  # else the server will answer our cancel too
                 inbox.start_again()
             return
         self.remove(inbox)
@@ -91,13 +91,13 @@ class Consumers:
             inbox.fail(SubscriptionCancelled(tag, inbox.queue))
 
     def taken_back(self) -> None:
-        """What was delivered and not settled comes again, under other tags."""
+        """Drops unsettled deliveries, which will come again under other tags."""
         for inbox in list(self.inboxes.values()):
             inbox.taken_back()
         self._drop_kept()
 
     def lost(self) -> None:
-        """The connection is gone: they begin with the next one, with the same messages, unless their end was wanted."""
+        """Handles the loss of the connection: consumers start again on the next one, unless they were cancelled."""
         for inbox in list(self.inboxes.values()):
             inbox.messages.clear()
             if inbox.cancelling:
@@ -122,12 +122,12 @@ class Consumers:
         self._stopped.clear()
 
     def remove(self, inbox: Inbox) -> None:
-        """It is over, unless it was before."""
+        """Forgets a consumer that is over."""
         self.inboxes.pop(inbox.tag, None)
         self._core.client.unconsumed(inbox.queue)
 
     def end(self, error: AmqpError | None) -> None:
-        """The channel is over for good: why, None where it was closed here."""
+        """Ends all consumers with their channel; `error` is None where it was closed here."""
         inboxes = list(self.inboxes.values())
         self.inboxes.clear()
         for inbox in inboxes:

@@ -1,4 +1,4 @@
-"""A channel for its user, over as many connections as it takes: calls with answers, messages with confirms, consumers."""
+"""A channel as the program sees it, over as many connections as it needs: calls, messages and consumers."""
 
 from __future__ import annotations
 
@@ -44,25 +44,26 @@ _MODES: Final[dict[type[Method], str]] = {tx.Select: "tx", confirm.Select: "conf
 
 
 class ChannelCore:
-    """One channel.  What is asked of the server gives a `Ticket`: settled by the answer, or failed by what came instead.
+    """One channel.  Every request to the server returns a `Ticket`: settled by the answer, or failed.
 
-    `opened` is settled when something may be sent (another ticket after a loss), `ended` when the channel is over for good.
+    `opened` is settled when something may be sent (after a loss there is another ticket), `ended` when the channel is over for
+    good.
     """
 
     def __init__(self, client: ChannelClient, number: int, confirms: bool = True) -> None:
         self.client: Final = client
         self.traces: Final = client.traces
         self.index: Final = number
-        """Counts the channels of the client; on each connection the channel has a number of its own."""
+        """Its ordinal among the channels of the client; on each connection it has a channel number of its own."""
         self._channel: Channel | None = None
         self.opened: Ticket[None] = Ticket()
         self.ended: Final[Ticket[None]] = Ticket()
         self.error: AmqpError | None = None
-        """Why it is over; None as long as it is not, or was closed here."""
+        """Why it is over; None while it is not, or when it was closed here."""
         self.refused = False
-        """Whether it was the server that closed it: then it has executed nothing that waits for an answer."""
+        """Whether the server closed it: then it has executed no method that waits for an answer."""
         self.remade = 0
-        """How often it was opened again behind a loss."""
+        """How often it was opened again after a loss."""
         self.consumers: Final = Consumers(self)
         self.in_flight: Final = InFlight()
         self._mode: str | None = None  # "confirm" or "tx" once that was selected
@@ -76,11 +77,11 @@ class ChannelCore:
         self.transaction: Final = Transaction(self)
         self.requests: Final = Requests(self)
 
-    # --- where it stands -----------------------------------------------------------------------------------------------------
+    # --- state ---------------------------------------------------------------------------------------------------------------
 
     @property
     def channel(self) -> Channel:
-        """The engine's channel on the present connection.  Raises why there is none, or not yet."""
+        """The engine's channel on the present connection.  Raises the reason when there is none, or not yet."""
         self._must_live()
         if self._channel is None:
             raise LocalProtocolError("a method", "the channel is not open yet", ("once `opened` is settled",))
@@ -109,7 +110,7 @@ class ChannelCore:
     # --- sending -------------------------------------------------------------------------------------------------------------
 
     def execute(self, method: Method) -> Ticket[Method]:
-        """Sends a method; settled with its answer, or at once with the method itself where none is wanted.
+        """Sends a method; settled with its answer, or at once with the method itself where it requires none.
 
         LocalProtocolError for one that carries a content (`publish`) and for those that bring messages (`get`, `subscribe`).
         LimitError where more would be to be declared again than `Limits.declared`.
@@ -137,7 +138,7 @@ class ChannelCore:
 
     @property
     def has_room(self) -> bool:
-        """Whether a message may be published without going beyond what may be in flight; never while the server pauses it."""
+        """Whether a message may be published within the limit in flight; False while the server pauses publishing."""
         channel = self._channel
         if channel is None or not self.is_open or channel.flow_stopped:
             return False
@@ -159,11 +160,12 @@ class ChannelCore:
     ) -> Ticket[None]:
         """Publishes a message; settled when the server has taken it over, fails with what became of it instead.
 
-        In confirm mode, selected by the first publish outside a transaction, the server says so of each message; else its next
-        answer tells, for which `alone` asks; in a transaction, the commit.  Without `room`: LimitError, or FlowStopped.
+        In confirm mode, selected by the first publish outside a transaction, the server confirms each message; without
+        confirms, its next answer does, for which `alone` asks; in a transaction, the commit does.  Without `room` it raises
+        LimitError or FlowStopped.
         """
         if self.traces is not None:
-            published(properties)  # or says what is wrong in them
+            published(properties)  # raises for wrong properties
             return self.traces.publish(
                 lambda said: self._post(exchange, routing_key, body, said, alone), exchange, routing_key, body, properties
             )
@@ -182,7 +184,7 @@ class ChannelCore:
         self.flush()
         number = said.publish(channel, exchange, routing_key, body)
         ticket = self.in_flight.add(number, exchange, routing_key, body, said.mandatory or said.immediate)
-        ticket.heard = self.transaction.open  # the commit tells
+        ticket.heard = self.transaction.open  # the commit reports its outcome
         if alone:
             self.prompt()
         self.client.wake()
@@ -197,13 +199,13 @@ class ChannelCore:
             self.calls.ask()
 
     def select_tx(self) -> None:
-        """Makes the channel transacted, unless it is.  LocalProtocolError in confirm mode."""
+        """Makes the channel transactional, unless it is.  Raises LocalProtocolError in confirm mode."""
         self._must_live()
         if self._mode != "tx":
             self.execute(tx.Select())
 
     def drop_accepted(self) -> None:
-        """Acknowledgements that wait to be sent never are."""
+        """Drops the acknowledgements that wait to be sent."""
         self._acks.clear()
 
     # --- consuming -----------------------------------------------------------------------------------------------------------
@@ -211,17 +213,17 @@ class ChannelCore:
     def subscribe(
         self, queue: str, *, prefetch: int = PREFETCH, accept: bool = True, exclusive: bool = False, resubscribe: bool = False,
     ) -> Inbox:  # fmt: skip
-        """Starts a consumer: see `Channel.subscribe`."""
+        """Starts a consumer; see `Channel.subscribe`."""
         self._must_live()
         return self.consumers.subscribe(queue, prefetch, accept, exclusive, resubscribe)
 
     def accept(self, channel: Channel, tag: int) -> None:
-        """Notes that a delivery is done; said with the others before anything else is, or octets are taken."""
+        """Notes that a delivery is accepted; sent with others before anything else is sent or output is taken."""
         with self.client.guard:
             outstanding = channel._deliveries.tags.ids.outstanding
             gone = channel is not self._channel or channel.closed_cause is not None
             if gone or tag in self._acks or tag not in outstanding:
-                channel.ack(tag if tag not in self._acks else 0)  # says why that cannot be
+                channel.ack(tag if tag not in self._acks else 0)  # raises the reason why that cannot be
                 return
             if self._mode == "tx":
                 self._may_settle(channel)
@@ -230,14 +232,14 @@ class ChannelCore:
             self.client.wake()
 
     def _may_settle(self, channel: Channel) -> None:
-        """LimitError when a transaction has settled too much already: at this call, not when the acknowledgement goes out."""
+        """Raises LimitError when a transaction has settled too much, in this call and not when the acknowledgement is sent."""
         most = channel._channels.carrier.limits.ranges
         ranges = channel._deliveries.ranges_with(self._acks.freeze()) + 1
         if ranges > most:
             raise LimitError("ranges", most, ranges)
 
     def give_back(self, channel: Channel, tags: TagSet, requeue: bool) -> None:
-        """Deliveries go back to their queue, or are rejected."""
+        """Returns deliveries to their queue, or rejects them."""
         with self.client.guard:
             if channel is self._channel:
                 self.flush()
@@ -245,7 +247,7 @@ class ChannelCore:
             self.client.wake()
 
     def flush(self) -> None:
-        """Says what was accepted."""
+        """Sends the pending acknowledgements."""
         if self._acks and self._channel is not None:
             ids = self._acks.freeze()
             self._acks.clear()
@@ -266,10 +268,10 @@ class ChannelCore:
                 self._end(None)
         return self.ended
 
-    # --- hearing -------------------------------------------------------------------------------------------------------------
+    # --- receiving -----------------------------------------------------------------------------------------------------------
 
     def _open_on(self, channel: Channel) -> None:
-        """A connection has a channel for it: everything that it was is selected again; calls wait for ChannelOpened."""
+        """Takes a channel of a new connection and selects its modes again; calls wait for ChannelOpened."""
         if self._channel is not None:
             self.remade += 1
         self._channel = channel
@@ -325,16 +327,16 @@ class ChannelCore:
         tag = event.method.consumer_tag
         inbox = self.consumers.inboxes.get(tag)
         channel = self._channel
-        assert channel is not None  # it brought it
+        assert channel is not None  # the message came on it
         if inbox is not None:
             inbox.arrive(Message(event, self, channel, tag, inbox.queue))
         elif tag == REPLY_TO:
-            with suppress(HeaderError):  # whoever answers with an id that cannot be read answers nobody
+            with suppress(HeaderError):  # an unreadable correlation id answers no request
                 id = event.properties.correlation_id or ""
                 self.requests.answered(id, self._traced(Message(event, self, channel, tag, REPLY_TO)))
         elif channel.closed_cause is None and event.tag in channel._deliveries.tags.ids.outstanding:
             with suppress(LimitError):  # a transaction has settled too much: it goes back with the end of the channel
-                channel.nack(event.tag)  # it was on its way when its consumer was cancelled
+                channel.nack(event.tag)  # it was in flight when its consumer was cancelled
 
     def _traced(self, message: Message) -> Message:
         if self.traces is not None:
@@ -359,7 +361,7 @@ class ChannelCore:
         self.consumers.taken_back()
 
     def _cancelled(self, tag: str, origin: Origin) -> None:
-        if tag == REPLY_TO:  # the next request consumes again, and nothing answers those before it
+        if tag == REPLY_TO:  # the next request consumes again; earlier ones get no answer
             self.requests.lost(SubscriptionCancelled(tag, REPLY_TO))
         self.consumers.cancelled(tag, origin)
 
@@ -378,14 +380,14 @@ class ChannelCore:
             self._end(None if self._closing else error)
 
     def _interrupt(self, error: AmqpError) -> None:
-        """The channel on this connection is gone: all that waits for an answer fails."""
+        """Fails everything that waits for an answer, because the channel on this connection is gone."""
         self._acks.clear()
         self.calls.fail(error)
         self.requests.lost(error)
         self.in_flight.lost(error)
 
     def _end(self, error: AmqpError | None) -> None:
-        """It is over for good."""
+        """Ends the channel for good."""
         if self.ended.done:
             return
         self.error = error

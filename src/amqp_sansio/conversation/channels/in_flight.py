@@ -1,4 +1,4 @@
-"""Messages that were published on a channel and are not confirmed yet."""
+"""Messages published on a channel that are not confirmed yet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Said: TypeAlias = tuple[str, str, bytes]
 
 
 class _Publish:
-    """What is kept of one message."""
+    """The record of one message."""
 
     __slots__ = ("octets", "said", "ticket")
 
@@ -40,8 +40,8 @@ class InFlight:
         self._octets = 0
         self._publishes: Final[dict[int, _Publish]] = {}
         self._returnable: Final[dict[_Said, OrderedDict[int, None]]] = {}
-        """The numbers of those that may come back, the oldest first: not a dict, whose first one is found behind all that were
-        taken away."""
+        """The numbers of those that may be returned, the oldest first.  Not a plain dict, which finds its first key only by
+        passing all deleted ones."""
         self._failed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
 
     def __len__(self) -> int:
@@ -49,11 +49,11 @@ class InFlight:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more message stays within both limits; a body may be larger than what is left."""
+        """Whether one more message stays within both limits; a body may be larger than the rest."""
         return len(self._publishes) < self.most and self._octets < self.most_octets
 
     def must_have_room(self, octets: int) -> None:
-        """LimitError when there is no room for a body of `octets` octets."""
+        """Raises LimitError when there is no room for a body of `octets` octets."""
         if len(self._publishes) >= self.most:
             raise LimitError("most_in_flight", self.most, len(self._publishes) + 1)
         if self._octets >= self.most_octets:
@@ -61,11 +61,11 @@ class InFlight:
 
     @property
     def tickets(self) -> list[Ticket[None]]:
-        """Of all that is in flight."""
+        """The tickets of all messages in flight."""
         return [each.ticket for each in self._publishes.values()]
 
     def add(self, number: int, exchange: str, routing_key: str, body: bytes, returnable: bool) -> Ticket[None]:
-        """A message was published; `returnable`: the server may give it back."""
+        """Adds a published message; `returnable`: the server may return it."""
         ticket: Ticket[None] = Ticket()
         said = (exchange, routing_key, body) if returnable else None
         self._publishes[number] = _Publish(ticket, len(body), said)
@@ -75,17 +75,17 @@ class InFlight:
         return ticket
 
     def confirmed(self, ids: RangeSet) -> None:
-        """The server has taken these over."""
+        """Settles the messages that the server has taken over."""
         for number in pick(ids, self._publishes):
             self._take(number).settle(None)
 
     def refused(self, ids: RangeSet, error: Callable[[int], AmqpError]) -> None:
-        """The server has not taken these over."""
+        """Fails the messages that the server has not taken over."""
         for number in pick(ids, self._publishes):
             self._fail(self._take(number), error(number))
 
     def answered(self, doubt: Container[int], rolled_back: bool) -> None:
-        """Without confirms: all before the first one in doubt are taken; or undone, by a rollback."""
+        """Settles, without confirms, all messages before the first one in doubt: as taken, or as undone by a rollback."""
         done = []
         for number in self._publishes:
             if number in doubt:
@@ -99,7 +99,7 @@ class InFlight:
                 ticket.settle(None)
 
     def returned(self, event: Returned) -> None:
-        """A message comes back: the engine says which one, or else it is the first one that is the same in all respects.
+        """Notes a returned message, which the engine identifies; otherwise the first one that is equal in all respects.
 
         It stays in flight until it is confirmed.
         """
@@ -112,9 +112,9 @@ class InFlight:
             self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text))
 
     def lost(self, cause: AmqpError) -> None:
-        """The channel is gone: nobody knows what became of them.
+        """Fails all messages, because the channel is gone and their fate unknown.
 
-        But where the server closed it for a publish, and there is only one that it can mean, that one was refused.
+        But where the server closed it for a publish, and only one message can be meant, that one was refused.
         """
         publishes = list(self._publishes.items())
         self._publishes.clear()
@@ -130,7 +130,7 @@ class InFlight:
             self._fail(each.ticket, doubt)
 
     def unheard(self) -> None:
-        """Raises the first error of a message that went wrong and that nobody asked about."""
+        """Raises the first error of a message that failed and was never awaited."""
         while self._failed:
             ticket = self._failed.popleft()
             if not ticket.heard:
@@ -143,7 +143,7 @@ class InFlight:
         return each.ticket
 
     def _settled(self, number: int, said: _Said | None) -> None:
-        """It will not come back: it has, or it is confirmed."""
+        """Notes that a message will not be returned any more: it was, or it is confirmed."""
         numbers = None if said is None else self._returnable.get(said)
         if said is not None and numbers is not None:
             numbers.pop(number, None)

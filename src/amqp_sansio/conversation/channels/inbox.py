@@ -1,4 +1,4 @@
-"""The messages of one consumer that came and were not taken yet."""
+"""Received messages of one consumer that the program has not taken yet."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.core import ChannelCore
 
 BEYOND_OCTETS: Final = 64 * 1024 * 1024
-"""Octets that a server may deliver beyond the prefetch: RabbitMQ delivers of a stream the whole chunk that it has begun."""
+"""Octets that a server may deliver beyond the prefetch: from a stream, RabbitMQ delivers a whole chunk once begun."""
 MESSAGE_OCTETS: Final = 512
-"""Octets that count for a message besides those of its properties and body."""
+"""Octets counted per message besides its properties and body."""
 
 
 class Inbox(BaseInbox[Message]):
-    """A consumer with back-pressure: the server delivers at most `prefetch` messages that are not settled, or a little more
+    """A consumer with backpressure: the server delivers at most `prefetch` unsettled messages, or a little more
     (`BEYOND_OCTETS`).
 
-    Where nothing is to be accepted by the user (`explicit` False), a message is accepted as it is taken, so that the same bound
-    holds; brokers do not hold a consumer with no-ack to it.
+    Where the program does not accept messages (`explicit` False), a message is accepted as it is taken, so that the same bound
+    holds; brokers ignore the prefetch of a consumer with no-ack.
     """
 
     def __init__(
         self, core: ChannelCore, queue: str, tag: str, prefetch: int, explicit: bool, exclusive: bool, resubscribe: bool
     ) -> None:
-        super().__init__(queue, tag)  # another queue behind a loss where the server names it
+        super().__init__(queue, tag)  # a server-named queue gets another name after a loss
         self.core: Final = core
         self.tag: Final = tag
         self.prefetch: Final = prefetch
@@ -41,14 +41,14 @@ class Inbox(BaseInbox[Message]):
         self.exclusive: Final = exclusive
         self.resubscribe: Final = resubscribe
         """Whether it starts again when the server cancels it."""
-        self._keeps = False  # what is here may still be taken behind the end
+        self._keeps = False  # received messages may still be taken after the end
         self._begun: Ticket[Method] | None = None
-        self._beyond = 0  # octets that came beyond what was asked for
-        self._former = 0  # messages of a consumer before that were here when it began
-        self._again = False  # it starts again once less is here
+        self._beyond = 0  # octets that came beyond what was requested
+        self._former = 0  # messages of its former consumer that were here when it began
+        self._again = False  # it starts again once fewer messages are here
 
     def arrive(self, message: Message) -> None:
-        """A message came."""
+        """Stores a message that arrived."""
         self.messages.append(message)
         if len(self.messages) > self.prefetch:
             self._count_beyond(message)
@@ -57,7 +57,7 @@ class Inbox(BaseInbox[Message]):
         self._wake()
 
     def _count_beyond(self, message: Message) -> None:
-        """More is here than was asked of the server for this consumer; for all of the channel, says the letter of 0-9-1."""
+        """Counts messages beyond what was requested for this consumer; by the specification of 0-9-1, for the whole channel."""
         waiting, most = len(self.messages), self.core.consumers.window + self._former
         if waiting <= most:
             self._beyond = 0
@@ -67,19 +67,19 @@ class Inbox(BaseInbox[Message]):
             message._channel._refuse_deliveries(self.tag, waiting, most)
 
     def start_again(self) -> None:
-        """The server has cancelled it: it starts anew, as soon as no more of what came before is here than `prefetch`."""
+        """Starts again after the server has cancelled it, as soon as no more than `prefetch` earlier messages are here."""
         self._again = len(self.messages) > self.prefetch
         if not self._again:
             self.core.consumers.start(self)
 
     def begins(self, begun: Ticket[Method]) -> None:
-        """The server is asked for a consumer, and `begun` is settled with its answer."""
+        """Notes that a consumer was requested; `begun` is settled with the answer."""
         self._begun = begun
         self._former = len(self.messages)
         self._again = False
 
     def take(self) -> Message | None:
-        """The next message, None when there is none for now.  When it is closed and empty: raises why, if that went wrong."""
+        """Returns the next message, None when there is none for now.  When closed and empty, raises `error`, if any."""
         if not self.messages:
             self._must_not_have_failed()
             return None
@@ -93,14 +93,14 @@ class Inbox(BaseInbox[Message]):
         return message
 
     def cancel(self, keep: bool = False) -> Ticket[None]:
-        """Ends the consumer; settled when nothing comes any more.  What is here goes back, unless it is kept to be taken."""
+        """Ends the consumer; settled when no more messages come.  Received ones go back to the queue, unless kept."""
         if self._cancelling is None:
             self._cancelling = Ticket()
             self._keeps = keep
             if self._closed:
                 self._cancelling.settle(None)
             elif self.core.is_open and self._begun is not None and not self._again:
-                self._begun.on_done(self._say_cancel)  # before consume-ok RabbitMQ ends the connection over it (541)
+                self._begun.on_done(self._say_cancel)  # a cancel before consume-ok makes RabbitMQ close the connection (541)
             else:
                 self.core.consumers.remove(self)
                 self.ended()
@@ -122,7 +122,7 @@ class Inbox(BaseInbox[Message]):
 
     @property
     def cancelling(self) -> bool:
-        """Whether its end was wanted."""
+        """Whether its end was requested."""
         return self._cancelling is not None
 
     def ended(self) -> None:
@@ -136,7 +136,7 @@ class Inbox(BaseInbox[Message]):
             self._cancelling.settle(None)
 
     def release(self) -> None:
-        """What came and was not taken goes back to the queue."""
+        """Gives received messages that were not taken back to the queue."""
         tags = RangeSet([(message.tag, message.tag) for message in self.messages])
         self.messages.clear()
         if self.core.is_open and tags:
@@ -147,13 +147,13 @@ class Inbox(BaseInbox[Message]):
                 self.core.give_back(channel, tags, True)
 
     def taken_back(self) -> None:
-        """What is here comes again."""
+        """Drops received messages, which will come again."""
         self.messages.clear()
         if self._again:
             self.start_again()
 
     def fail(self, error: Exception) -> None:
-        """Nothing more comes, and why; what is here and cannot be settled any more is dropped."""
+        """Ends it with an error; received messages, which cannot be settled any more, are dropped."""
         if self._closed:
             return
         self.messages.clear()

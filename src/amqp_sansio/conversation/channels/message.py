@@ -1,4 +1,4 @@
-"""A message of a channel in the hands of its receiver."""
+"""A received message of a channel."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _PERSISTENT: Final = 2
 
 
 class Message:
-    """A message that was delivered, or that `get` fetched: its body, its properties, and what may be done with it.
+    """A message that was delivered, or that `get` fetched: its body and properties, and the calls that settle it.
 
-    Properties raise `HeaderError` where the sender encoded a field wrongly.  Settle it once: `accept`, `release` or `reject`; a
-    second time is LocalProtocolError, and StaleDelivery when the channel that brought it is over: the server delivers it again.
+    Properties raise HeaderError where the sender encoded a field wrongly.  Settle a message once, by `accept`, `release` or
+    `reject`: a second time raises LocalProtocolError, and StaleDelivery when the channel that delivered it is over, in which
+    case the server delivers it again.
     """
 
     __slots__ = ("_channel", "_core", "queue", "received", "subscription")
@@ -30,7 +31,7 @@ class Message:
     ) -> None:
         self.received: Final = received
         self.subscription: Final = subscription
-        """The consumer tag that it came for; "" when `get` fetched it."""
+        """The tag of its consumer; "" when `get` fetched it."""
         self.queue: Final = queue
         """The queue that it came from."""
         self._core: Final = core
@@ -53,12 +54,12 @@ class Message:
 
     @property
     def routing_key(self) -> str:
-        """The key that it was published with."""
+        """The routing key that it was published with."""
         return self.received.method.routing_key
 
     @property
     def redelivered(self) -> bool:
-        """Whether a consumer may have had it before."""
+        """Whether it may have been delivered to a consumer before."""
         return self.received.method.redelivered
 
     @property
@@ -68,12 +69,12 @@ class Message:
 
     @property
     def priority(self) -> int | None:
-        """0 to 255; None is as 0."""
+        """0 to 255; None counts as 0."""
         return self.received.properties.priority
 
     @property
     def expiration(self) -> str | None:
-        """Milliseconds that it might wait on its queue, in digits."""
+        """Milliseconds that it may wait on its queue, in digits."""
         return self.received.properties.expiration
 
     @property
@@ -88,58 +89,58 @@ class Message:
 
     @property
     def content_encoding(self) -> str | None:
-        """How the body is compressed."""
+        """How the body is encoded, for example compressed."""
         return self.received.properties.content_encoding
 
     @property
     def correlation_id(self) -> str | None:
-        """Which message it answers."""
+        """The id that relates it to another message, usually the request that it answers."""
         return self.received.properties.correlation_id
 
     @property
     def reply_to(self) -> str | None:
-        """The queue on which an answer is awaited."""
+        """The queue to send the reply to."""
         return self.received.properties.reply_to
 
     @property
     def message_id(self) -> str | None:
-        """What the sender calls it."""
+        """The sender's id of the message."""
         return self.received.properties.message_id
 
     @property
     def type(self) -> str | None:
-        """What kind of message it is, by a name of the application."""
+        """The kind of message, by a name of the application."""
         return self.received.properties.type_
 
     @property
     def user_id(self) -> str | None:
-        """Who sent it: RabbitMQ checks that."""
+        """The user that sent it; RabbitMQ verifies it."""
         return self.received.properties.user_id
 
     @property
     def app_id(self) -> str | None:
-        """Which application sent it."""
+        """The application that sent it."""
         return self.received.properties.app_id
 
     @property
     def cluster_id(self) -> str | None:
-        """For clusters of servers."""
+        """Reserved for clusters of servers."""
         return self.received.properties.cluster_id
 
     @property
     def raw_headers(self) -> Map:
-        """The application's headers as they came, with their types (see `amqp_sansio.spec.values`); empty without any."""
+        """The application's headers with their wire types (see `amqp_sansio.spec.values`); empty without any."""
         return self.received.properties.headers or _NONE
 
     @property
     def headers(self) -> dict[str, Plain]:
-        """The application's headers as plain values, which `json.dumps` takes; a dict of your own.  See `raw_headers`."""
+        """The application's headers as plain values, which `json.dumps` takes, in a new dict.  See `raw_headers`."""
         return {key: plain(value) for key, value in self.raw_headers.items()}
 
     def accept(self) -> None:
-        """It is done: the broker may forget it (basic.ack).  In a `transaction()`, once that is committed.
+        """Accepts it: the broker may forget it (basic.ack).  In a `transaction()` that takes effect with the commit.
 
-        LocalProtocolError behind a transaction: the channel is transactional for good.
+        Raises LocalProtocolError after a transaction, because the channel is transactional for good.
         """
         self._core.transaction.must_count("accept")
         self._core.accept(self._channel, self.tag)
@@ -151,7 +152,7 @@ class Message:
         self._give_back("release")
 
     def reject(self) -> None:
-        """It cannot be processed: the queue's dead letter exchange gets it, or it is dropped (basic.nack or basic.reject)."""
+        """Rejects it as impossible to process: it is dead-lettered or dropped (basic.nack or basic.reject)."""
         self._give_back("reject")
 
     def _give_back(self, how: str) -> None:

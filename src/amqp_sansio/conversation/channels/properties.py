@@ -1,4 +1,4 @@
-"""The properties with which a message is published on a channel, by name."""
+"""The properties of a message to publish on a channel, as keyword arguments."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ class ChannelProperties(CommonProperties, total=False):
     """Properties of messages in AMQP 0-8, 0-9 and 0-9-1: those of basic.properties."""
 
     message_id: str | None
-    """What the sender calls it."""
+    """The sender's id of the message."""
     reply_to: str | None
-    """The queue for answers."""
+    """The queue to send the reply to."""
     type: str | None
-    """What kind of message it is, by a name of the application."""
+    """The kind of message, by a name of the application."""
     cluster_id: str | None
-    """For clusters of servers; clients leave it alone."""
+    """Reserved for clusters of servers; clients leave it unset."""
 
 
 AnyProperties = TypeVar("AnyProperties", SessionProperties, ChannelProperties)
-"""Those of a message, in whichever family."""
+"""The properties of a message of either family."""
 
 
 class Published(NamedTuple):
-    """What publishing takes besides exchange, routing key and body."""
+    """The parameters of a publish besides exchange, routing key and body."""
 
     properties: Properties | None
     mandatory: bool
     immediate: bool
 
     def check(self, channel: Channel, exchange: str, routing_key: str, body: bytes) -> None:
-        """EncodeError names the keyword of what `publish` could not send.  Nothing is sent."""
+        """Raises EncodeError, with the keyword, for what `publish` could not send.  Sends nothing."""
         try:
             channel._frames(Publish(exchange, routing_key, self.mandatory, self.immediate), self.properties, body, None)
         except EncodeError as error:
             raise by_keyword(error) from None
 
     def publish(self, channel: Channel, exchange: str, routing_key: str, body: bytes) -> int:
-        """Publishes a message with them: its number.  EncodeError as for `check`."""
+        """Publishes a message with them and returns its number.  Raises EncodeError as `check` does."""
         try:
             return channel.publish(
                 exchange, routing_key, body, self.properties, mandatory=self.mandatory, immediate=self.immediate
@@ -69,7 +69,7 @@ NAMES: Final = frozenset(ChannelProperties.__annotations__)
 
 
 def published(properties: ChannelProperties) -> Published:
-    """The flags, and the properties as they are encoded.  EncodeError names the property that is unknown or wrong."""
+    """Returns the flags and the encoded properties.  Raises EncodeError, which names the unknown or wrong property."""
     if not properties:
         return _PLAIN
     try:
@@ -78,7 +78,7 @@ def published(properties: ChannelProperties) -> Published:
         refuse_unknown(properties, NAMES)
         raise
     except EncodeError as error:
-        if error.what in ("field", "table"):  # what holds headers does not know how they are called
+        if error.what in ("field", "table"):  # the error of a nested value does not name `headers`
             raise EncodeError("publish: headers", error.rule) from None
         raise
 
@@ -117,7 +117,7 @@ def _published(
 
 
 def _within(number: object, numbers: range) -> bool:
-    """Whether it is one of these numbers.  A range compares a text with every one that it has."""
+    """Whether the value is one of these numbers.  (`in` compares a text with every number of a range.)"""
     return isinstance(number, int) and number in numbers
 
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 DIRECT_REPLY_TO: Final = "direct_reply_to"
 REPLY_TO: Final = "amq.rabbitmq.reply-to"
-"""The queue of a channel's answers, and the tag of its consumer."""
+"""The pseudo-queue for a channel's answers, and the tag of its consumer."""
 
 
 class Requests:
-    """The callers of one channel that wait for answers, by the correlation ids of their requests."""
+    """The pending requests of one channel, by their correlation ids."""
 
     __slots__ = ("_core", "_made", "_waiting", "most")
 
@@ -31,7 +31,7 @@ class Requests:
         self._waiting: Final[dict[str, Ticket[Message]]] = {}
 
     def publish(self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties) -> Ticket[Message]:
-        """Publishes a request, whose answer comes by direct reply-to (RabbitMQ).  CapabilityMissing without it."""
+        """Publishes a request, whose answer comes by direct reply-to (RabbitMQ).  Raises CapabilityMissing without it."""
         core = self._core
         channel = core.channel
         if not channel._channels.carrier.capable(DIRECT_REPLY_TO):
@@ -54,7 +54,7 @@ class Requests:
         return answer
 
     def ask(self, id: str) -> Ticket[Message]:
-        """A request is about to be published.  LimitError for too many; LocalProtocolError for an id that waits already."""
+        """Registers a request before it is published.  Raises LimitError for too many, LocalProtocolError for an id in use."""
         if len(self._waiting) >= self.most:
             raise LimitError("requests", self.most, len(self._waiting) + 1)
         if id in self._waiting:
@@ -64,25 +64,25 @@ class Requests:
         return answer
 
     def answered(self, id: str, message: Message) -> None:
-        """An answer came; nobody may be waiting for it any more."""
+        """Settles a request with an answer; ignores an answer without a pending request."""
         answer = self._waiting.pop(id, None)
         if answer is not None:
             answer.settle(message)
 
     def failed(self, id: str, error: Exception) -> None:
-        """The request did not reach a queue: there will be no answer."""
+        """Fails a request that did not reach a queue and will get no answer."""
         answer = self._waiting.pop(id, None)
         if answer is not None:
             answer.fail(error)
 
     def forget(self, answer: Ticket[Message]) -> None:
-        """Its caller does not wait any more."""
-        if not answer.done:  # else it waits no more
+        """Forgets a request whose caller does not wait any more."""
+        if not answer.done:  # else it is settled
             for id in [id for id, each in self._waiting.items() if each is answer]:
                 del self._waiting[id]
 
     def lost(self, error: AmqpError) -> None:
-        """The channel is gone, and with it all answers."""
+        """Fails all requests: the channel is gone."""
         waiting = list(self._waiting.values())
         self._waiting.clear()
         for answer in waiting:

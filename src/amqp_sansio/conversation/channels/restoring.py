@@ -1,4 +1,4 @@
-"""Declaring again what was declared, on a channel of its own, before the channels of the user are open again."""
+"""Declares the topology again after a loss, on a channel of its own, before the program's channels are opened again."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from amqp_sansio.events.channel import ChannelClosed, ChannelOpened, MethodAnswe
 from amqp_sansio.spec.methods import queue
 
 WINDOW: Final = 64
-"""Methods that are sent before the first of them is answered."""
+"""Methods sent before the first of them is answered."""
 
 
 class Restoring:
     """One declaration of a topology: `hear` takes the events of its channel; `renamed` is called with the new names, by the
     old ones, of the queues that the server named, before the bindings are declared, and `done` at the end.
 
-    What the server refuses closes the channel; that is dropped from the topology, and the rest goes on, on another channel.
+    A refusal closes the channel; the refused declaration is dropped from the topology, and the rest follows on another channel.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class Restoring:
         self.channel: Channel = open_channel()
 
     def hear(self, event: object) -> None:
-        """An event of the channel."""
+        """Handles an event of the channel."""
         match event:
             case ChannelOpened():
                 self._send()
             case MethodAnswered(id=id, method=method):
                 old, said = self._said.pop(id)
-                # Only a queue that the server named may have another name now.
+                # Only a server-named queue may have another name now.
                 if isinstance(said, queue.Declare) and not said.queue and isinstance(method, queue.DeclareOk):
                     self._names[old] = method.queue
                 self._send()
@@ -63,12 +63,12 @@ class Restoring:
                 self._said.clear()
                 try:
                     self.channel = self._open()
-                except LimitError:  # the server has not answered our close, and lets us have no other channel
+                except LimitError:  # the server has not answered our close, and allows no other channel
                     self._end()
             case ChannelClosed(code=code) if code is not None and not self._over:
-                self._end()  # nothing can be declared: the user's own channels say why
+                self._end()  # nothing can be declared: the program's own channels will report why
             case ChannelClosed(origin=Origin.LOCAL) if self._closing:
-                self._end()  # not before: the server may let us have no other channel beside this one
+                self._end()  # not earlier: the server may allow only one channel
             case _:
                 pass  # its connection is gone
 
@@ -78,7 +78,7 @@ class Restoring:
             name, method = self._queued.popleft()
             try:
                 id = self.channel.send(_waiting(method))
-            except (CapabilityMissing, EncodeError):  # this broker has no such method, which is as good as a refusal
+            except (CapabilityMissing, EncodeError):  # this broker lacks the method, which counts as a refusal
                 self._topology.drop(name, method)
             else:
                 self._said[id] = name, method
@@ -106,7 +106,7 @@ class Restoring:
 
 
 def _waiting(method: Declared) -> Declared:
-    """The same, with an answer: nobody could tell else what the server refuses."""
+    """Returns the method with an answer required, so that a refusal can be attributed to it."""
     if not method.no_wait:
         return method
     said = {name: getattr(method, name) for name in method.FIELDS} | {"no_wait": False}

@@ -1,4 +1,4 @@
-"""What was declared through one connection, to be declared again when it was lost."""
+"""The topology declared through one connection, to be declared again after a loss."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _Key: TypeAlias = tuple[str, str, str, str, str]
 
 
 def everything(_: Declared) -> bool:
-    """All of it."""
+    """Chooses everything."""
     return True
 
 
 def nothing(_: Declared) -> bool:
-    """None of it: the broker keeps what is durable, and the application sees to the rest."""
+    """Chooses nothing: the broker keeps what is durable, and the application declares the rest."""
     return False
 
 
 class Topology:
-    """Exchanges, queues and bindings by what names them.  A queue that the server named gets another name each time."""
+    """Exchanges, queues and bindings, by name.  A server-named queue gets another name each time."""
 
     def __init__(self, chosen: Chosen = everything, most: int = DEFAULT_LIMITS.declared) -> None:
         self._chosen: Final = chosen
@@ -73,7 +73,7 @@ class Topology:
         self._expected -= 1
 
     def hear(self, method: Method, answer: Method | None) -> None:
-        """A method was executed; `answer` is None for one that wanted none."""
+        """Notes a method that was executed; `answer` is None where it required none."""
         match method:
             case exchange.Declare(passive=False) if method.exchange and self._chosen(method):
                 self._exchanges[method.exchange] = method
@@ -96,12 +96,12 @@ class Topology:
                 pass  # declares nothing
 
     def goes_unconsumed(self, name: str) -> bool:
-        """Whether the queue is one that the server deletes with its last consumer (auto-delete)."""
+        """Whether the server deletes the queue with its last consumer (auto-delete)."""
         declared = self._queues.get(name)
         return declared is not None and bool(declared.auto_delete)
 
     def forget_queue(self, name: str) -> None:
-        """A queue is gone."""
+        """Forgets a deleted queue."""
         self._queues.pop(name, None)
         self._unbind(self._about.get(("queue", name), ()))
 
@@ -136,7 +136,7 @@ class Topology:
         return True
 
     def drop(self, name: str, refused: Declared) -> None:
-        """The server refuses it: it is not declared again.  `name`: that of a queue."""
+        """Forgets a declaration that the server refuses.  `name`: that of a queue."""
         if isinstance(refused, exchange.Declare):
             self._exchanges.pop(refused.exchange, None)
         elif isinstance(refused, queue.Declare):
@@ -151,7 +151,7 @@ class Topology:
 
     @property
     def queues(self) -> dict[str, queue.Declare]:
-        """By name; one that the server named is declared with "" again."""
+        """By name; a server-named queue is declared with "" again."""
         return dict(self._queues)
 
     @property
@@ -160,7 +160,7 @@ class Topology:
         return tuple(self._bindings.values())
 
     def rename(self, names: dict[str, str]) -> None:
-        """Queues that the server named have other names now: so have their bindings."""
+        """Changes the names of server-named queues, also in their bindings."""
         queues = {names.get(name, name): method for name, method in self._queues.items()}
         self._queues.clear()
         self._queues.update(queues)

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class Transaction:
-    """What is published and accepted between `begin` and `commit` counts together or not at all."""
+    """A transaction: what is published and accepted between `begin` and `commit` takes effect as a whole or not at all."""
 
     __slots__ = ("_core", "_had", "_lost", "open")
 
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
         self.open = False
-        """Whether one has begun and not ended."""
-        self._had = False  # one, ever
+        """Whether a transaction has begun and not ended."""
+        self._had = False  # there was one before
         self._lost = False
 
     def begin(self) -> None:
-        """One begins.  LocalProtocolError inside of another one, and on a channel in confirm mode."""
+        """Begins a transaction.  Raises LocalProtocolError inside another one, and on a channel in confirm mode."""
         if self.open:
             raise LocalProtocolError("a transaction", "inside of another one", ("behind its end",))
         self._core.select_tx()
@@ -33,10 +33,10 @@ class Transaction:
         self._lost = False
 
     def must_count(self, what: str) -> None:
-        """Raises where what is published or accepted now would count with another block, or never.
+        """Raises an error where what is published or accepted now would belong to a later block, or to none.
 
-        LocalProtocolError behind a block: the channel is transactional for good.  TransactionFailed in a block whose channel
-        was lost.
+        LocalProtocolError after a block: the channel is transactional for good.  TransactionFailed in a block whose channel was
+        lost.
         """
         if self.open and self._lost:
             raise TransactionFailed("rolled back", "the channel was lost")
@@ -46,11 +46,11 @@ class Transaction:
             )
 
     def lost(self) -> None:
-        """The channel is gone: the server has rolled back what was open."""
+        """Notes that the channel is gone, so that the server has rolled back an open transaction."""
         self._lost = self.open
 
     def commit(self) -> Ticket[None]:
-        """It ends well, if the server says so; else it fails with TransactionFailed."""
+        """Commits; fails with TransactionFailed unless the server confirms it."""
         self.open = False
         done: Ticket[None] = Ticket()
         if self._lost:
@@ -70,7 +70,7 @@ class Transaction:
         return done
 
     def roll_back(self) -> None:
-        """It is abandoned: the server has back what was accepted, and drops what was published."""
+        """Rolls back: the server takes back what was accepted, and drops what was published."""
         self.open = False
         self._core.drop_accepted()
         if self._core.is_open and not self._lost:

@@ -1,4 +1,4 @@
-"""The methods that clients use by name, made and answered: once for code that awaits and for blocking code."""
+"""Builds the methods of named client calls and checks their answers, for asynchronous and blocking code alike."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ from amqp_sansio.spec.methods import queue as queues
 def declare_queue(
     queue: str, passive: bool, durable: bool, exclusive: bool, auto_delete: bool, arguments: Arguments | None
 ) -> queues.Declare:
-    """queue.declare, to be answered."""
+    """Returns a queue.declare that requires an answer."""
     return queues.Declare(queue, passive, durable, exclusive, auto_delete, False, arguments or {}, 0)
 
 
 def declared(answer: Method) -> queues.DeclareOk:
-    """What answers it."""
-    assert isinstance(answer, queues.DeclareOk)  # the engine takes no other answer
+    """Returns the answer to it."""
+    assert isinstance(answer, queues.DeclareOk)  # the engine accepts no other answer
     return answer
 
 
 def delete_queue(queue: str, if_unused: bool, if_empty: bool) -> queues.Delete:
-    """queue.delete, to be answered."""
+    """Returns a queue.delete that requires an answer."""
     return queues.Delete(queue, if_unused, if_empty, False, 0)
 
 
 def purge(queue: str) -> queues.Purge:
-    """queue.purge, to be answered."""
+    """Returns a queue.purge that requires an answer."""
     return queues.Purge(queue, False, 0)
 
 
 def count(answer: Method) -> int:
-    """How many messages were removed."""
-    assert isinstance(answer, queues.DeleteOk | queues.PurgeOk)  # the engine takes no other answer
+    """Returns how many messages were removed."""
+    assert isinstance(answer, queues.DeleteOk | queues.PurgeOk)  # the engine accepts no other answer
     return answer.message_count
 
 
 def bind(queue: str, exchange: str, key: str, arguments: Arguments | None) -> queues.Bind:
-    """queue.bind, to be answered."""
+    """Returns a queue.bind that requires an answer."""
     return queues.Bind(queue, exchange, key, False, arguments or {}, 0)
 
 
 def unbind(queue: str, exchange: str, key: str, arguments: Arguments | None) -> queues.Unbind:
-    """queue.unbind, which is always answered."""
+    """Returns a queue.unbind, which is always answered."""
     return queues.Unbind(queue, exchange, key, arguments or {}, 0, False)
 
 
 def declare_exchange(
     exchange: str, type: str, passive: bool, durable: bool, auto_delete: bool, internal: bool, arguments: Arguments | None
 ) -> exchanges.Declare:
-    """exchange.declare, to be answered."""
+    """Returns an exchange.declare that requires an answer."""
     return exchanges.Declare(exchange, type, passive, durable, False, arguments or {}, 0, auto_delete, internal)
 
 
 def delete_exchange(exchange: str, if_unused: bool) -> exchanges.Delete:
-    """exchange.delete, to be answered."""
+    """Returns an exchange.delete that requires an answer."""
     return exchanges.Delete(exchange, if_unused, False, 0)
 
 
 def check_executable(method: Method, contents: Container[str]) -> None:
-    """Raises for what `execute` does not send: one of the `contents`, which carry one, and basic.get."""
+    """Raises an error for what `execute` does not send: methods with a content (`contents`), and basic.get."""
     if not isinstance(method, Method):
         raise EncodeError("method", f"a method of amqp_sansio.spec.methods, not {type(method).__name__}")
     if method.VERB in contents:
@@ -88,7 +88,7 @@ def with_queue(method: Method, declared: str) -> Method:
 
 
 def check_mode(now: str | None, mode: str, method: Method) -> None:
-    """Raises where the channel is in another mode than the one that a method selects."""
+    """Raises an error where the channel is in another mode than the one that a method selects."""
     if now not in (None, mode):
         raise LocalProtocolError(
             method.VERB, f"the channel is in {now} mode", ("another channel",), "confirms or transactions, not both"
