@@ -104,7 +104,7 @@ _LATER: Final = {
     "ChannelServerConnection": "engine.channel_server",
     "ServedChannel": "engine.channels.server",
 }
-"""Names with the module of each: what channels need is imported when somebody asks for it."""
+"""The module of each name that only channels need; `__getattr__` imports it on first use."""
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""`python -m amqp_sansio` is the command `amqp-sansio`."""
+"""Runs the command `amqp-sansio` for `python -m amqp_sansio`."""
 
 from __future__ import annotations
 

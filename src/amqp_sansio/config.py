@@ -1,6 +1,6 @@
-"""Frozen settings: what a caller decides before a conversation begins.
+"""Frozen settings of clients and servers, made before a connection begins.
 
-Everything is keyword-only and has a default that works.  Nothing here shows a secret in its repr.
+Everything is keyword-only and has a default that works.  No repr shows a secret.
 """
 
 from __future__ import annotations
@@ -28,90 +28,92 @@ when handed out; commands to a server when the application says so.  "on_hand_ou
 """
 
 HeaderReading = Literal["lazy", "eager"]
-"""When header structs are decoded: when asked for (a bad field raises HeaderError there), or on receipt (it is a violation)."""
+"""When header structs are decoded: on access (a bad field raises HeaderError), or on receipt (a bad field is a violation)."""
 
 OctetAccounting = Literal["frames", "body"]
-"""What a transfer costs in octets of credit: its header and body frame payloads (the letter), or its body alone (Broker-J)."""
+"""What a transfer costs in octets of credit: the payloads of its header and body frames, or its body alone (as in Broker-J)."""
 
 ErrorCodes = Literal["qpid", "rabbitmq", "spec"]
-"""Which error code a broker answers where deployed brokers differ from the letter.
+"""Which error code a broker sends where deployed brokers differ from the specification.
 
-"spec": the letter.  Otherwise qpidd's in 0-10 and RabbitMQ's in 0-8, 0-9 and 0-9-1, whichever of the two is named.
+"spec" follows the specification.  Otherwise the codes are qpidd's in 0-10 and RabbitMQ's in 0-8, 0-9 and 0-9-1, whichever of
+the two is named.
 """
 
 
-# --- SASL: the small protocol that a mechanism obeys ------------------------------------------------------------------
+# --- SASL: the interface of a mechanism -------------------------------------------------------------------------------
 
 
 class SaslError(Exception):
-    """A mechanism cannot go on with what the other side said.  Its text is shown: it must not contain a secret."""
+    """Raised by a mechanism that cannot go on after what the peer sent.  Its text is shown: it must not contain a secret."""
 
 
 @attrs.frozen
 class Challenge:
-    """A mechanism's verdict on the server's side: not yet.  `octets` go out in connection.secure."""
+    """Server-side verdict: the exchange goes on.  The server sends `octets` in connection.secure."""
 
     octets: bytes = attrs.field(repr=False)
 
 
 @attrs.frozen
 class Accepted:
-    """A mechanism's verdict on the server's side: yes.  `identity` is who the client proved to be, "" for anonymous."""
+    """Server-side verdict: the client is authenticated.  `identity` is who it proved to be, "" for anonymous."""
 
     identity: str
 
 
 @attrs.frozen
 class Rejected:
-    """A mechanism's verdict on the server's side: no.  `reason` is for our own log: it must not contain a secret."""
+    """Server-side verdict: authentication failed.  `reason` goes to our own log only; it must not contain a secret."""
 
     reason: str
 
 
 @attrs.frozen
 class Deferred:
-    """A mechanism's verdict on the server's side: not known yet, because finding out is slow on purpose.
+    """Server-side verdict that is still to be computed, because the check is slow on purpose (a password hash).
 
-    The program takes `decide` with `ServerConnection.take_deferred`, runs it where it holds up nobody else, in a thread
-    perhaps, and hands its verdict to `ServerConnection.decided`.  The connection reads nothing before that.
+    The program takes `decide` with `ServerConnection.take_deferred`, runs it where it blocks nobody else, for example in a
+    thread, and passes the verdict to `ServerConnection.decided`.  Until then the connection reads nothing.
     """
 
     decide: Callable[[], Accepted | Rejected] = attrs.field(repr=False)
 
 
 class ClientExchange(Protocol):
-    """One authentication, the client's half."""
+    """The client's half of one authentication."""
 
     security_layer: bool = False
-    """True when the octets after open are wrapped by a layer that this exchange negotiated."""
+    """True when a security layer that this exchange negotiated wraps the octets after open."""
 
     @property
     def done(self) -> bool:
-        """True when the mechanism needs nothing more from the server; a tune before that is a violation."""
+        """True when the mechanism expects nothing more from the server; a tune before that is a violation."""
         raise NotImplementedError
 
     def initial(self) -> bytes | None:
-        """The initial response (start-ok.response).  None when there is none, which differs from an empty one."""
+        """Returns the initial response (start-ok.response); None when there is none, which differs from an empty one."""
         raise NotImplementedError
 
     def step(self, challenge: bytes) -> bytes:
-        """Answer one challenge (secure-ok.response).  Raises SaslError when the server cannot be believed."""
+        """Returns the response to one challenge (secure-ok.response).  Raises SaslError for a server that fails to prove
+        itself."""
         raise NotImplementedError
 
 
 class ServerExchange(Protocol):
-    """One authentication, the server's half."""
+    """The server's half of one authentication."""
 
     security_layer: bool = False
-    """True when the octets after open are wrapped by a layer that this exchange negotiated."""
+    """True when a security layer that this exchange negotiated wraps the octets after open."""
 
     def step(self, response: bytes | None) -> Challenge | Accepted | Rejected | Deferred:
-        """Judge one response; the first is start-ok's, None when it carried none.  May raise SaslError, which rejects."""
+        """Judges one response; the first is that of start-ok, None when it has none.  May raise SaslError, which rejects."""
         raise NotImplementedError
 
 
 class ClientMechanism(Protocol):
-    """What a client can authenticate with: a name and a way to begin."""
+    """A way for a client to authenticate: the name of the mechanism and a factory of exchanges."""
 
     @property
     def name(self) -> str:
@@ -119,12 +121,12 @@ class ClientMechanism(Protocol):
         raise NotImplementedError
 
     def start(self) -> ClientExchange:
-        """A new exchange; called once per connection."""
+        """Returns a new exchange; called once per connection."""
         raise NotImplementedError
 
 
 class ServerMechanism(Protocol):
-    """What a server accepts: a name and a way to begin."""
+    """A way of authentication that a server accepts: the name of the mechanism and a factory of exchanges."""
 
     @property
     def name(self) -> str:
@@ -132,7 +134,7 @@ class ServerMechanism(Protocol):
         raise NotImplementedError
 
     def start(self) -> ServerExchange:
-        """A new exchange; called once per connection."""
+        """Returns a new exchange; called once per connection."""
         raise NotImplementedError
 
 
@@ -141,24 +143,25 @@ class ServerMechanism(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Profile:
-    """How closely the letter is followed, and how the application and the protocol share the work."""
+    """How closely we follow the specification, and how the application and the library share the work."""
 
     name: str = "default"
     strict: bool = False
-    """True: what deployed peers do everywhere against the letter is a violation; False: it is tolerated."""
+    """True: a deviation from the specification that every deployed peer has is a violation; False: it is tolerated."""
     completion: CompletionPolicy = "default"
     octets: OctetAccounting = "frames"
     error_codes: ErrorCodes = "qpid"
     unpointed: Literal["unknown-ids", "illegal-state"] = "unknown-ids"
-    """What a session that gets command data before any command-point is ended with: detached 4, which the letter demands,
-    or exception 409, which qpidd says."""
+    """How we end a session that receives command data before any command-point: "unknown-ids" detaches with 4, as the
+    specification demands; "illegal-state" sends exception 409, as qpidd does."""
     fragments: bool = False
     """True: message.resume and fragment-properties may be sent (qpidd ends the connection on them)."""
 
     def publish_is_explicit(self, accept_mode: int | None) -> bool:
-        """Whether a server answers a transfer with message.accept or message.reject, besides its completion.
+        """Whether a server answers a transfer with message.accept or message.reject, besides completing it.
 
-        Deployed clients leave accept-mode out and cannot handle either, so that only a `strict` server takes None for explicit.
+        Deployed clients leave accept-mode out and cannot handle either answer, so only a `strict` server reads None as
+        explicit.
         """
         return self.strict if accept_mode is None else accept_mode == 0
 
@@ -167,7 +170,7 @@ DEFAULT_PROFILE: Final = Profile()
 STRICT_PROFILE: Final = Profile(name="strict", strict=True, error_codes="spec")
 
 
-# --- validators: a mistake in a setting is told when the setting is made ----------------------------------------------------
+# --- validators: a wrong setting raises when the object is made -------------------------------------------------------
 
 _Check = Callable[[object, "attrs.Attribute[Any]", object], None]  # Any: attrs' own signature of a validator
 
@@ -183,7 +186,7 @@ def _integers(low: int, high: int, none: bool = False) -> _Check:
 
 
 def _frame_sizes(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    """Up to the largest frame of any of the dialects."""
+    """Accepts sizes up to the largest frame of any configured dialect."""
     high = max([each.framing.largest for each in _spoken(instance)])
     _integers(MIN_MAX_FRAME_SIZE, high)(instance, attribute, value)
 
@@ -232,7 +235,7 @@ def _map(entries: Mapping[str, Value]) -> Map:
 
 
 def _product() -> Map:
-    """Who we are, as both sides should say it; a server adds its "host", which nobody knows below the sockets.
+    """The properties by which both sides introduce this library; a server adds "host", which only its socket layer knows.
 
     connection.start.server-properties.required-fields, connection.start-ok.client-properties.required-fields
     """
@@ -256,38 +259,38 @@ def _dialects(value: Dialect[Codec] | Iterable[Dialect[Codec]]) -> tuple[Dialect
 class ClientConfig:
     """How a client opens and runs a connection.
 
-    Without `mechanisms` the client offers PLAIN when there is a `username`, and ANONYMOUS otherwise.  `mechanisms` stand
-    in the client's order of preference; the first that the server offers is used.
+    Without `mechanisms` the client offers PLAIN when there is a `username`, and ANONYMOUS otherwise.  `mechanisms` are in order
+    of preference; the client uses the first one that the server offers.
     """
 
     mechanisms: tuple[ClientMechanism, ...] = attrs.field(default=(), converter=_client_mechanisms, validator=_mechanisms)
     username: str | None = None
     password: str = attrs.field(default="", repr=False)
     insecure_plain: bool = False
-    """True: PLAIN may say the password where others can read it, on a connection that is not `confidential`: by the adapters,
-    one that has no TLS and does not go to a loopback address."""
+    """True: PLAIN may send the password where others can read it, on a connection that is not `confidential`: for the adapters,
+    one without TLS to an address that is not loopback."""
     trust_redirects: bool = False
-    """True: a broker may send the client, with its name and password, to hosts that its address does not name."""
+    """True: a broker may redirect the client, with its name and password, to hosts that the address does not name."""
     virtual_host: str = attrs.field(default="", validator=_texts(255))
-    """The virtual host to open (str8, at most 255 octets); "" for that of the dialect, "" in 0-10 and "/" in 0-8 to 0-9-1."""
+    """The virtual host to open (str8, at most 255 octets).  "" is the dialect's default: "" in 0-10 and "/" in 0-8 to 0-9-1."""
     capabilities: tuple[str, ...] = attrs.field(default=(), converter=_names, validator=_texts(65535))
     insist: bool = False
-    """True: the server may not redirect us (connection.open.insist)."""
+    """True: asks the server not to redirect us (connection.open.insist)."""
     locale: str = attrs.field(default="en_US", validator=_texts(255))
     properties: Map = attrs.field(factory=_product, converter=_map)
     """client-properties of start-ok."""
     channel_max: int = attrs.field(default=65535, validator=_integers(1, 65535))
-    """The most channels we want; the server may offer fewer."""
+    """The most channels that we want; the server may offer fewer."""
     dialect: Dialect[Codec] = DEFAULT
     max_frame_size: int = attrs.field(default=attrs.Factory(_usual_frame, takes_self=True), validator=_frame_sizes)
-    """The largest frame we want, in octets; the server may offer less.  65535 unless said otherwise, and at most, in 0-10;
-    131072 in 0-8 to 0-9-1, where more than `limits.inbox_octets` is not agreed on."""
+    """The largest frame that we want, in octets; the server may offer less.  Default and maximum are 65535 in 0-10.  In 0-8 to
+    0-9-1 the default is 131072, and no more than `limits.inbox_octets` is agreed on."""
     blocked: Literal["publish", "raise"] = "publish"
-    """What `publish` does on a channel while the server says that the connection is blocked: it says the message, which the
-    server does not read before it goes on, or it raises FlowStopped."""
+    """What `publish` does on a channel while the server reports the connection as blocked: "publish" sends the message, which
+    the server reads once it is unblocked; "raise" raises FlowStopped."""
     heartbeat: int = attrs.field(default=0, validator=_integers(0, 65535))
-    """The interval we want, in seconds.  0-10: moved into the server's range; 0 for none.  0-8 to 0-9-1: the lower one of
-    ours and the server's counts, and 0 leaves it to the server.  Needs `tick`."""
+    """The heartbeat interval that we want, in seconds.  0-10: moved into the server's range; 0 for none.  0-8 to 0-9-1: the
+    lower of ours and the server's applies, and 0 leaves it to the server.  Needs `tick`."""
     headers: HeaderReading = "lazy"
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
@@ -297,42 +300,42 @@ class ClientConfig:
 class ServerConfig:
     """How a server opens and runs a connection.
 
-    Without `mechanisms` it offers ANONYMOUS alone.  What the application does not answer itself (`open_ok`, `redirect`,
-    `close`, `accept`, `refuse`) is answered by `virtual_hosts` and `attach`.
+    Without `mechanisms` it offers ANONYMOUS alone.  Requests that the application does not answer itself (with `open_ok`,
+    `redirect`, `close`, `accept` or `refuse`) are answered according to `virtual_hosts` and `attach`.
     """
 
     mechanisms: tuple[ServerMechanism, ...] = attrs.field(default=(), converter=_server_mechanisms, validator=_mechanisms)
     virtual_hosts: tuple[str, ...] | None = attrs.field(default=None, converter=attrs.converters.optional(_names))
-    """The virtual hosts that exist; another one is answered with close 402 (530, as RabbitMQ does, in 0-8 to 0-9-1 unless the
-    profile's codes are the letter's).  None: any."""
+    """The virtual hosts that exist; None: any.  The server closes the connection for any other one with 402; in 0-8 to 0-9-1
+    with 530, as RabbitMQ does, unless the profile's error codes are "spec"."""
     known_hosts: tuple[str, ...] = attrs.field(default=(), converter=_names, validator=_texts(65535))
-    """What open-ok tells about other hosts."""
+    """The other hosts that open-ok lists."""
     locales: tuple[str, ...] = attrs.field(default=("en_US",), converter=_names, validator=_texts(65535))
     """Must contain en_US (connection.start.locales.required-support)."""
     properties: Map = attrs.field(factory=_product, converter=_map)
     """server-properties of start."""
     channel_max: int = attrs.field(default=65535, validator=_integers(1, 65535))
-    """The most channels we offer: numbers 0 to channel_max - 1.  Always said, because clients take silence for 0."""
+    """The most channels that we offer: numbers 0 to channel_max - 1.  Always sent, because clients read its absence as 0."""
     dialects: tuple[Dialect[Codec], ...] = attrs.field(default=(DEFAULT,), converter=_dialects)
-    """What clients may speak.  A header that is none of theirs is answered with the first one's."""
+    """The dialects that clients may speak.  A header of any other one is answered with the header of the first."""
     max_frame_size: int = attrs.field(default=attrs.Factory(_usual_frame, takes_self=True), validator=_frame_sizes)
-    """The largest frame we offer, in octets; its defaults are a client's.  Always said, because clients take silence for 0."""
+    """The largest frame that we offer, in octets; defaults as for a client.  Always sent: clients read its absence as 0."""
     heartbeat_min: int | None = attrs.field(default=0, validator=_integers(0, 65535, none=True))
-    """The shortest interval we can keep, in seconds.  None: no heartbeats at all."""
+    """The shortest heartbeat interval that we support, in seconds.  None: no heartbeats at all."""
     heartbeat_max: int | None = attrs.field(default=120, validator=_integers(0, 65535, none=True))
-    """The longest interval we can keep, in seconds; the one that we offer in 0-8 to 0-9-1."""
+    """The longest heartbeat interval that we support, in seconds; the one that we offer in 0-8 to 0-9-1."""
     attach: Literal["accept", "refuse"] = "accept"
     """What happens to an attach that the application does not answer."""
     session_timeout: int | None = attrs.field(default=0, validator=_integers(0, 2**32 - 1, none=True))
-    """The most seconds that we keep a detached session.  None: for ever.  0: the session ends with its attachment, which
-    old clients that attach again by force and begin at command 0 need."""
+    """The longest time that we keep a detached session, in seconds.  None: for ever.  0: the session ends when it is detached,
+    as old clients need that attach again by force and begin at command 0."""
     headers: HeaderReading = "eager"
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 
     @property
     def dialect(self) -> Dialect[Codec]:
-        """The preferred one, the first."""
+        """The preferred dialect: the first."""
         return self.dialects[0]
 
     def __attrs_post_init__(self) -> None:

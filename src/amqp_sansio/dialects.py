@@ -1,7 +1,7 @@
-"""One value per version: the parts of which it is put together.
+"""The dialects: one value per version of AMQP, which puts the version together from its parts.
 
-The only place, besides generated layouts, where a version number stands.  Layouts and machines are imported when a dialect of
-theirs is used.
+This is the only place besides generated layouts where a version number stands.  A dialect imports its layouts and machines when
+it is first used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from amqp_sansio.wire.method_codec import MethodCodec
 
 ConnectionCode: TypeAlias = CloseCode | ReplyCode
-"""The codes of connection.close in every dialect; which of them one has is its part `handshake`."""
+"""The codes of connection.close in any dialect; the part `handshake` says which of them a dialect has."""
 
 HEADERS: Final[dict[str, bytes]] = {
     "0-8": b"AMQP\x01\x01\x08\x00",
@@ -44,7 +44,7 @@ HEADERS: Final[dict[str, bytes]] = {
     "99-0": b"AMQP\x01\x01\x63\x00",
     "1.0": b"AMQP\x00\x01\x00\x00",
 }
-"""What a client of each version sends first."""
+"""The protocol header that a client of each version sends first."""
 
 VERSIONS: Final[dict[bytes, str]] = {
     **{octets: version for version, octets in HEADERS.items()},
@@ -53,21 +53,21 @@ VERSIONS: Final[dict[bytes, str]] = {
     b"AMQP\x02\x01\x00\x00": "1.0",  # its TLS layer
     b"AMQP\x03\x01\x00\x00": "1.0",  # its SASL layer
 }
-"""The version that each protocol header names, also by its other spellings."""
+"""The version that each protocol header names; alternative spellings included."""
 
 
 C_co = TypeVar("C_co", bound=Codec, covariant=True)
 
 
 class Dialect(Generic[C_co]):
-    """A version of AMQP as it is spoken, put together from parts that do not know one another.
+    """One version of AMQP as it is spoken, put together from parts that are independent of one another.
 
-    `header` is the protocol header, 8 octets, with which a client of it begins; a server takes the `spellings`, too.
-    `codec` says how words become octets, `framing` how these lie in frames, `handshake` how connections begin and end.
-    `client` and `server` make connections with the endpoints of this dialect on their channels, of which `first_channel` is
-    the lowest; `virtual_host` is opened where none is named.  `checker` is what an observer plugs in.
+    `header` is the protocol header, 8 octets, that a client of it sends first; a server accepts the `spellings` too.  `codec`
+    encodes and decodes words, `framing` puts them into frames, `handshake` describes how connections begin and end. `client`
+    and `server` make connections whose channels have the endpoints of this dialect; `first_channel` is their lowest number,
+    `virtual_host` the one to open where none is named.  `checker` is the family's part of an observer.
 
-    What settles a message, which properties it has and which codes end a channel is for the endpoints.
+    The endpoints know what settles a message, which properties it has and which codes end a channel.
     """
 
     __slots__ = (
@@ -105,14 +105,14 @@ class Dialect(Generic[C_co]):
 
     @property
     def codec(self) -> C_co:
-        """Its words; imported when they are asked for first."""
+        """The codec; imported on first use."""
         loaded = self._loaded
         if loaded is None:
             loaded = self._loaded = self._codec()
         return loaded
 
     def checker(self, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]) -> Checker:
-        """The judge that an observer plugs in; see `engine.checker`."""
+        """Returns the family's part of an observer; see `engine.checker`."""
         return self._checker(self.codec, strict, limits, ears, said)
 
     def __repr__(self) -> str:
@@ -120,9 +120,9 @@ class Dialect(Generic[C_co]):
 
 
 SessionDialect: TypeAlias = "Dialect[Layout]"
-"""One in which there are sessions."""
+"""A dialect with sessions."""
 ChannelDialect: TypeAlias = "Dialect[MethodCodec]"
-"""One in which there are channels."""
+"""A dialect with channels."""
 
 
 def _errata() -> Layout:
@@ -161,13 +161,13 @@ AMQP_0_10: Final = Dialect("0-10", HEADERS["0-10"], _errata, SEGMENTATION, SESSI
 AMQP_0_10_FINAL: Final = Dialect(
     "0-10 final", HEADERS["0-10"], _first_edition, SEGMENTATION, SESSIONS, _client, _server, _checker
 )
-"""AMQP 0-10 to the letter of its first edition; it differs in dtx.xid only and has the same protocol header."""
+"""AMQP 0-10 as in its first edition; it differs in dtx.xid only and has the same protocol header."""
 
 DEFAULT: Final[SessionDialect] = AMQP_0_10
 """The dialect of a config that names none."""
 
 DIALECTS: Final = (AMQP_0_10, AMQP_0_10_FINAL)
-"""Those of sessions; of two with the same header the first is meant."""
+"""The dialects with sessions; of two with the same header, the first is used."""
 
 
 def _methods(module: str) -> Callable[[], MethodCodec]:
@@ -195,7 +195,7 @@ _EDITIONS: Final = {
     "0-9": ("v0_9", "v0_9_rabbitmq", "v0_9_unbind", "v0_9_qpid"),
     "0-9-1": ("v0_9_1", "v0_9_1_qpid"),
 }
-"""The layouts of each version; what one cannot read may be in another one."""
+"""The layouts of each version.  What one cannot decode may be in another."""
 
 
 def _judge(
@@ -223,16 +223,16 @@ def _codes(legal: Iterable[int], host: ReplyCode) -> CloseCodes:
 
 _DEPLOYED: Final = _codes(ReplyCode, ReplyCode.NOT_ALLOWED)
 _STARTS: Final = {"0-8": (8, 0), "0-9": (0, 9), "0-9-1": (0, 9)}
-"""What the start of each version says of itself."""
+"""The version numbers in connection.start of each version."""
 STARTED: Final = {(8, 0): "0-8", (0, 9): "0-9"}
-"""The version that a start names; 0-9-1 does not tell itself from 0-9."""
+"""The version that the numbers of a connection.start name; 0-9-1 and 0-9 have the same ones."""
 _EXTENSIONS: Final = (SAYS_REFUSED, "basic.nack", "consumer_cancel_notify", "exchange_exchange_bindings", "publisher_confirms")
 _CAPABILITIES: Final = {"v0_9_1": (*_EXTENSIONS, "connection.blocked"), "v0_9_rabbitmq": _EXTENSIONS}
-"""What a layout has the methods for; `SAYS_REFUSED` needs none."""
+"""The capabilities for which a layout has the methods; `SAYS_REFUSED` needs none."""
 
 
 def _channels(name: str, module: str, spellings: tuple[bytes, ...] = ()) -> ChannelDialect:
-    """A dialect of 0-8, 0-9 or 0-9-1; in the first two channel-max is a count, and there are frames beside methods."""
+    """Returns a dialect of 0-8, 0-9 or 0-9-1; in the first two channel-max is a count, and not all frames are methods."""
     version = name.split()[0]
     latest = version == "0-9-1"
     others = tuple([each for each in _EDITIONS[version] if each != module])
@@ -251,26 +251,26 @@ _EIGHT: Final = (b"AMQP\x01\x01\x09\x01",)
 _NINETY_ONE: Final = (b"AMQP\x01\x01\x00\x5b",)
 
 AMQP_0_8: Final = _channels("0-8", "v0_8", _EIGHT)
-"""AMQP 0-8 as its XML prints it."""
+"""AMQP 0-8 as in its published XML."""
 AMQP_0_8_UNBIND: Final = _channels("0-8 unbind", "v0_8_unbind", _EIGHT)
-"""0-8 with queue.unbind, which a corrected edition of the document has and RabbitMQ answers."""
+"""0-8 with queue.unbind, which a corrected edition of the document has and RabbitMQ supports."""
 AMQP_0_8_QPID: Final = _channels("0-8 Qpid", "v0_8_qpid", _EIGHT)
-"""0-8 in Qpid's own edition: a table behind basic.consume, exchange.bound, basic.recover-ok."""
+"""0-8 in Qpid's own edition: with a table at the end of basic.consume, exchange.bound and basic.recover-ok."""
 AMQP_0_9: Final = _channels("0-9", "v0_9")
-"""AMQP 0-9 as its XML prints it."""
+"""AMQP 0-9 as in its published XML."""
 AMQP_0_9_RABBITMQ: Final = _channels("0-9 RabbitMQ", "v0_9_rabbitmq")
-"""0-9 with the extensions that RabbitMQ takes and says in it, too."""
+"""0-9 with the extensions that RabbitMQ supports in it too."""
 AMQP_0_9_UNBIND: Final = _channels("0-9 unbind", "v0_9_unbind")
-"""0-9 with a nowait bit in queue.unbind, as the page of class queue prints it."""
+"""0-9 with a nowait bit in queue.unbind, as the chapter on class queue prints it."""
 AMQP_0_9_QPID: Final = _channels("0-9 Qpid", "v0_9_qpid")
-"""0-9 in Qpid's own edition: exchange.bound, basic.recover-sync."""
+"""0-9 in Qpid's own edition: with exchange.bound and basic.recover-sync."""
 AMQP_0_9_1: Final = _channels("0-9-1", "v0_9_1", _NINETY_ONE)
-"""AMQP 0-9-1 with RabbitMQ's extensions, most of which want a capability of the other side."""
+"""AMQP 0-9-1 with RabbitMQ's extensions, most of which require a capability of the peer."""
 AMQP_0_9_1_QPID: Final = _channels("0-9-1 Qpid", "v0_9_1_qpid", _NINETY_ONE)
-"""0-9-1 in Qpid's own edition: exchange.bound, basic.recover without an answer, basic.recover-sync."""
+"""0-9-1 in Qpid's own edition: with exchange.bound, basic.recover without an answer and basic.recover-sync."""
 
 CHANNEL_PROTOCOLS: Final = {"0-9-1": AMQP_0_9_1, "0-9": AMQP_0_9, "0-9-rabbitmq": AMQP_0_9_RABBITMQ, "0-8": AMQP_0_8}
-"""What clients of channels can speak, by what URLs call it; the first is what they speak unless they are asked."""
+"""The dialects for clients of channels, by their name in URLs; the first is the default."""
 
 NAMED: Final = {
     each.name: each
@@ -281,13 +281,13 @@ NAMED: Final = {
 }  # fmt: skip
 """Every dialect by its name."""
 READABLE: Final[tuple[Dialect[Codec], ...]] = (AMQP_0_10, AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_8_UNBIND)
-"""What recordings are read as: one dialect for each header, 0-8 and 0-9 as RabbitMQ speaks them."""
+"""The dialects that captures are read as: one for each header, 0-8 and 0-9 as RabbitMQ speaks them."""
 
 
 def readable(names: Sequence[str] = ()) -> tuple[Dialect[Codec], ...]:
-    """`READABLE`, in which each of these dialects takes the place of the one with the same header.
+    """Returns `READABLE` with each of the named dialects in place of the one with the same header.
 
-    KeyError for a name that no dialect has.
+    Raises KeyError for a name that no dialect has.
     """
     instead = {each.header: each for each in [NAMED[name] for name in names]}
     return tuple([instead.get(each.header, each) for each in READABLE])

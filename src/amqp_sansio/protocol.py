@@ -1,4 +1,4 @@
-"""The protocol header: the eight octets with which each side begins, and what they tell about a side that begins otherwise."""
+"""The protocol header, the eight octets that each side sends first, and a guess at what a peer speaks that sends others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from amqp_sansio.dialects import STARTED, VERSIONS
 from amqp_sansio.kernel.value import Value
 
 SIZE: Final = 8
-"""Octets of a protocol header, in every version."""
+"""Octets of a protocol header; the same in every version."""
 
 _OTHERS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"GET ", "HTTP"),
@@ -31,7 +31,7 @@ _TLS_RECORD_OCTETS: Final = (1 << 14) + 2048
 
 
 class ProtocolHeader(Value):
-    """What a side sent where a protocol header belongs: eight octets, or fewer when it ended there.
+    """What a side sent in place of a protocol header: eight octets, or fewer when it ended there.
 
     `version` is one of `dialects.VERSIONS`; None when the octets name no version that we know.
     """
@@ -46,18 +46,18 @@ class ProtocolHeader(Value):
 
     @property
     def amqp(self) -> bool:
-        """Whether it begins with the protocol's name (rule connection.protocol-name)."""
+        """Whether the octets begin with "AMQP" (rule connection.protocol-name)."""
         return self.octets[:4] == b"AMQP"
 
     @property
     def strange(self) -> bool:
-        """Whether it is neither AMQP, not even in part, nor anything else that we know: any octets."""
+        """Whether the octets are neither a (partial) AMQP header nor the beginning of any other protocol that we recognise."""
         return not b"AMQP".startswith(self.octets[:4]) and self.name == _UNKNOWN
 
     @property
     def tls(self) -> bool:
-        """Whether it begins as a TLS record does: a handshake, or the alert with which a TLS server answers a header in clear;
-        data, where the beginning was not captured."""
+        """Whether the octets begin like a TLS record: a handshake, the alert with which a TLS server answers a header in clear,
+        or data where the beginning was not captured."""
         octets = self.octets
         if octets[:1] not in _TLS_RECORDS or octets[1:2] != b"\x03":
             return False
@@ -65,7 +65,7 @@ class ProtocolHeader(Value):
 
     @property
     def name(self) -> str:
-        """What the other side seems to speak, for a person: "AMQP 0-9-1", "HTTP", "TLS", "AMQP 1.2.0.10", "nothing known"."""
+        """Names the protocol of the octets for a person: "AMQP 0-9-1", "HTTP", "TLS", "AMQP 1.2.0.10", "nothing known"."""
         if self.version is not None:
             return f"AMQP {self.version}"
         if self.amqp and len(self.octets) == SIZE:
@@ -79,10 +79,10 @@ class ProtocolHeader(Value):
 
 
 def started(major: int, minor: int) -> str:
-    """What a server speaks whose start says these, for a person: "AMQP 0-9", "AMQP 7-1"."""
+    """Names the version that a connection.start with these numbers stands for: "AMQP 0-9", "AMQP 7-1"."""
     return f"AMQP {STARTED.get((major, minor), f'{major}-{minor}')}"
 
 
 def mismatch(ours: bytes, theirs: ProtocolHeader) -> str:
-    """One sentence about two sides that do not speak the same."""
+    """Describes in one sentence two sides that speak different protocols."""
     return f"this side speaks {ProtocolHeader(ours).name}, the other one {theirs.name} ({theirs.octets.hex(' ')})"

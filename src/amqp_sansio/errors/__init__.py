@@ -1,10 +1,10 @@
-"""Every exception of the library: all of them are `AmqpError`, and name what, where and which rule.
+"""Every exception of the library.  All of them are `AmqpError` and name what failed, where, and which rule was broken.
 
-A peer can never make the core raise: what a peer does wrong is an event.  The core raises for a *caller*: for misuse
-(`LocalProtocolError`, `EncodeError`, `NoCredit`, `LimitError`), for a race with the other side (`ConnectionClosedError`,
-`SessionDetachedError`, `ChannelClosedError`), for octets handed to the wire functions directly (`DecodeError`), for reading a
-header field that the walk on receipt could not vouch for (`HeaderError`), and for a broker's damaged state (`RestoreError`).
-The clients of the adapters add those that say what became of a call when the other side, or the way to it, failed.
+A peer can never make the core raise: its faults arrive as events.  The core raises for a *caller*: for misuse
+(`LocalProtocolError`, `EncodeError`, `NoCredit`, `LimitError`), for a race with the peer (`ConnectionClosedError`,
+`SessionDetachedError`, `ChannelClosedError`), for octets passed directly to the wire functions (`DecodeError`), for reading a
+header field that the check on receipt could not cover (`HeaderError`), and for a broker's damaged state (`RestoreError`). The
+clients of the adapters add exceptions that report the outcome of a call when the peer or the connection failed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the clients of channels raise when the server, or the way to it, failed."""
+"""Errors of the clients of channels, raised when the server or the connection failed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from amqp_sansio.errors.core import AmqpError
 
 
 class ChannelClosed(AmqpError):
-    """The channel is closed.  The connection goes on, unless `cause` says that it was lost.
+    """The channel is closed.  The connection stays open, unless `cause` says that it was lost.
 
     Cause: the server refused a method, or broke a rule with one: `code`, `text` and `method` are those of channel.close.
-    Without a `code` the connection is gone, or the channel was closed here.
+    Without a `code` the connection is gone, or the program closed the channel.
     What to do: open another channel.
-    In doubt: every method without an answer may have been executed, or not.
+    In doubt: every method without an answer may or may not have been executed.
     """
 
     def __init__(self, channel: int, cause: str, code: int | None = None, text: str = "", method: str = "") -> None:
@@ -26,10 +26,10 @@ class ChannelClosed(AmqpError):
 
 
 class InDoubt(AmqpError):
-    """The server never said whether it took over a message: it may be on its queues, or lost.
+    """The server never confirmed a message: it may be on its queues, or lost.
 
     Cause: the channel or its connection ended first (`cause`).
-    What to do: publish it again, if your consumers can tell duplicates.
+    What to do: publish it again, if your consumers can detect duplicates.
     In doubt: the message.  `number` counts the publishes of the channel since it was opened, from 1.
     """
 
@@ -40,9 +40,9 @@ class InDoubt(AmqpError):
 
 
 class MessageNacked(AmqpError):
-    """The server did not take over a message (basic.nack).
+    """The server did not accept a message (basic.nack).
 
-    Cause: a queue is full and rejects (x-overflow), say, or the server failed inside.
+    Cause: for example, a queue is full and rejects (x-overflow), or the server has an internal error.
     What to do: publish it again later, or do without it.
     In doubt: nothing.  `number` counts the publishes of the channel since it was opened, from 1.
     """
@@ -55,9 +55,9 @@ class MessageNacked(AmqpError):
 class SubscriptionCancelled(AmqpError):
     """The server ended a subscription (basic.cancel).
 
-    Cause: its queue was deleted, say, or its node is gone.
+    Cause: for example, its queue was deleted, or the node with it is gone.
     What to do: subscribe again once there is such a queue; `subscribe(..., resubscribe=True)` does so at once.
-    In doubt: nothing: what was delivered and not settled is settled as before.
+    In doubt: nothing.  Messages that were delivered and not settled can be settled as before.
     """
 
     def __init__(self, consumer_tag: str, queue: str) -> None:

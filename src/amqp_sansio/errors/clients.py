@@ -1,4 +1,4 @@
-"""Errors of the clients, which a program gets when the other side, or the way to it, failed."""
+"""Errors of the clients of the adapters, raised when the peer or the connection failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class AddressError(AmqpError, ValueError):
-    """An address that cannot be understood.  `address` is it, without its password; `rule` says what would have been right.
+    """An address that cannot be parsed.  `address` is the address without its password; `rule` says what would have been right.
 
     Cause: a mistake in the URL, or an option that does not exist.
     What to do: correct it.
@@ -26,10 +26,10 @@ class AddressError(AmqpError, ValueError):
 
 
 class ConnectFailed(AmqpError):
-    """No connection could be opened.  `endpoint` is where, `cause` what the other side, or the system, said.
+    """No connection could be opened.  `endpoint` is the address tried, `cause` what the peer or the operating system reported.
 
-    `offered` is the version of AMQP whose protocol header the last of them answered with instead, by what `protocol` in URLs
-    calls it; "" where none did.
+    `offered` is the version of AMQP that the last peer answered with instead, by its name in the URL option `protocol`; ""
+    where none answered so.
 
     Cause: no broker listens there, it does not let this client in (name, password, virtual host), it speaks another protocol,
     its certificate is not trusted, or it did not answer within `connect_timeout`.
@@ -45,11 +45,11 @@ class ConnectFailed(AmqpError):
 
 
 class ConnectionLost(AmqpError):
-    """The connection ended, and there will be no other one.
+    """The connection ended, and the client will not reconnect.
 
     Cause: `cause` says which side ended it and why.  Without a retry policy the first loss is final; with one, its last
     attempt.
-    What to do: connect again; a `RetryPolicy` does that by itself.
+    What to do: connect again, or give `connect` a `RetryPolicy`, which does so automatically.
     In doubt: what was sent and not answered; the sessions' `SessionLost` lists it.
     """
 
@@ -59,12 +59,12 @@ class ConnectionLost(AmqpError):
 
 
 class SessionFailed(AmqpError):
-    """The other side refused a command (execution.exception), which ends the session.
+    """The peer refused a command (execution.exception), which ends the session.
 
-    `code` is its error code, `command` what it refused when that is known, `text` what it says.
+    `code` is its error code, `command` the refused command when that is known, `text` the peer's explanation.
 
-    Cause: this call's command: see `code`, such as 404 for a queue that does not exist, and 403 for what the user may not do.
-    What to do: correct the command.  With a retry policy the next call opens the session again; else open another one.
+    Cause: this call's command; see `code`, such as 404 for a queue that does not exist, and 403 for what the user may not do.
+    What to do: correct the command.  With a retry policy the next call opens the session again; otherwise open another one.
     In doubt: of this call nothing: the command was not executed.
     """
 
@@ -81,14 +81,14 @@ class SessionFailed(AmqpError):
 
 
 class SharedSessionFailed(SessionFailed):
-    """Another call's command was refused, which ended the session that this call used too.
+    """The peer refused another call's command, which ended the session that this call used too.
 
     `code`, `command` and `text` are those of the refusal; `sent` is False when this call came too late to send anything.
 
     Cause: a call of another task or thread, or a message that was sent before and not awaited.
-    What to do: give tasks that should not share this a session each.
-    In doubt: what this call asked for, if it was `sent`, and every message of the session without an answer: each may have been
-    taken or not.  The end of the session's block does not raise that again.
+    What to do: give each task that should be independent a session of its own.
+    In doubt: what this call asked for, if it was `sent`, and every unanswered message of the session: each may or may not have
+    been taken.  The end of the session's block does not raise this again.
     """
 
     def __init__(self, session: bytes, code: int, text: str, command: str = "", sent: bool = True) -> None:
@@ -101,14 +101,14 @@ class SharedSessionFailed(SessionFailed):
         return type(self), (self.session, self.code, self.text, self.command, self.sent)
 
     def unsent(self) -> SharedSessionFailed:
-        """The same for a call that has sent nothing."""
+        """Returns the same error for a call that has sent nothing."""
         return SharedSessionFailed(self.session, self.code, self.text, self.command, sent=False)
 
 
 class SessionReopened(AmqpError):
-    """The session was lost and is open again, without the exclusive `queues` that were declared on it.
+    """The session was lost and opened again, without the exclusive `queues` that were declared on it.
 
-    Cause: exclusive queues go with their session.
+    Cause: exclusive queues are deleted with their session.
     What to do: declare the queues and subscribe to them, then repeat the call.
     In doubt: of this call nothing: it did nothing.
     """
@@ -123,9 +123,9 @@ class SessionReopened(AmqpError):
 class SessionLost(AmqpError):
     """The session is over and was not resumed.
 
-    Cause: `cause` says why: the connection was lost, the other side ended the session, or it did not answer in time.
+    Cause: `cause` says why: the connection was lost, the peer ended the session, or it did not answer in time.
     What to do: open another session; repeat what is in doubt where doing it twice does no harm.
-    In doubt: `in_doubt`, the commands of ours that the other side never called complete: each may have been executed or not.
+    In doubt: `in_doubt`, the commands of ours that the peer never reported as complete: each may or may not have been executed.
     """
 
     def __init__(self, session: bytes, cause: str, in_doubt: RangeSet) -> None:
@@ -137,7 +137,7 @@ class SessionLost(AmqpError):
 
 
 class NoResult(AmqpError):
-    """The other side called a command complete that has a result, and never said that: `command`, its `id`, and the `rule`.
+    """The peer completed a command without sending its result: `command`, its `id`, and the `rule`.
 
     Cause: a broker that breaks the rule execution.result.
     What to do: report it to the broker's makers.
@@ -157,11 +157,11 @@ class NoResult(AmqpError):
 
 
 class SubscriptionClosed(AmqpError):
-    """Nothing more comes for this subscription (`destination`, to `queue`), because it was cancelled here.
+    """The subscription (`destination`, to `queue`) gets no more messages, because the program cancelled it.
 
     Cause: `cancel()`, or the end of its block or of its session.
     What to do: stop receiving; iteration ends by itself.
-    In doubt: nothing: messages that came and were not received go back to the queue.
+    In doubt: nothing.  Messages that arrived and were not received go back to the queue.
     """
 
     def __init__(self, destination: str, queue: str) -> None:
@@ -171,7 +171,7 @@ class SubscriptionClosed(AmqpError):
 
 
 class MessageReturned(AmqpError):
-    """The other side gave back a message that was published (message.reject, basic.return).
+    """The peer returned a message that was published (message.reject, basic.return).
 
     Cause: `code` is 1 or 312 where no queue takes it (`mandatory`), 2 or 313 where no consumer could take it at once
     (`immediate`).
@@ -189,9 +189,9 @@ class MessageReturned(AmqpError):
 class TransactionFailed(AmqpError):
     """A transaction was not committed: `outcome` is "rolled back", or "unknown" where the answer was lost.
 
-    Cause: `text`, or the error that this one comes from: a command in it was refused, or the session was lost.
-    What to do: "rolled back": run it again.  "unknown": find out first, from what it should have changed.
-    In doubt: the whole transaction where the outcome is "unknown", else nothing.
+    Cause: `text`, or the error that this one was raised from: a command in it was refused, or the session was lost.
+    What to do: "rolled back": run it again.  "unknown": first find out from its effects whether it was committed.
+    In doubt: the whole transaction where the outcome is "unknown", otherwise nothing.
     """
 
     def __init__(self, outcome: str, text: str = "") -> None:
@@ -204,7 +204,7 @@ class BranchFailed(AmqpError):
     """A command about a branch was not answered with XA_OK: `status` is the answer, None when it was lost with the session.
 
     Cause: the broker's answer, or the loss of the session.
-    What to do: XA_RB...: roll the whole transaction back.  None: ask the broker with `recover()`, and decide again.
+    What to do: for XA_RB..., roll the whole transaction back.  For None, ask the broker with `recover()`, and decide again.
     In doubt: the outcome of `verb` where `status` is None.
     """
 

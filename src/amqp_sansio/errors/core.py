@@ -1,33 +1,32 @@
-"""Errors of the core, which a program that embeds the machines gets, too."""
+"""Errors of the core, which programs that embed connections and sessions get as well."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 QUOTED: Final = 500
-"""Characters of what the other side says that the text of an error quotes."""
-_LONGEST: Final = 2000  # characters of an error's text; what a peer said is cut before it, where it is quoted
+"""The most characters of a peer's text that the text of an error quotes."""
+_LONGEST: Final = 2000  # characters of an error's text; a peer's text that it quotes is shortened first
 
 
 def quoted(text: str) -> str:
-    """As much of what the other side says as the text of an error quotes."""
+    """Returns a peer's text, shortened to what the text of an error quotes."""
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}... ({len(text)} characters)"
 
 
 class AmqpError(Exception):
     """The base of every exception of this library.
 
-    Its text may quote what a peer said: characters that are not printable are escaped in it, so that no peer writes to a
-    terminal or forges a line of a log, and it is cut, so that no peer fills one.  The attributes hold the peer's words as they
-    are.
+    Its text may quote a peer.  Characters that are not printable are escaped in it, so that no peer can control a terminal or
+    forge a line of a log, and it is cut, so that no peer can flood one.  The attributes hold the peer's text unchanged.
     """
 
     seen = False
-    """Whether a caller of a session has seen it: then the end of the session does not raise it again."""
+    """Whether a caller of a session has already got it; the end of the session then does not raise it again."""
 
     def __init__(self, *text: object, made: tuple[object, ...] | None = None) -> None:
         super().__init__(*text)
-        self._made = made  # the arguments of the class, where those are not the text: to pickle it
+        self._made = made  # the constructor's arguments, for pickling, where they differ from the text
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return super().__reduce__() if self._made is None else (type(self), self._made)
@@ -61,14 +60,13 @@ class EncodeError(AmqpError, ValueError):
 
 
 class DecodeError(AmqpError, ValueError):
-    """Octets that are not what they should be.  Raised by the wire functions; a Connection turns it into an event.
+    """Octets that cannot be decoded.  Raised by the wire functions; a Connection turns it into an event.
 
-    `what` names the class, field or type, `octet` is the offset in the octets that were given (of the first octet that is
-    wrong, as near as is known), `rule` says which rule was broken, `code` is the error code that the specification gives
-    for it: 501 for controls and frames, 503 for what cannot be decoded, 531 for a value outside its domain, 540 for a
-    command that nobody knows.
+    `what` names the class, field or type, `octet` is the offset of the first wrong octet in the octets passed in (as near as is
+    known), `rule` says which rule was broken, `code` is the specification's error code: 501 for controls and frames, 503 for
+    what cannot be decoded, 531 for a value outside its domain, 540 for an unknown command.
 
-    Cause: octets that somebody else wrote, such as the body of a message that `Message.decoded` reads.
+    Cause: octets from somewhere else, such as the body of a message that `Message.decoded` reads.
     What to do: for a message, reject it; redelivered, it will fail again.
     In doubt: nothing.
     """
@@ -82,12 +80,12 @@ class DecodeError(AmqpError, ValueError):
 
     @property
     def limit(self) -> str | None:
-        """The name of the one of our limits that stands in the way; None when the octets are wrong in themselves."""
+        """The name of the limit that was exceeded; None when the octets are wrong in themselves."""
         return self.rule.split()[1] if self.rule.startswith("limit ") else None
 
 
 class HeaderError(DecodeError):
-    """A field of a header struct cannot be read.  `what` is "struct.field"; the message itself has arrived whole.
+    """A field of a header struct cannot be decoded.  `what` is "struct.field"; the message itself has arrived whole.
 
     Cause: its sender encoded the field wrongly.
     What to do: reject the message, or use the properties that can be read.
@@ -96,13 +94,13 @@ class HeaderError(DecodeError):
 
 
 class LocalProtocolError(AmqpError):
-    """The caller asked for something that is not allowed now.
+    """The caller asked for something that is not allowed in the present state.
 
-    `said` is what was asked for, `state` where the conversation stands, `legal` what would have been legal,
-    `rule` the path of the specification's rule or a sentence.
+    `said` is what was asked for, `state` the state, `legal` what would have been legal, `rule` the path of the specification's
+    rule or a sentence.
 
     Cause: a mistake in the program.
-    What to do: do one of `legal`.
+    What to do: one of `legal`.
     In doubt: nothing.  Nothing was sent and nothing has changed.
     """
 
@@ -118,11 +116,11 @@ class LocalProtocolError(AmqpError):
 
 
 class NoCredit(AmqpError):
-    """The other side has not granted the credit that this needs: a matter of timing, not misuse.
+    """The peer has not granted enough credit: a matter of timing, not misuse.
 
     `unit` is "message" or "byte"; `needed` and `available` are in that unit.
 
-    Cause: the other side throttles this one.
+    Cause: the peer throttles us.
     What to do: wait for credit and try again; the clients of the adapters do so themselves.
     In doubt: nothing.  Nothing was sent.
     """
@@ -139,7 +137,7 @@ class NoCredit(AmqpError):
 
 
 class LimitError(AmqpError):
-    """One of our own limits (see `limits.Limits`) stands in the way.  `limit` is its name.
+    """The call would exceed one of our own limits (see `limits.Limits`).  `limit` is its name.
 
     Cause: the program asked for more than its own settings allow.
     What to do: ask for less, or raise the limit in the config.
@@ -154,10 +152,10 @@ class LimitError(AmqpError):
 
 
 class ConnectionClosedError(AmqpError):
-    """The connection is over or closing: a race with the other side, not misuse.
+    """The connection is over or closing: a race with the peer, not misuse.
 
     Cause: `cause` names the side that closed it and its reason.
-    What to do: connect again, or end.
+    What to do: connect again, or stop.
     In doubt: of this call nothing: it sent nothing.
     """
 
@@ -168,10 +166,10 @@ class ConnectionClosedError(AmqpError):
 
 
 class SessionDetachedError(AmqpError):
-    """The session is not attached now: a race with the other side, not misuse.
+    """The session is not attached: a race with the peer, not misuse.
 
-    Cause: `cause` names the side that detached it and its reason.  For a message: the session that brought it is over.
-    What to do: nothing for a message, which comes again; else open another session.
+    Cause: `cause` names the side that detached it and its reason.  Raised by a message: the session that delivered it is over.
+    What to do: nothing for a message, which will be redelivered; otherwise open another session.
     In doubt: of this call nothing: it sent nothing.
     """
 
@@ -183,7 +181,7 @@ class SessionDetachedError(AmqpError):
 
 
 class RestoreError(AmqpError, ValueError):
-    """Nothing can be restored from this snapshot or journal entry: it is damaged, of another version, or out of order.
+    """A snapshot or journal entry that cannot be restored: it is damaged, of another version, or out of order.
 
     `what` names the part ("snapshot", "journal entry 12"), `rule` says what would have been right.
 
@@ -199,7 +197,7 @@ class RestoreError(AmqpError, ValueError):
 
 
 class ChannelClosedError(AmqpError):
-    """The channel is over or closing: a race with the other side, not misuse.
+    """The channel is over or closing: a race with the peer, not misuse.
 
     Cause: `cause` names the side that closed it and its reason.
     What to do: open another channel.
@@ -214,17 +212,16 @@ class ChannelClosedError(AmqpError):
 
 
 class StaleDelivery(ChannelClosedError):
-    """The delivery came on a channel that is closed, so that it cannot be settled any more.
+    """A delivery that can no longer be settled, because its channel is closed.
 
     Cause: the channel, or its connection, ended before the message was settled.
     What to do: nothing: the server delivers the message again.
-    In doubt: whether work that the message asked for is done twice; `redelivered` marks it the next time.
+    In doubt: whether the work for the message is done twice; `redelivered` marks the next delivery.
     """
 
 
 class FlowStopped(AmqpError):
-    """The other side has paused publishing on a `channel`, or, where that is None, on the connection: a matter of timing, not
-    misuse.
+    """The peer has paused publishing on a `channel` or, where that is None, on the connection: a matter of timing, not misuse.
 
     Cause: the server is short of memory or disk, or throttles this channel.
     What to do: wait until it takes messages again.
@@ -239,7 +236,7 @@ class FlowStopped(AmqpError):
 
 
 class CapabilityMissing(AmqpError):
-    """The other side has not said that it has the `capability` that this needs.
+    """The peer has not announced the `capability` that this call needs.
 
     Cause: another server, or an older version of it.
     What to do: do without it, or use a server that has it.

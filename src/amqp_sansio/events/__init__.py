@@ -1,8 +1,7 @@
-"""One class for each thing that may happen to you; `Event` is their closed union, put together from one for each family.
+"""The events: one class for each thing that a connection or an observer reports, and the closed unions of them.
 
-`Event` is what a Connection hands out; `Observation` is what an Observer, the third person, hears.  Events are plain
-values: equal, hashed and pickled by value, without live objects in them.  Leaving one out of a `match` over the union is
-a type error.
+A Connection returns an `Event`, an Observer an `Observation`.  Events are plain values: compared, hashed and pickled by value,
+without references to live objects.  A type checker reports a `match` over a union that leaves one of them out.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ ConnectionEvent: TypeAlias = (
     | SecretUpdated
     | ConnectionClosed
 )
-"""What happens to a connection, whatever is spoken on its channels."""
+"""Events of a connection, whatever its channels carry."""
 
 SessionEvent: TypeAlias = (
     AttachRequested
@@ -101,7 +100,7 @@ SessionEvent: TypeAlias = (
     | BranchTimeout
     | BranchesRecovered
 )
-"""What happens on channels that carry sessions (0-10)."""
+"""Events of the sessions on channels (0-10)."""
 
 ChannelEvent: TypeAlias = (
     ChannelRequested
@@ -119,10 +118,10 @@ ChannelEvent: TypeAlias = (
     | FlowChanged
     | ChannelClosed
 )
-"""What happens on channels of the older dialects (0-8, 0-9, 0-9-1)."""
+"""Events of the channels of the older dialects (0-8, 0-9, 0-9-1)."""
 
 Event: TypeAlias = ConnectionEvent | SessionEvent | ChannelEvent
-"""All that may happen; each family of dialects has a union here of what happens on its channels."""
+"""Every event of a Connection; each family of dialects has a union of its own in it."""
 
 __all__ = [
     "AttachRequested",

@@ -1,4 +1,4 @@
-"""What may happen on channels of the older dialects."""
+"""Events of the channels of the older dialects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from amqp_sansio.spec.base import Method, Struct
 from amqp_sansio.wire.method_frames import HEADER_HEAD
 from amqp_sansio.wire.reading import DEFAULT_READING
 
-if TYPE_CHECKING:  # the words of a family are imported when a dialect of it is used
+if TYPE_CHECKING:  # the classes of a family's methods are imported when a dialect of it is used
     from amqp_sansio.spec.methods import basic
     from amqp_sansio.wire.repeated_properties import RepeatedProperties
 
@@ -21,7 +21,7 @@ M = TypeVar("M", bound=Method)
 
 
 class ChannelRequested(Value):
-    """The client asks for a channel (server role; channel.open).
+    """The client requests a channel (server role; channel.open).
 
     Answer with `accept` or `refuse` before the next `next_event`, else the config's policy answers.
     """
@@ -35,8 +35,7 @@ class ChannelRequested(Value):
 
 
 class ChannelOpened(Value):
-    """The server has opened the channel (client role; channel.open-ok).  There is no need to repeat what was sent on it
-    before."""
+    """The server has opened the channel (client role; channel.open-ok).  What was sent on it before need not be repeated."""
 
     __slots__ = ("channel",)
     FIELDS: ClassVar[tuple[str, ...]] = ("channel",)
@@ -47,13 +46,13 @@ class ChannelOpened(Value):
 
 
 class ChannelClosed(Value):
-    """The channel is over, and tells once what was outstanding on it.
+    """The channel is over.  The event reports once what was outstanding on it.
 
     `code`, `text` and `method` are those of channel.close from either side (`method` is the name of the method at fault, "" for
-    none); `violation` is there when `origin` is VIOLATION.  `calls` are the ids of our methods that wait for an answer;
-    `concerned` those of all methods that we said behind the last one that was answered, any of which the close may be about;
-    `in_doubt` the numbers of what was published and neither confirmed nor known to have been taken; `unsettled` the tags of
-    deliveries that the client has not settled: the server delivers them again, to somebody.
+    none); `violation` is set when `origin` is VIOLATION.  `calls` are the ids of our unanswered methods; `concerned` those of
+    all methods that we sent after the last answered one, any of which the close may be about; `in_doubt` the numbers of
+    published messages neither confirmed nor otherwise known to have been taken; `unsettled` the tags of deliveries that the
+    client has not settled, which the server delivers again, perhaps to another consumer.
     """
 
     __slots__ = ("calls", "channel", "code", "concerned", "in_doubt", "method", "origin", "text", "unsettled", "violation")
@@ -90,7 +89,7 @@ class ChannelClosed(Value):
 
 
 class MethodAnswered(Value):
-    """The other side answers our method `id` with `method`, such as queue.declare-ok."""
+    """The peer answers our method `id` with `method`, such as queue.declare-ok."""
 
     __slots__ = ("channel", "id", "method")
     FIELDS: ClassVar[tuple[str, ...]] = ("channel", "id", "method")
@@ -103,9 +102,9 @@ class MethodAnswered(Value):
 
 
 class MethodReceived(Value):
-    """A method of the other side without an event of its own.
+    """A method of the peer without an event of its own.
 
-    `id` is there when it wants an answer: `reply(id, ...)`.  A method that carries no-wait is never answered.
+    `id` is set when the method requires an answer: `reply(id, ...)`.  A method with no-wait set is never answered.
     """
 
     __slots__ = ("channel", "id", "method")
@@ -119,11 +118,11 @@ class MethodReceived(Value):
 
 
 class Content(Value, Generic[M]):
-    """A method with a content: the base of what carries messages.
+    """A method with a content: the base of the events that carry messages.
 
-    `header` is the payload of the content header, `body` the message.  Properties are decoded when asked for, as the dialect of
-    the connection writes them and with its limits; a copy, by pickle or by hand, does not know the connection: it takes the
-    letters of field tables that RabbitMQ uses, and the default limits.
+    `header` is the payload of the content header, `body` the message.  Properties are decoded on access, in the encoding of the
+    connection's dialect and within its limits.  A pickled or constructed copy does not know the connection: it uses RabbitMQ's
+    type codes for field tables, and the default limits.
     """
 
     __slots__ = ("_memo", "_method", "_tag", "body", "channel", "header")
@@ -134,33 +133,33 @@ class Content(Value, Generic[M]):
         self._method: Final = method
         self.header: Final = header
         self.body: Final = body
-        self._tag: int | None = None  # the delivery-tag where `_method` is one like the method
-        self._memo: Value | RepeatedProperties | None = None  # the properties, once read; before, how to read them
+        self._tag: int | None = None  # the delivery-tag, where `_method` is shared by deliveries and has another one
+        self._memo: Value | RepeatedProperties | None = None  # the properties, once decoded; before that, how to decode them
 
     @property
     def method(self) -> M:
-        """What carries it."""
+        """The method that carries the content."""
         return self._method
 
     def read_as(self, how: RepeatedProperties) -> None:
-        """For the engine: how the properties are read when somebody asks."""
+        """Sets how the properties are decoded on access; for the engine."""
         self._memo = how
 
     @property
     def property_octets(self) -> bytes:
-        """The properties as they came, flags first: `publish` and `deliver` take them as they are."""
+        """The undecoded properties, flags first: `publish` and `deliver` accept them unchanged."""
         return self.header[HEADER_HEAD - 2 :]
 
     def read_properties(self) -> Value:
-        """The properties, of the class of the method.  HeaderError for what cannot be read."""
+        """Decodes the properties, of the class of the method.  Raises HeaderError when they cannot be decoded."""
         memo = self._memo
         return memo if isinstance(memo, Value) else self._read(memo)
 
     @property
     def properties(self) -> basic.Properties:
-        """Those of a content of class basic.  Raises `HeaderError` for what cannot be read; see `read_properties`."""
+        """The properties of a content of class basic.  Raises HeaderError as `read_properties` does."""
         memo = self._memo
-        properties = memo if isinstance(memo, Value) else self._read(memo)  # `read_properties` without the call
+        properties = memo if isinstance(memo, Value) else self._read(memo)  # `read_properties` inlined
         if not isinstance(properties, Struct) or properties.NAME != "basic.properties":
             raise HeaderError("header", 0, f"is of class basic, not of that with {type(properties).__name__}", 502)
         return properties  # type: ignore[return-value]  # that is its name
@@ -183,14 +182,14 @@ def _deployed() -> RepeatedProperties:
 
 
 class MessageDelivered(Content["basic.Deliver"]):
-    """A message for a consumer (client role; basic.deliver).  `method` says for whom, from where, and whether again."""
+    """A message for a consumer (client role; basic.deliver).  `method` has its consumer tag, exchange and routing key."""
 
     __slots__ = ()
     __match_args__ = ("channel", "method", "header", "body")
 
     @property
     def method(self) -> basic.Deliver:
-        """For whom it is, from where, and whether again."""
+        """The basic.deliver: the consumer tag, delivery-tag, exchange, routing key, and whether it is a redelivery."""
         like, tag = self._method, self._tag
         if tag is None:
             return like
@@ -198,17 +197,18 @@ class MessageDelivered(Content["basic.Deliver"]):
 
     @property
     def consumer_tag(self) -> str:
-        """That of the consumer for whom it is."""
+        """The tag of the consumer that the message is for."""
         return self._method.consumer_tag
 
     @property
     def tag(self) -> int:
-        """By which it is settled: the delivery-tag, of which sets hold the lower 32 bits."""
+        """The tag that settles it: the lower 32 bits of the delivery-tag, as sets of tags hold them."""
         return (self._method.delivery_tag if self._tag is None else self._tag) & TOP
 
 
 class MessageGot(Content["basic.GetOk"]):
-    """The message that our basic.get `id` asked for (basic.get-ok); for none comes MethodAnswered with basic.get-empty."""
+    """The message that answers our basic.get `id` (basic.get-ok).  For an empty queue comes MethodAnswered
+    (basic.get-empty)."""
 
     __slots__ = ("id",)
     FIELDS: ClassVar[tuple[str, ...]] = ("channel", "id", "method", "header", "body")
@@ -220,16 +220,16 @@ class MessageGot(Content["basic.GetOk"]):
 
     @property
     def tag(self) -> int:
-        """By which it is settled: the delivery-tag, of which sets hold the lower 32 bits."""
+        """The tag that settles it: the lower 32 bits of the delivery-tag, as sets of tags hold them."""
         return self.method.delivery_tag & TOP
 
 
 class MessageReturned(Content["basic.Return"]):
-    """A message of ours comes back (client role; basic.return): nothing could be done with it.
+    """The server returns a message of ours that it could not route or deliver (client role; basic.return).
 
-    `number` is that of its publish where it is certain: one mandatory or immediate message with its exchange and routing key
-    is in doubt.  Where there are more, or more than 8191 pairs of exchange and key or 65536 ranges of their numbers, it is
-    None.
+    `number` is that of its publish where it is certain, that is where exactly one mandatory or immediate message with this
+    exchange and routing key is in doubt.  It is None where there are more, or beyond 8191 pairs of exchange and key or 65536
+    ranges of their numbers.
     """
 
     __slots__ = ("number",)
@@ -242,9 +242,9 @@ class MessageReturned(Content["basic.Return"]):
 
 
 class ContentReceived(Content[Method]):
-    """A method with a content of the other side without an event of its own, such as a client's basic.publish.
+    """A method with a content of the peer without an event of its own, such as a client's basic.publish.
 
-    `number`: a published message of a channel in confirm mode, to be confirmed by it; else None.
+    `number`: that of a message on a channel in confirm mode, to confirm it by; else None.
     """
 
     __slots__ = ("number",)
@@ -257,7 +257,7 @@ class ContentReceived(Content[Method]):
 
 
 class Confirmed(Value):
-    """The server has taken over these messages of ours, by the numbers of their publishes (basic.ack); each comes once."""
+    """The server has taken over these messages of ours (basic.ack), by the numbers of their publishes; each comes once."""
 
     __slots__ = ("channel", "ids")
     FIELDS: ClassVar[tuple[str, ...]] = ("channel", "ids")
@@ -269,7 +269,7 @@ class Confirmed(Value):
 
 
 class Nacked(Value):
-    """The server has not taken over these messages of ours, by the numbers of their publishes (basic.nack)."""
+    """The server has not taken over these messages of ours (basic.nack), by the numbers of their publishes."""
 
     __slots__ = ("channel", "ids")
     FIELDS: ClassVar[tuple[str, ...]] = ("channel", "ids")
@@ -283,9 +283,9 @@ class Nacked(Value):
 class DeliveriesSettled(Value):
     """The client has settled these deliveries (server role).
 
-    `verb` is basic.ack, basic.nack, basic.reject, or that of a recover, which gives back all that is outstanding; `requeue`
-    tells that they are to be delivered again.  What the client settles on a transacted channel counts when it commits; what it
-    rolls back is settled anew, and told anew.
+    `verb` is basic.ack, basic.nack, basic.reject, or that of a recover, which returns everything outstanding; `requeue` means
+    that they are to be delivered again.  On a transacted channel, what the client settles takes effect when it commits; what it
+    rolls back it settles again, with another event.
     """
 
     __slots__ = ("channel", "ids", "requeue", "verb")
@@ -300,9 +300,9 @@ class DeliveriesSettled(Value):
 
 
 class ConsumerCancelled(Value):
-    """A consumer has ended (client role): nothing more comes for it.
+    """A consumer has ended (client role): it gets no more messages.
 
-    `origin` is PEER when the server cancelled it, because its queue is gone, say; LOCAL when it answers our cancel.
+    `origin` is PEER when the server cancelled it, for example because its queue is gone; LOCAL when this answers our cancel.
     """
 
     __slots__ = ("channel", "consumer_tag", "origin")
@@ -316,7 +316,7 @@ class ConsumerCancelled(Value):
 
 
 class FlowChanged(Value):
-    """The server pauses what we publish, or lets it go on (client role; channel.flow, which was answered)."""
+    """The server pauses or resumes our publishing (client role; channel.flow, already answered)."""
 
     __slots__ = ("active", "channel")
     FIELDS: ClassVar[tuple[str, ...]] = ("channel", "active")

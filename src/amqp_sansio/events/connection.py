@@ -1,4 +1,4 @@
-"""What may happen to a connection."""
+"""Events of a connection."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from amqp_sansio.spec.values import Map
 
 
 class StartReceived(Value):
-    """The server said who it is and what it offers (client role; connection.start).
+    """The server introduced itself and its offers (client role; connection.start).
 
-    `mechanisms` and `locales` are in the server's order.  The answer goes out by the config's mechanisms.
+    `mechanisms` and `locales` are in the server's order.  The answer is sent automatically, by the config's mechanisms.
     """
 
     __slots__ = ("locales", "mechanisms", "server_properties")
@@ -31,7 +31,7 @@ class StartReceived(Value):
 
 
 class Authenticated(Value):
-    """The SASL exchange succeeded (server role).  `identity` is who it proved to be; "" for ANONYMOUS."""
+    """The SASL exchange succeeded (server role).  `identity` is who the client proved to be; "" for ANONYMOUS."""
 
     __slots__ = ("client_properties", "identity", "mechanism")
     FIELDS: ClassVar[tuple[str, ...]] = ("mechanism", "identity", "client_properties")
@@ -49,10 +49,10 @@ class Authenticated(Value):
 
 
 class OpenRequested(Value):
-    """The client asks for a virtual host (server role; connection.open).
+    """The client requests a virtual host (server role; connection.open).
 
-    Answer with `open_ok`, `redirect` or `close` before the next `next_event`, else the config's policy answers.
-    `insist` forbids a redirect.
+    Answer with `open_ok`, `redirect` or `close` before the next `next_event`, else the config's policy answers.  `insist`
+    forbids a redirect.
     """
 
     __slots__ = ("capabilities", "insist", "virtual_host")
@@ -97,7 +97,7 @@ class ConnectionOpened(Value):
 
 
 class ConnectionRedirected(Value):
-    """The server sends us elsewhere (client role; connection.redirect).  `ConnectionClosed` follows."""
+    """The server redirects us to another host (client role; connection.redirect).  `ConnectionClosed` follows."""
 
     __slots__ = ("host", "known_hosts")
     FIELDS: ClassVar[tuple[str, ...]] = ("host", "known_hosts")
@@ -129,8 +129,8 @@ class VersionRefused(Value):
 class LoginRefused(Value):
     """The server refused the login (client role; 0-8 to 0-9-1).  `ConnectionClosed` follows.
 
-    `code` is that of connection.close, None where the server just ended the connection behind start-ok, as those do that
-    say close only to clients with the capability authentication_failure_close, and some in any case.
+    `code` is that of connection.close.  It is None where the server just dropped the connection after start-ok, as some servers
+    do for clients without the capability authentication_failure_close, and some for all.
     """
 
     __slots__ = ("code", "mechanism", "text")
@@ -144,7 +144,7 @@ class LoginRefused(Value):
 
 
 class ConnectionBlocked(Value):
-    """The server reads nothing that is published until `ConnectionUnblocked` (client role; connection.blocked, 0-9-1)."""
+    """The server will not read published messages until `ConnectionUnblocked` (client role; connection.blocked, 0-9-1)."""
 
     __slots__ = ("reason",)
     FIELDS: ClassVar[tuple[str, ...]] = ("reason",)
@@ -161,10 +161,10 @@ class ConnectionUnblocked(Value):
 
 
 class SecretUpdated(Value):
-    """New credentials came into force (connection.update-secret, 0-9-1); they are not in here.
+    """New credentials came into force (connection.update-secret, 0-9-1); the event does not contain them.
 
-    Client role: the server took them.  Server role: the client gave them, `take_secret` hands them out, and update-secret-ok
-    answers them before the next event unless the connection is closed.  `reason` is what the client says about them.
+    Client role: the server accepted ours.  Server role: the client sent them; `take_secret` returns them, and we answer with
+    update-secret-ok before the next event unless the connection is closed.  `reason` is the client's reason.
     """
 
     __slots__ = ("reason",)
@@ -176,9 +176,9 @@ class SecretUpdated(Value):
 
 
 class SecurityLayerStarted(Value):
-    """From `offset` of that direction's octets on, the SASL security layer applies.
+    """The SASL security layer applies from `offset` of one direction's octets on.
 
-    `direction` is "inbound" or "outbound"; wrapping the octets is the embedder's business.
+    `direction` is "inbound" or "outbound"; wrapping the octets is up to the embedding program.
     """
 
     __slots__ = ("direction", "offset")
@@ -195,10 +195,10 @@ class SecurityLayerStarted(Value):
 
 
 class ConnectionClosed(Value):
-    """The connection is over: the last event of every connection.
+    """The connection is over; always its last event.
 
-    `code` and `text` are those of connection.close from either side (None when neither sent one); `violation` is there when
-    `origin` is VIOLATION.  `method` is what the other side says was wrong, such as "queue.declare" (0-8 to 0-9-1).
+    `code` and `text` are those of connection.close from either side (None when neither sent one); `violation` is set when
+    `origin` is VIOLATION.  `method` is the method that the peer names as the cause, such as "queue.declare" (0-8 to 0-9-1).
     """
 
     __slots__ = ("code", "method", "origin", "text", "violation")

@@ -1,4 +1,4 @@
-"""What may happen to commands: theirs that arrive, ours that are answered."""
+"""Events of commands: the peer's commands that arrive, and the answers to ours."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 class CommandReceived(Value):
     """A command other than message.transfer, execution.result and execution.exception arrived.
 
-    `id` is its id in the other side's half of the session; `sync` asks for its completion promptly.  `header` and `body`
-    are the octets of its content (file and stream classes), empty when there is none.  The structs of the header were walked
-    on receipt, and are decoded when asked for, as those of `TransferReceived` are.
+    `id` is its id in the peer's half of the session; `sync` asks for its completion promptly.  `header` and `body` are the
+    octets of its content (file and stream classes), empty when there is none.  The structs of the header were checked on
+    receipt and are decoded on access, as those of `TransferReceived` are.
     """
 
     __slots__ = ("_memo", "body", "command", "header", "id", "session", "sync")
@@ -41,33 +41,33 @@ class CommandReceived(Value):
         self.sync: Final = sync
         self.header: Final = header
         self.body: Final = body
-        self._memo: tuple[Struct, ...] | Reading | None = None  # the structs, once read; before, how to read them
+        self._memo: tuple[Struct, ...] | Reading | None = None  # the structs, once decoded; before that, how to decode them
 
     @property
     def headers(self) -> tuple[Struct, ...]:
-        """All header structs in the order in which they were sent.  Raises `HeaderError` for a field that cannot be read."""
+        """All header structs in the order in which they were sent.  Raises HeaderError when a field cannot be decoded."""
         memo = self._memo
         if memo is None or isinstance(memo, Reading):
             self._memo = memo = decode_headers(self.header, 0, len(self.header), memo or DEFAULT_READING)
         return memo
 
     def read_as(self, reading: Reading) -> None:
-        """For the engine: how the header structs are read when somebody asks."""
+        """Sets how the header structs are decoded on access; for the engine."""
         self._memo = reading
 
     @property
     def file_properties(self) -> FileProperties | None:
-        """The first file-properties, None when there are none.  Raises `HeaderError`."""
+        """The first file-properties; None when there are none.  Raises HeaderError when a header field cannot be decoded."""
         return next((struct for struct in self.headers if isinstance(struct, FileProperties)), None)
 
     @property
     def stream_properties(self) -> StreamProperties | None:
-        """The first stream-properties, None when there are none.  Raises `HeaderError`."""
+        """The first stream-properties; None when there are none.  Raises HeaderError when a header field cannot be decoded."""
         return next((struct for struct in self.headers if isinstance(struct, StreamProperties)), None)
 
 
 class ResultReceived(Value):
-    """The result of our command `id` (execution.result).  `value` is None when the result has none."""
+    """The result of our command `id` (execution.result).  `value` is None when the result is empty."""
 
     __slots__ = ("id", "session", "value")
     FIELDS: ClassVar[tuple[str, ...]] = ("session", "id", "value")
@@ -85,7 +85,7 @@ class ResultReceived(Value):
 
 
 class ExceptionReceived(Value):
-    """The other side refuses a command (execution.exception); it ends the session: `SessionDetached` follows.
+    """The peer refuses a command (execution.exception), which ends the session: `SessionDetached` follows.
 
     `id` is our command that failed, None when the exception names none.
     """
@@ -143,7 +143,7 @@ class ExceptionReceived(Value):
 
 
 class CommandsCompleted(Value):
-    """The other side has executed our commands `ids` (session.completed); each id comes once."""
+    """The peer has executed our commands `ids` (session.completed); each id comes once."""
 
     __slots__ = ("ids", "session")
     FIELDS: ClassVar[tuple[str, ...]] = ("session", "ids")
@@ -159,7 +159,7 @@ class CommandsCompleted(Value):
 
 
 class CommandsConfirmed(Value):
-    """The other side will complete our commands `ids` for certain (session.confirmed); each id comes once."""
+    """The peer will certainly complete our commands `ids` (session.confirmed); each id comes once."""
 
     __slots__ = ("ids", "session")
     FIELDS: ClassVar[tuple[str, ...]] = ("session", "ids")
@@ -175,7 +175,7 @@ class CommandsConfirmed(Value):
 
 
 class CommandsSkipped(Value):
-    """The other side will never send its commands `ids` (session.gap)."""
+    """The peer will never send its commands `ids` (session.gap)."""
 
     __slots__ = ("ids", "session")
     FIELDS: ClassVar[tuple[str, ...]] = ("session", "ids")

@@ -1,4 +1,4 @@
-"""What may happen to messages."""
+"""Events of messages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 class TransferReceived(Value):
     """A message arrived (message.transfer).
 
-    `id` is the command's id in the other side's half of the session, the name by which it is accepted, rejected, released
-    or completed; `transfer` holds destination and modes.  `header` is the raw header segment (empty when there was none):
-    its structs were walked on receipt, so that their number, sizes and codes are right, and are decoded when asked for;
-    forwarding it costs nothing.  `body` is the content; `empty_body` tells a body segment of 0 octets from none.
+    `id` is the command's id in the peer's half of the session; it is accepted, rejected, released or completed by this id.
+    `transfer` holds destination and modes.  `header` is the raw header segment, empty when there was none.  The number, sizes
+    and codes of its structs were checked on receipt; they are decoded on access, so forwarding the header costs nothing.
+    `body` is the content; `empty_body` distinguishes a body segment of 0 octets from none.
 
-    Decoding them keeps the limits of the connection (nesting, zero_width_elements, ranges): what goes beyond is a
-    `HeaderError`.  A copy, by pickle or by hand, does not know the connection and keeps the default limits.
+    Decoding keeps the limits of the connection (nesting, zero_width_elements, ranges) and raises HeaderError beyond them. A
+    pickled or constructed copy does not know the connection and keeps the default limits.
     """
 
     __slots__ = ("_memo", "body", "empty_body", "header", "id", "session", "sync", "transfer")
@@ -44,25 +44,25 @@ class TransferReceived(Value):
         self.body: Final = body
         self.sync: Final = sync
         self.empty_body: Final = empty_body
-        self._memo: tuple[Struct, ...] | Reading | None = None  # the structs, once read; before, how to read them
+        self._memo: tuple[Struct, ...] | Reading | None = None  # the structs, once decoded; before that, how to decode them
 
     @property
     def headers(self) -> tuple[Struct, ...]:
-        """All header structs in the order in which they were sent.  Raises `HeaderError` for a field that cannot be read."""
+        """All header structs in the order in which they were sent.  Raises HeaderError when a field cannot be decoded."""
         memo = self._memo
         if memo is None or isinstance(memo, Reading):
             self._memo = memo = decode_headers(self.header, 0, len(self.header), memo or DEFAULT_READING)
         return memo
 
     def read_as(self, reading: Reading) -> None:
-        """For the engine: how the header structs are read when somebody asks."""
+        """Sets how the header structs are decoded on access; for the engine."""
         self._memo = reading
 
     @property
     def delivery_properties(self) -> DeliveryProperties | None:
-        """The first delivery-properties, None when there are none.  Raises `HeaderError`."""
+        """The first delivery-properties; None when there are none.  Raises HeaderError when a field cannot be decoded."""
         structs = self._memo
-        if structs is None:  # the call to the other property is dear
+        if structs is None:  # `headers` inlined: the call is costly here
             structs = self._memo = decode_headers(self.header, 0, len(self.header))
         elif type(structs) is Reading:
             structs = self.headers
@@ -73,9 +73,9 @@ class TransferReceived(Value):
 
     @property
     def message_properties(self) -> MessageProperties | None:
-        """The first message-properties, None when there are none.  Raises `HeaderError`."""
+        """The first message-properties; None when there are none.  Raises HeaderError when a field cannot be decoded."""
         structs = self._memo
-        if structs is None:  # the call to the other property is dear
+        if structs is None:  # `headers` inlined: the call is costly here
             structs = self._memo = decode_headers(self.header, 0, len(self.header))
         elif type(structs) is Reading:
             structs = self.headers
@@ -86,9 +86,9 @@ class TransferReceived(Value):
 
     @property
     def fragment_properties(self) -> FragmentProperties | None:
-        """The first fragment-properties, None when the message is whole.  Raises `HeaderError`."""
+        """The first fragment-properties; None when the message is whole.  Raises HeaderError when a field cannot be decoded."""
         structs = self._memo
-        if structs is None:  # the call to the other property is dear
+        if structs is None:  # `headers` inlined: the call is costly here
             structs = self._memo = decode_headers(self.header, 0, len(self.header))
         elif type(structs) is Reading:
             structs = self.headers
@@ -99,7 +99,7 @@ class TransferReceived(Value):
 
 
 class ProducerCreditChanged(Value):
-    """The other side throttles our transfers: producer flow control on destination "".
+    """The peer limits our transfers (producer flow control on destination "").
 
     `messages` is how many more transfers may be published; None is without limit.
     """

@@ -1,4 +1,4 @@
-"""What the third person hears: an Observer's own words, with the speaker and the octets beside each."""
+"""What an Observer reports; the speaker and the position come beside each observation."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from amqp_sansio.spec.connection import Secure, SecureOk, StartOk
 from amqp_sansio.wire.headers import decode_headers
 
 SECRET_VERBS: Final = frozenset([*[control.VERB for control in (StartOk, Secure, SecureOk)], "connection.update-secret"])
-"""Words of class connection whose octets hold what nobody should see."""
+"""Verbs of class connection whose octets hold secrets."""
 
 
 def _secret(verb: str) -> bool:
-    """Whether a word of class connection may hold a secret; one without a name may be another version's."""
+    """Whether a verb of class connection may hold a secret; one without a name may be another version's."""
     return verb in SECRET_VERBS or (verb.startswith("connection.") and verb[-1].isdigit())
 
 
 class HeaderSeen(Value):
-    """A protocol header: `octets` as sent, `version` such as "0-10", None when nobody knows it."""
+    """A protocol header: `octets` as sent; `version` such as "0-10", None when the octets name no known version."""
 
     __slots__ = ("octets", "version")
     FIELDS: ClassVar[tuple[str, ...]] = ("octets", "version")
@@ -34,8 +34,8 @@ class HeaderSeen(Value):
 class ControlSeen(Value):
     """A control.  `verb` is its name, or its numbers when it has none ("connection.99", "119.1").
 
-    `control` is None when it could not be decoded; `payload` is its segment.  `complete` is False when the segment was
-    broken off.
+    `control` is None when it could not be decoded; `payload` is its segment.  `complete` is False when the segment is
+    incomplete.
     """
 
     __slots__ = ("channel", "complete", "control", "payload", "verb")
@@ -56,10 +56,11 @@ class ControlSeen(Value):
 
 
 class CommandSeen(Value):
-    """A command.  `session` and `id` are None where unknown (a conversation heard from its middle).
+    """A command.  `session` and `id` are None where unknown (the capture began within the conversation).
 
-    `command` is None when it could not be decoded; `payload`, `header` and `body` are its segments (None: there was no
-    such segment).  `complete` is False when the assembly was broken off, was never marked as ended or is still open at the end.
+    `command` is None when it could not be decoded; `payload`, `header` and `body` are its segments (None: there was no such
+    segment).  `complete` is False when the assembly was broken off, its last frame was never marked as such, or it is still
+    open at the end.
     """
 
     __slots__ = ("_structs", "body", "channel", "command", "complete", "header", "id", "payload", "session", "sync", "verb")
@@ -114,12 +115,12 @@ class CommandSeen(Value):
         self._structs: tuple[Struct, ...] | None = None
 
     def remember(self, structs: tuple[Struct, ...]) -> None:
-        """Keeps what a caller has decoded already."""
+        """Keeps structs that a caller has decoded already."""
         self._structs = structs
 
     @property
     def structs(self) -> tuple[Struct, ...]:
-        """The structs of the header, in order.  HeaderError when they cannot be read."""
+        """The structs of the header, in order.  Raises HeaderError when they cannot be decoded."""
         if self._structs is None:
             header = self.header or b""
             self._structs = decode_headers(header, 0, len(header))
@@ -127,11 +128,12 @@ class CommandSeen(Value):
 
 
 class MethodSeen(Value):
-    """A method of an older dialect, with its content where it has one; of class connection only what no other family has.
+    """A method of an older dialect, with its content where it has one; of class connection, only methods that no other family
+    has.
 
     `verb` is its name, or its numbers when it has none ("basic.999", "99.1").  `method` is None when it could not be decoded;
     `payload` is its octets.  `header` and `body` are those of its content, class and size included; None: there is none.
-    `properties` are what the header holds, None when it could not be read.  `complete` is False when the content was broken off
+    `properties` are the decoded header, None when it could not be decoded.  `complete` is False when the content was broken off
     or is still open at the end.
     """
 
@@ -166,9 +168,10 @@ class MethodSeen(Value):
 
 
 class OpaqueSeen(Value):
-    """From here on nothing that this speaker says can be read, and why: a security layer, a frame that cannot be cut.
+    """Nothing more of this speaker can be decoded, for the `reason` given: a security layer, or a frame that cannot be
+    delimited.
 
-    It comes once for a speaker, where the first such octet is; `Observer.unread` counts them.
+    It comes once per speaker, at the first such octet; `Observer.unread` counts the octets.
     """
 
     __slots__ = ("reason",)
@@ -180,7 +183,7 @@ class OpaqueSeen(Value):
 
 
 class Note(Value):
-    """Something worth knowing that accuses nobody: a refused command, a failed login, a reset, silence, a gap.
+    """Something notable that is no violation: a refused command, a failed login, a reset, silence, a gap.
 
     `rule` is a short name, `text` one sentence; `channel` is None when no channel is concerned.
     """
@@ -196,10 +199,10 @@ class Note(Value):
 
 
 class FrameSeen(Value):
-    """One frame as it was cut, told only on request, before what it completes.
+    """One frame, reported only on request, before what it completes.
 
-    `flags` are its first octet, `kind` its segment type (0 control, 1 command, 2 header, 3 body); `verb` is what the first
-    frame of a control or command says, None for others.
+    `flags` are its first octet, `kind` its segment type (0 control, 1 command, 2 header, 3 body); `verb` is that of the control
+    or command whose first frame it is, None for other frames.
     """
 
     __slots__ = ("channel", "flags", "kind", "track", "verb")

@@ -1,4 +1,4 @@
-"""What may happen to a session."""
+"""Events of a session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amqp_sansio.kernel.value import Value
 
 
 class AttachRequested(Value):
-    """The client asks to attach a session (server role; session.attach).
+    """The client requests to attach a session (server role; session.attach).
 
     Answer with `accept` or `refuse` before the next `next_event`, else the config's policy answers.
     """
@@ -31,9 +31,9 @@ class AttachRequested(Value):
 
 
 class SessionAttached(Value):
-    """The session is attached and may be spoken on.
+    """The session is attached and may be used.
 
-    `resumed` tells that both sides kept their state and everything in doubt has been replayed.
+    `resumed`: both sides kept their state, and everything in doubt has been replayed.
     """
 
     __slots__ = ("channel", "resumed", "session")
@@ -52,10 +52,10 @@ class SessionAttached(Value):
 
 
 class SessionDetached(Value):
-    """The session is not attached any more.
+    """The session is no longer attached.
 
-    `code` is the detach code when one was sent; `in_doubt` are our own commands that were sent and of which the other
-    side has not said that they are complete; `ended` tells that the session is over and cannot be resumed.
+    `code` is the detach code when one was sent; `in_doubt` are our own commands that were sent and that the peer has not
+    completed; `ended`: the session is over and cannot be resumed.
     """
 
     __slots__ = ("channel", "code", "ended", "in_doubt", "origin", "session", "text", "violation")
@@ -93,9 +93,9 @@ class SessionDetached(Value):
 
 
 class TimeoutGranted(Value):
-    """The other side keeps the session for so long while it is detached.
+    """The peer granted how long it keeps the session while it is detached (session.timeout).
 
-    `seconds` is None for ever, 0 for not at all (session.timeout).
+    `seconds` is None for ever, 0 for not at all.
     """
 
     __slots__ = ("seconds", "session")

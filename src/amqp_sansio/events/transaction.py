@@ -1,4 +1,4 @@
-"""What may become of transactions: a local one ends, a branch is answered, branches are recovered."""
+"""Events of transactions: a local one ended, the peer answered a command about a branch, or it listed its branches."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ class TransactionOutcome(StrEnum):
     """How a local transaction ended."""
 
     COMMITTED = "committed"
-    """All that was published and accepted in it counts."""
+    """All that was published and accepted in the transaction takes effect."""
     ROLLED_BACK = "rolled back"
-    """Nothing that was published or accepted in it counts."""
+    """Nothing that was published or accepted in the transaction takes effect."""
     UNKNOWN = "unknown"
-    """The session ended while tx.commit was under way: one of the two, and nobody is left to ask."""
+    """Committed or rolled back: the session ended while tx.commit was in progress, so the answer is lost."""
 
 
 class TransactionEnded(Value):
     """A local transaction of a session with tx.select ended; the next one began with it, unless the session is over.
 
-    `id` is our tx.commit or tx.rollback.  None: neither was sent, and the end of the session rolled back what was open (it
-    comes when any command was sent since the last tx.select, tx.commit or tx.rollback).
+    `id` is our tx.commit or tx.rollback.  It is None when we sent neither and the end of the session rolled the transaction
+    back; that is reported when any command was sent since the last tx.select, tx.commit or tx.rollback.
     """
 
     __slots__ = ("id", "outcome", "session")
@@ -39,11 +39,11 @@ class TransactionEnded(Value):
 
 
 class BranchAnswered(Value):
-    """Our command `id` about the branch `xid` is answered; `verb` names it, such as "dtx.prepare".
+    """The peer answered our command `id` about the branch `xid`; `verb` names the command, such as "dtx.prepare".
 
-    `status` is what the result says; XA_OK when dtx.forget or dtx.set-timeout, which have no result, are complete.  None: it
-    is unknown, because the session ended before the answer or because the result held none that the specification has.
-    `refused` is the error code when the server refused the command itself, which ended the session (`ExceptionReceived`).
+    `status` is that of the result; XA_OK when dtx.forget or dtx.set-timeout, which have no result, are complete.  It is None
+    when unknown: the session ended before the answer, or the result held no status of the specification.  `refused` is the
+    error code when the server refused the command itself, which ended the session (`ExceptionReceived`).
     """
 
     __slots__ = ("id", "refused", "session", "status", "verb", "xid")
@@ -62,7 +62,7 @@ class BranchAnswered(Value):
 
 
 class BranchTimeout(Value):
-    """The answer to our dtx.get-timeout `id`: how long the branch may take, in `seconds`.  None: the session ended before."""
+    """The answer to our dtx.get-timeout `id`: the branch's timeout in `seconds`.  None: the session ended before it."""
 
     __slots__ = ("id", "seconds", "session", "xid")
     FIELDS: ClassVar[tuple[str, ...]] = ("session", "id", "xid", "seconds")
@@ -76,7 +76,7 @@ class BranchTimeout(Value):
 
 
 class BranchesRecovered(Value):
-    """The answer to our dtx.recover `id`: the branches that are prepared, or about which the server decided.
+    """The answer to our dtx.recover `id`: the branches that are prepared, or that the server decided heuristically.
 
     `xids` is None when the session ended before the answer.
     """

@@ -1,4 +1,4 @@
-"""Which side ended a conversation, and what was wrong with what it sent."""
+"""A violation of the protocol, and the origin of the end of a conversation."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from amqp_sansio.kernel.value import Value
 
 
 class Origin(StrEnum):
-    """Who brought something to its end."""
+    """What ended a connection, session, channel or consumer."""
 
     PEER = "peer"
-    """The other side, by the means that the protocol gives it."""
+    """The peer, by regular means of the protocol."""
     LOCAL = "local"
     """Our own side: the caller asked for it."""
     VIOLATION = "violation"
-    """The other side broke the protocol and we said so; the `Violation` tells how."""
+    """The peer broke the protocol and we reported it; the `Violation` has the details."""
     TIMEOUT = "timeout"
-    """Silence: a handshake, heartbeat or close deadline passed."""
+    """A deadline passed: of the handshake, a heartbeat or the close."""
     EOF = "eof"
-    """The octets ended without a goodbye."""
+    """The octets ended without a close."""
 
 
 class Violation(Value):
     """One breach of the protocol by `speaker`.
 
-    `rule` is the path of the specification's rule ("session.command-point.newly-attached-transports"), or the name of
-    one of our limits ("limits.assembly_octets"); `said` is the offending word, `legal` the legal ones; `code` is the
-    error code that goes with it (0 when there is none); `channel` is None when no channel is concerned; `offset` counts
-    the octets of that speaker's stream up to the frame at fault, the protocol header included; `text` is one sentence.
+    `rule` is the path of the specification's rule ("session.command-point.newly-attached-transports"), or the name of one of
+    our limits ("limits.assembly_octets"); `said` is the offending word, `legal` the legal ones; `code` is the matching error
+    code (0 when there is none); `channel` is None when no channel is concerned; `offset` counts the octets of that speaker's
+    stream up to the frame at fault, the protocol header included; `text` is one sentence.
     """
 
     __slots__ = ("channel", "code", "legal", "offset", "rule", "said", "speaker", "text")
