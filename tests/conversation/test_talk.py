@@ -91,6 +91,49 @@ def test_receiving_from_a_refused_subscription_raises_its_refusal(retry: RetryPo
     assert "404 to message.subscribe" in str(errors[1])
 
 
+def test_a_refused_subscription_is_not_tried_again_with_the_next_session() -> None:
+    stage = staged()
+    talk = stage.open()
+    refused = talk.subscribe("nowhere")
+    stage.run()
+    for _ in range(2):
+        with pytest.raises(SessionFailed, match="404 to message.subscribe"):
+            refused.take()
+    talk.open_again()
+    stage.run()
+    stage.get(talk.execute(queue.Declare("q")))
+    assert talk.remade == 1
+    stage.get(refused.cancel())
+    stage.get(talk.sync())
+    assert talk.remade == 1
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_who_subscribes_while_the_session_is_not_open_is_subscribed_as_soon_as_it_is(failed: bool) -> None:
+    stage = staged()
+    talk = stage.open(timeout=0 if failed else 60)
+    stage.get(talk.execute(queue.Declare("q")))
+    if failed:
+        talk.execute(queue.Delete("nowhere"))
+        stage.run()
+    else:
+        stage.cut()
+    inbox, other = talk.subscribe("q"), talk.subscribe("q")
+    stage.get(other.cancel())
+    if failed:
+        assert not inbox.more.done  # it opens the session again
+        stage.run()
+    else:
+        stage.connect()
+    assert talk.remade == failed
+    stage.get(talk.publish("", "q", b"one"))
+    stage.run()
+    message = inbox.take()
+    assert message is not None
+    assert message.body == b"one"
+    assert stage.get(talk.execute(queue.Query("q"))).subscriber_count == 1
+
+
 def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_call() -> None:
     stage = staged()
     talk = stage.open()

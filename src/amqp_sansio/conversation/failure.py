@@ -73,9 +73,16 @@ class Failure:
         return event.text or f"the other side detached it ({event.code})"
 
     def interrupt(self, inboxes: dict[str, Inbox]) -> None:
-        """Makes pending receives raise the error of a session that failed and may be opened again."""
-        for inbox in inboxes.values():
-            inbox._interrupt(self.for_whom(inbox._said))
+        """Makes pending receives raise the error of a session that failed and may be opened again.
+
+        Closes a subscription that the peer refused: sent again, it would end every later session, too.
+        """
+        for inbox in list(inboxes.values()):
+            error = self.for_whom(inbox._said)
+            inbox._interrupt(error)
+            if error is not None and error is not self.for_others:
+                inbox._close(error)
+                del inboxes[inbox.destination]
 
     def close(self, inboxes: dict[str, Inbox], well: bool) -> None:
         """Closes the inboxes of a session that is over; unless it ended `well`, pending receives raise the error."""

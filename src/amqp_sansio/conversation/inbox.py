@@ -198,8 +198,10 @@ class Inbox(BaseInbox[Message]):
         """
         if self._cancelling is None:
             self._cancelling = Ticket()
-            self.talk._once_attached(self._cancel)
-            if not self.talk.speakable:
+            open_there = not self._closed and self._subscription is not None
+            if open_there:
+                self.talk._once_attached(self._cancel)
+            if not open_there or not self.talk.speakable:
                 self._cancelled()
         return self._cancelling
 

@@ -79,6 +79,7 @@ class Talk:
         self._detaching = False
         self._resuming = False  # it is not known yet whether the peer kept it
         self._remade = 0
+        self._was_open = False
         self._first_name: Final = name
         self._session: Session | None = None
         self._owing: Final = {} if owing is None else owing  # sessions with accepts to send
@@ -274,16 +275,21 @@ class Talk:
         self, queue: str, destination: str | None = None, *, prefetch: int = PREFETCH, octets: int = INFINITE,
         accept: bool = True, browse: bool = False,
     ) -> Inbox:  # fmt: skip
-        """Subscribes to a queue; see `Session.subscribe`."""
+        """Subscribes to a queue, once the session is open again if it is not; see `Session.subscribe`."""
         for name, most in (("prefetch", prefetch), ("octets", octets)):
             if not whole(most, INFINITE) or not most:
                 raise LocalProtocolError("message.subscribe", f"{name} {most!r}", (f"{name} of 1 to {INFINITE}",))
-        self._check()
+        self.transactions.check()
         if destination is None:
             self._numbers += 1
             destination = f"{queue}-{self._numbers}"
         inbox = Inbox(self, queue, destination, prefetch, octets, accept, browse)
-        inbox._subscribe()
+        failure = self.failure
+        if self._was_open and not (self.ended.done or self.speakable) and (failure.error is None or failure.again is not None):
+            self._later.append(lambda: inbox.closed or inbox._subscribe())  # a session that was made again has all inboxes
+        else:
+            self._check()
+            inbox._subscribe()
         self.inboxes[destination] = inbox
         self.wake()
         return inbox
@@ -345,6 +351,7 @@ class Talk:
                 self._check_room()
             case SessionAttached():
                 self._resuming = False
+                self._was_open = True
                 later = self._later[:]
                 self._later.clear()
                 if event.resumed:
