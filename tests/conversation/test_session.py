@@ -120,6 +120,22 @@ def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_com
     run(handled())
 
 
+@pytest.mark.parametrize("publishes", [True, False])
+def test_a_loop_that_tries_again_after_a_refusal_lets_the_detach_come(publishes: bool) -> None:
+    world = World()
+
+    async def stubborn() -> None:
+        async with world.session() as session:
+            await session.execute(queue.Declare("q"))
+            refuse(world.stage, session._talk)
+            before = world.waits
+            with pytest.raises(SessionFailed, match="542"):
+                await (session.publish("", "q", b"") if publishes else session.execute(queue.Query("q")))
+            assert world.waits > before
+
+    run(stubborn())
+
+
 def test_the_end_reports_what_was_published_before_a_refusal_that_somebody_got() -> None:
     world = World(retry=NEVER)
 

@@ -97,7 +97,7 @@ def test_a_refused_subscription_is_not_tried_again_with_the_next_session() -> No
     refused = talk.subscribe("nowhere")
     stage.run()
     for _ in range(2):
-        with pytest.raises(SessionFailed, match="404 to message.subscribe"):
+        with pytest.raises(SessionFailed, match=r"404 to message\.subscribe"):
             refused.take()
     talk.open_again()
     stage.run()

@@ -123,6 +123,11 @@ class Inbox(BaseInbox[Message]):
             subscription.set_mode(FlowMode.CREDIT)
         subscription.grant(self.prefetch, self.octets)
 
+    def _begin(self) -> None:
+        """Subscribes once the session is resumed, unless it was cancelled before."""
+        if not self._closed:
+            self._subscribe()
+
     def _arrive(self, received: TransferReceived) -> None:
         """Stores a message that arrived."""
         session = self.talk._session

@@ -286,7 +286,7 @@ class Talk:
         inbox = Inbox(self, queue, destination, prefetch, octets, accept, browse)
         failure = self.failure
         if self._was_open and not (self.ended.done or self.speakable) and (failure.error is None or failure.again is not None):
-            self._later.append(lambda: inbox.closed or inbox._subscribe())  # a session that was made again has all inboxes
+            self._later.append(inbox._begin)  # a session that was made again has all inboxes
         else:
             self._check()
             inbox._subscribe()
