@@ -24,7 +24,7 @@ from amqp_sansio.conversation.properties import Body, SessionProperties
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
-from amqp_sansio.errors import AmqpError, SharedSessionFailed, SubscriptionClosed
+from amqp_sansio.errors import AmqpError, SessionFailed, SharedSessionFailed, SubscriptionClosed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
@@ -177,8 +177,12 @@ class Session(Topology):
                 while not self._talk.attached.done:
                     self._in_time(self._talk.attached, "session.attach")
                 self._talk.attached.result()
-            except SharedSessionFailed as failed:
-                raise failed.unsent() from failed.__cause__
+            except SessionFailed as failed:
+                with suppress(AmqpError, TimeoutError):  # a caller that tries again at once lets the detach come
+                    self._line.wait(self._talk.ended, 0.0)
+                if isinstance(failed, SharedSessionFailed):
+                    raise failed.unsent() from failed.__cause__
+                raise
 
     def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
         """Sends something as soon as the session is attached, and waits for the answer."""
