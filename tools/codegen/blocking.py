@@ -17,6 +17,7 @@ CONVERSATION = Path(__file__).resolve().parents[2] / "src" / "amqp_sansio" / "co
 FILES = {
     "adapters/sync/topology.py": "topology.py",
     "adapters/sync/session.py": "session.py",
+    "adapters/sync/subscription.py": "subscription.py",
     "adapters/sync/channel.py": "channels/channel.py",
 }
 """Each file below src/amqp_sansio, and what it is made from."""
@@ -37,6 +38,7 @@ WORDS = {
     "AwaitedConnection": "BaseConnection",
     "amqp_sansio.conversation.line": "amqp_sansio.adapters.sync.line",
     "amqp_sansio.conversation.pending": "amqp_sansio.adapters.sync.pending",
+    "amqp_sansio.conversation.subscription": "amqp_sansio.adapters.sync.subscription",
     "amqp_sansio.conversation.topology": "amqp_sansio.adapters.sync.topology",
 }
 TEXTS = {

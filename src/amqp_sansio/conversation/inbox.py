@@ -53,6 +53,14 @@ class BaseInbox(Generic[M]):
         """Why its session or channel is over; None while it is not, or when it ended well."""
         return self._error
 
+    def take(self) -> M | None:
+        """The next message, None when there is none for now.  When it is closed and empty: raises `error`, if there is one."""
+        raise NotImplementedError
+
+    def cancel(self) -> Ticket[None]:
+        """Ends the subscription; settled when nothing comes any more."""
+        raise NotImplementedError
+
     def must_be_open(self) -> None:
         """Raises SubscriptionClosed when it is closed without an error."""
         if self._closed:

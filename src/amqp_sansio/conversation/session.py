@@ -17,11 +17,12 @@ from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.pending import Pending
 from amqp_sansio.conversation.properties import Body, SessionProperties
+from amqp_sansio.conversation.subscription import BaseSubscription
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.topology import Topology
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
-from amqp_sansio.errors import AmqpError, SessionFailed, SharedSessionFailed, SubscriptionClosed
+from amqp_sansio.errors import AmqpError, SessionFailed, SharedSessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
@@ -344,52 +345,10 @@ class Session(Topology):
         return Subscription(inbox, self._line, self._ending)
 
 
-class Subscription:
+class Subscription(BaseSubscription[Message]):
     """Iterates over messages as they arrive: `async for message in subscription`; `async with` cancels it at the end."""
 
-    def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
-        self._inbox: Final = inbox
-        self._line: Final = line
-        self._ending: Final = ending
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._inbox.closed:
-            return
-        try:
-            await self._line.wait(self._inbox.cancel(), self._ending.timeout)
-        except (AmqpError, TimeoutError) as failure:
-            if isinstance(failure, TimeoutError):
-                self._ending.missed()
-            if error is None:  # else that error is the one to raise
-                raise
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Message:
-        try:
-            return await self.receive()
-        except SubscriptionClosed:
-            raise StopAsyncIteration from None
-
-    async def receive(self, timeout: float | None = None) -> Message:
-        """Returns the next message.  Raises TimeoutError when none comes within `timeout` seconds.
-
-        Raises SubscriptionClosed when the subscription was cancelled here.
-        """
-        if timeout is not None and (message := self._inbox.take()) is not None:
-            return message
-        if timeout is not None:
-            return await self._line.within(timeout, self.receive)
-        while (message := self._inbox.take()) is None:
-            self._inbox.must_be_open()
-            await self._line.wait(self._inbox.more)
-        return message
+    _inbox: Inbox
 
     async def cancel(self) -> None:
         """Ends the subscription; received messages that were not taken go back to the queue.

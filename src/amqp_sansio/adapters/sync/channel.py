@@ -15,6 +15,7 @@ from typing_extensions import Unpack
 from amqp_sansio.adapters.sync.base_connection import BaseConnection
 from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.adapters.sync.pending import Pending
+from amqp_sansio.adapters.sync.subscription import BaseSubscription
 from amqp_sansio.conversation.channels import words
 from amqp_sansio.conversation.channels.client import ChannelClient
 from amqp_sansio.conversation.channels.core import ChannelCore
@@ -25,7 +26,7 @@ from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.properties import Arguments
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AmqpError, SubscriptionClosed
+from amqp_sansio.errors import AmqpError
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods.queue import DeclareOk
 
@@ -371,59 +372,22 @@ class Channel:
             self._line.asked(self._core.transaction.commit)
 
 
-class Subscription:
+class Subscription(BaseSubscription[Message]):
     """Iterates over messages as they arrive: `for message in subscription`; `with` cancels it at the end."""
 
-    def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
-        self._inbox: Final = inbox
-        self._line: Final = line
-        self._ending: Final = ending
-
-    def __enter__(self) -> Self:
-        with self._line.turn:
-            return self
+    _inbox: Inbox
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._line.turn:
             try:
-                if not self._inbox.closed:
-                    self._line.wait(self._inbox.cancel(), self._ending.timeout)
-            except (AmqpError, TimeoutError) as failure:
-                if isinstance(failure, TimeoutError):
-                    self._ending.missed()
-                if error is None:  # else that error is the one to raise
-                    raise
+                super().__exit__(kind, error, trace)
             finally:
                 self._inbox.release()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Message:
-        try:
-            return self.receive()
-        except SubscriptionClosed:
-            raise StopIteration from None
 
     @property
     def consumer_tag(self) -> str:
         """The tag of the consumer on its channel."""
         return self._inbox.tag
-
-    def receive(self, timeout: float | None = None) -> Message:
-        """Returns the next message.  Raises TimeoutError when none comes within `timeout` seconds.
-
-        Raises SubscriptionClosed when the subscription was ended here, SubscriptionCancelled when the server ended it.
-        """
-        with self._line.turn:
-            if timeout is not None and (message := self._inbox.take()) is not None:
-                return message
-            if timeout is not None:
-                return self._line.within(timeout, self.receive)
-            while (message := self._inbox.take()) is None:
-                self._inbox.must_be_open()
-                self._line.wait(self._inbox.more)
-            return message
 
     def stop(self) -> None:
         """Stops further deliveries; received messages may still be taken, and go back to the queue at the end of the block."""

@@ -15,6 +15,7 @@ from typing_extensions import Unpack
 from amqp_sansio.adapters.sync.base_connection import BaseConnection
 from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.adapters.sync.pending import Pending
+from amqp_sansio.adapters.sync.subscription import BaseSubscription
 from amqp_sansio.adapters.sync.topology import Topology
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ending import Ending
@@ -24,7 +25,7 @@ from amqp_sansio.conversation.properties import Body, SessionProperties
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
-from amqp_sansio.errors import AmqpError, SessionFailed, SharedSessionFailed, SubscriptionClosed
+from amqp_sansio.errors import AmqpError, SessionFailed, SharedSessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
@@ -376,53 +377,10 @@ class Session(Topology):
             return Subscription(inbox, self._line, self._ending)
 
 
-class Subscription:
+class Subscription(BaseSubscription[Message]):
     """Iterates over messages as they arrive: `for message in subscription`; `with` cancels it at the end."""
 
-    def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
-        self._inbox: Final = inbox
-        self._line: Final = line
-        self._ending: Final = ending
-
-    def __enter__(self) -> Self:
-        with self._line.turn:
-            return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with self._line.turn:
-            if self._inbox.closed:
-                return
-            try:
-                self._line.wait(self._inbox.cancel(), self._ending.timeout)
-            except (AmqpError, TimeoutError) as failure:
-                if isinstance(failure, TimeoutError):
-                    self._ending.missed()
-                if error is None:  # else that error is the one to raise
-                    raise
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Message:
-        try:
-            return self.receive()
-        except SubscriptionClosed:
-            raise StopIteration from None
-
-    def receive(self, timeout: float | None = None) -> Message:
-        """Returns the next message.  Raises TimeoutError when none comes within `timeout` seconds.
-
-        Raises SubscriptionClosed when the subscription was cancelled here.
-        """
-        with self._line.turn:
-            if timeout is not None and (message := self._inbox.take()) is not None:
-                return message
-            if timeout is not None:
-                return self._line.within(timeout, self.receive)
-            while (message := self._inbox.take()) is None:
-                self._inbox.must_be_open()
-                self._line.wait(self._inbox.more)
-            return message
+    _inbox: Inbox
 
     def cancel(self) -> None:
         """Ends the subscription; received messages that were not taken go back to the queue.

@@ -21,8 +21,9 @@ from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.pending import Pending
 from amqp_sansio.conversation.properties import Arguments
+from amqp_sansio.conversation.subscription import BaseSubscription
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AmqpError, SubscriptionClosed
+from amqp_sansio.errors import AmqpError
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods.queue import DeclareOk
 
@@ -343,58 +344,23 @@ class Channel:
         await self._line.asked(self._core.transaction.commit)
 
 
-class Subscription:
+class Subscription(BaseSubscription[Message]):
     """Iterates over messages as they arrive: `async for message in subscription`; `async with` cancels it at the end."""
 
-    def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
-        self._inbox: Final = inbox
-        self._line: Final = line
-        self._ending: Final = ending
-
-    async def __aenter__(self) -> Self:
-        return self
+    _inbox: Inbox
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if not self._inbox.closed:
-                await self._line.wait(self._inbox.cancel(), self._ending.timeout)
-        except (AmqpError, TimeoutError) as failure:
-            if isinstance(failure, TimeoutError):
-                self._ending.missed()
-            if error is None:  # else that error is the one to raise
-                raise
+            await super().__aexit__(kind, error, trace)
         finally:
             self._inbox.release()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Message:
-        try:
-            return await self.receive()
-        except SubscriptionClosed:
-            raise StopAsyncIteration from None
 
     @property
     def consumer_tag(self) -> str:
         """The tag of the consumer on its channel."""
         return self._inbox.tag
-
-    async def receive(self, timeout: float | None = None) -> Message:
-        """Returns the next message.  Raises TimeoutError when none comes within `timeout` seconds.
-
-        Raises SubscriptionClosed when the subscription was ended here, SubscriptionCancelled when the server ended it.
-        """
-        if timeout is not None and (message := self._inbox.take()) is not None:
-            return message
-        if timeout is not None:
-            return await self._line.within(timeout, self.receive)
-        while (message := self._inbox.take()) is None:
-            self._inbox.must_be_open()
-            await self._line.wait(self._inbox.more)
-        return message
 
     async def stop(self) -> None:
         """Stops further deliveries; received messages may still be taken, and go back to the queue at the end of the block."""
