@@ -94,8 +94,8 @@ def test_a_resumed_session_hears_that_it_may_go_on(world: World) -> None:
 def test_an_ended_session_is_forgotten(world: World) -> None:
     world, client, session = scene(world.chunk)
     publish(world, session, 4)
-    assert front(world.broker).throttle.busy
+    assert front(world.broker).throttle.queues
     session.request_timeout(0)
     world.run()
     client.cut()
-    assert not front(world.broker).throttle.busy
+    assert not front(world.broker).throttle.queues

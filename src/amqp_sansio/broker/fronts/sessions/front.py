@@ -46,7 +46,7 @@ class Sessions(Front):
 
     def work(self) -> None:
         """Lets those publish again who waited for a queue that was too long."""
-        if self.throttle.busy:
+        if self.throttle.queues:
             self.throttle.relieve()
 
     @property

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 class Throttle:
     """Which queues are too long, and whose sessions wait for that to change."""
 
-    __slots__ = ("_most", "_queues", "_told", "_waiting", "owing")
+    __slots__ = ("_most", "_told", "_waiting", "owing", "queues")
 
     def __init__(self, most: int) -> None:
         self._most: Final = most  # messages of a queue from which on it is too long
-        self._queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
+        self.queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
+        """Queues that are too long, and the sessions that wait for each."""
         self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
         self.owing: Final[dict[SessionHolder, None]] = {}
         """Sessions to which going on could not be sent: too much is kept for replay."""
@@ -34,20 +35,20 @@ class Throttle:
         if not holder.throttles:
             return
         for queue in queues:
-            if queue.messages >= self._most and holder not in self._queues.get(queue, ()):
+            if queue.messages >= self._most and holder not in self.queues.get(queue, ()):
                 if not self._waiting.get(holder):
                     words = (Stop(""),) if holder in self._told else (SetFlowMode("", CREDIT_MODE), Stop(""))
                     if not holder.say(*words):
                         return
                     self._told[holder] = True
                 self._waiting.setdefault(holder, {})[queue] = None
-                self._queues.setdefault(queue, {})[holder] = None
+                self.queues.setdefault(queue, {})[holder] = None
 
     def relieve(self) -> None:
         """Looks at the queues that were too long: publishers into one that is not any more may go on."""
-        for queue in list(self._queues):
+        for queue in list(self.queues):
             if queue.messages <= self._most // 2 or queue.deleted:
-                for holder in self._queues.pop(queue):
+                for holder in self.queues.pop(queue):
                     waiting = self._waiting[holder]
                     del waiting[queue]
                     if not waiting:
@@ -65,7 +66,7 @@ class Throttle:
     @property
     def relievable(self) -> bool:
         """Whether a queue that was too long is not any more, so that `relieve` has something to do."""
-        return any(queue.messages <= self._most // 2 or queue.deleted for queue in self._queues)
+        return any(queue.messages <= self._most // 2 or queue.deleted for queue in self.queues)
 
     def attached(self, holder: SessionHolder) -> None:
         """The session can send again: sends what it could not."""
@@ -85,12 +86,7 @@ class Throttle:
         self._told.pop(holder, None)
         self.owing.pop(holder, None)
         for queue in self._waiting.pop(holder, ()):
-            holders = self._queues[queue]
+            holders = self.queues[queue]
             del holders[holder]
             if not holders:
-                del self._queues[queue]
-
-    @property
-    def busy(self) -> bool:
-        """Whether anybody waits."""
-        return bool(self._queues)
+                del self.queues[queue]
