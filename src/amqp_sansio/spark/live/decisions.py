@@ -10,7 +10,7 @@ import attrs
 
 from amqp_sansio.spark.live.disk import Lock, folder, get_json, put_json
 from amqp_sansio.spark.live.errors import LiveSetupError
-from amqp_sansio.spark.live.identity import new_owner
+from amqp_sansio.spark.live.identity import note_of
 
 NOTE: Final = "journal.json"
 OPTION: Final = "journal"
@@ -42,18 +42,7 @@ class Decisions:
         self.path: Final = folder(path, OPTION)
         self.lock: Final = Lock(path, OPTION)
         """Held while deciding about branches: a worker that seemed dead may still be at it."""
-        note = get_json(path / NOTE)
-        if note is None:
-            if any(path.glob("decision-*.json")):
-                raise LiveSetupError(f"{path}: holds decisions, but {NOTE} is gone")
-            note = {"form": 1, "owner": new_owner().hex()}
-            put_json(path / NOTE, note)
-        if note.get("form") != 1:
-            raise LiveSetupError(f"{path}: is of form {note.get('form')}, which this release does not know")
-        try:
-            self.owner: Final = bytes.fromhex(note["owner"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise LiveSetupError(f"{path / NOTE}: is not ours") from error
+        self.owner: Final = note_of(path / NOTE, "decisions", "decision-*.json")[0]
 
     def last(self, query: str) -> Decision | None:
         """The last decision of a query, None before the first."""

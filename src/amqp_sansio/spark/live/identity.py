@@ -12,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from os import urandom
+from pathlib import Path
 from typing import Final
 
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.ledger.demarcation import key_of
+from amqp_sansio.spark.live.disk import get_json, put_json
+from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spec.dtx import Xid
 
 FORMAT: Final = 0x53504B31
@@ -34,6 +37,25 @@ MOST: Final = 2**64 - 1
 def new_owner() -> bytes:
     """A name that no other spool or journal has."""
     return urandom(OWNER_OCTETS)
+
+
+def note_of(path: Path, kept: str, pattern: str, **first: int) -> tuple[bytes, dict[str, int]]:
+    """The owner that the note of a folder names, and its numbers.  It is written, with the `first` ones, to an empty folder.
+
+    LiveSetupError when it is not ours, or is gone though something is `kept` in the folder, in files like `pattern`.
+    """
+    note = get_json(path)
+    if note is None:
+        if any(path.parent.glob(pattern)):
+            raise LiveSetupError(f"{path.parent}: holds {kept}, but {path.name} is gone")
+        note = {"form": 1, "owner": new_owner().hex(), **first}
+        put_json(path, note)
+    if note.get("form") != 1:
+        raise LiveSetupError(f"{path.parent}: is of form {note.get('form')}, which this release does not know")
+    try:
+        return bytes.fromhex(note["owner"]), {name: int(note[name]) for name in first}
+    except (KeyError, TypeError, ValueError) as error:
+        raise LiveSetupError(f"{path}: is not ours") from error
 
 
 def branch(owner: bytes, kind: bytes, number: int, chance: Callable[[int], bytes] = urandom) -> Xid:

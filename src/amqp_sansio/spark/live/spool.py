@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from amqp_sansio.spark.live.disk import PART, Lock, folder, get_json, put_json, sync_folder, told
+from amqp_sansio.spark.live.disk import PART, Lock, folder, put_json, sync_folder, told
 from amqp_sansio.spark.live.errors import LiveSetupError
-from amqp_sansio.spark.live.identity import from_word, new_owner, word
+from amqp_sansio.spark.live.identity import from_word, note_of, word
 from amqp_sansio.spark.live.segment import Taken, write
 from amqp_sansio.spec.dtx import Xid
 
@@ -46,19 +46,9 @@ class Spool:
     def __init__(self, path: Path) -> None:
         self.path: Final = folder(path, OPTION)
         self.lock: Final = Lock(path, OPTION)
-        note = get_json(path / NOTE)
-        if note is None:
-            if any(path.glob("*.segment")):
-                raise LiveSetupError(f"{path}: holds segments, but {NOTE} is gone")
-            note = {"form": 1, "owner": new_owner().hex(), "removed": 0}
-            put_json(path / NOTE, note)
-        if note.get("form") != 1:
-            raise LiveSetupError(f"{path}: is of form {note.get('form')}, which this release does not know")
-        try:
-            self.owner: Final = bytes.fromhex(note["owner"])
-            self._removed = int(note["removed"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise LiveSetupError(f"{path / NOTE}: is not ours") from error
+        owner, numbers = note_of(path / NOTE, "segments", "*.segment", removed=0)
+        self.owner: Final = owner
+        self._removed = numbers["removed"]
 
     @property
     def removed(self) -> int:
