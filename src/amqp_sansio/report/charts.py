@@ -59,8 +59,8 @@ class Charts:
     def __init__(self) -> None:
         self._count = 0
 
-    def _figure(self, width: float, height: float) -> tuple[Figure, Any]:
-        figure = Figure(figsize=(width, height), layout="constrained")
+    def _figure(self, height: float) -> tuple[Figure, Any]:
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
         FigureCanvasSVG(figure)
         return figure, figure.add_subplot()
 
@@ -83,7 +83,7 @@ class Charts:
     def over_time(self, axis: Axis, title: str, unit: str, lines: list[tuple[str, str, Any]], marked: Any = None) -> Markup:
         """Lines over time; `marked` are steps with a stall, shaded from top to bottom."""
         with mpl.rc_context(_STYLE):
-            figure, plot = self._figure(WIDTH, 2.5)
+            figure, plot = self._figure(2.5)
             seconds = axis.seconds()
             _shade(plot, axis, marked)
             for name, colour, values in lines:
@@ -91,16 +91,14 @@ class Charts:
                 plot.plot(seconds, values, drawstyle="steps-pre", color=colour, linewidth=1.4, label=name)
             _time(plot, axis)
             plot.set_ylim(bottom=0)
-            plot.set_ylabel(unit)
-            plot.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-            plot.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count(int(value))))
+            _counts(plot, unit, 4)
             figure.legend(loc="outside upper left", ncols=3)
             return self._svg(figure, title)
 
     def histogram(self, latencies: Latencies, title: str, colour: str, unit: str) -> Markup:
         """A histogram over a logarithmic axis of time, with the percentiles marked; it counts what `unit` names."""
         with mpl.rc_context(_STYLE):
-            figure, plot = self._figure(WIDTH, 2.3)
+            figure, plot = self._figure(2.3)
             edges, counts = latencies.coarse()
             plot.stairs(counts, edges, fill=True, color=colour, alpha=0.75, linewidth=0)
             plot.set_xscale("log")
@@ -126,17 +124,15 @@ class Charts:
                     clip_on=False,
                 )
             plot.set_xlabel("time, on a logarithmic scale")
-            plot.set_ylabel(unit)
             plot.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(round(value))))
             plot.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
-            plot.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-            plot.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count(int(value))))
+            _counts(plot, unit, 3)
             return self._svg(figure, title)
 
     def credit(self, axis: Axis, line: Line) -> Markup:
         """Credit of one subscription and its deliveries that are not settled, with its stalls marked."""
         with mpl.rc_context(_STYLE):
-            figure, plot = self._figure(WIDTH, 2.5)
+            figure, plot = self._figure(2.5)
             zero = (line.axis.start - axis.start) / 1e9
             seconds = [zero + each for each in line.axis.seconds()]
             for change in line.changes:
@@ -154,9 +150,7 @@ class Charts:
                 plot.fill_between([], [], color=WARN, alpha=0.25, label="stalled at zero")
             _time(plot, line.axis, zero)
             plot.set_ylim(bottom=0)
-            plot.set_ylabel("messages")
-            plot.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-            plot.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count(int(value))))
+            _counts(plot, "messages", 4)
             figure.legend(loc="outside upper left", ncols=3)
             return self._svg(figure, "Credit of a subscription over time")
 
@@ -165,6 +159,13 @@ def _time(plot: Any, axis: Axis, zero: float = 0.0) -> None:
     """The axis of time, which begins `zero` seconds after the first packet."""
     plot.set_xlim(zero, zero + axis.step * axis.steps / 1e9)
     plot.set_xlabel("seconds since the first packet")
+
+
+def _counts(plot: Any, unit: str, steps: int) -> None:
+    """The axis of numbers of what `unit` names."""
+    plot.set_ylabel(unit)
+    plot.yaxis.set_major_locator(MaxNLocator(steps, integer=True))
+    plot.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count(int(value))))
 
 
 def _shade(plot: Any, axis: Axis, marked: Any) -> None:
