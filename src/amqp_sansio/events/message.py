@@ -87,15 +87,7 @@ class TransferReceived(Value):
     @property
     def fragment_properties(self) -> FragmentProperties | None:
         """The first fragment-properties; None when the message is whole.  Raises HeaderError when a field cannot be decoded."""
-        structs = self._memo
-        if structs is None:  # `headers` inlined: the call is costly here
-            structs = self._memo = decode_headers(self.header, 0, len(self.header))
-        elif type(structs) is Reading:
-            structs = self.headers
-        for struct in structs:
-            if type(struct) is FragmentProperties:
-                return struct
-        return None
+        return next((struct for struct in self.headers if isinstance(struct, FragmentProperties)), None)
 
 
 class ProducerCreditChanged(Value):
