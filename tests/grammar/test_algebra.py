@@ -61,3 +61,10 @@ def test_equivalent() -> None:
     assert equivalent(star, algebra.repeated(star))
     assert not equivalent(star, algebra.optional("a"))
     assert equivalent(Automaton([{"a": 1}, {"a": 0}], [0, 1]), star)
+
+
+def test_questions_that_none_need_be_answered() -> None:
+    legal = algebra.answered("p", "a", "n", most=2).prefixes()
+    assert legal.accepts(["p", "p", "a", "p", "n"])
+    assert not legal.accepts(["p", "a", "n"])
+    assert not legal.accepts(["p", "p", "p"])

@@ -8,7 +8,7 @@ import pytest
 
 from amqp_sansio.grammar.algebra import difference
 from amqp_sansio.grammar.notation import Question
-from amqp_sansio.grammar.pipelines import counted, in_order
+from amqp_sansio.grammar.pipelines import in_order
 
 ASKED = (Question("c:a", ("s:a-ok",)), Question("c:b", ("s:b-ok", "s:ok")), Question("c:d", ("s:ok",)), Question("c:n", ()))
 
@@ -55,10 +55,3 @@ def test_as_a_queue_has_it() -> None:
             if not right:
                 break
         assert legal.accepts(said) is right, said
-
-
-def test_counting() -> None:
-    legal = counted("p", ("a", "n"), 2)
-    assert legal.accepts(["p", "p", "a", "p", "n"])
-    assert not legal.accepts(["p", "a", "n"])
-    assert not legal.accepts(["p", "p", "p"])

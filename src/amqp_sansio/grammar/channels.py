@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence, together, words
+from amqp_sansio.grammar.algebra import answered, interleaved, one_of, optional, repeated, sequence, together, words
 from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.grammar.connection import closing
-from amqp_sansio.grammar.pipelines import any_of, counted
+from amqp_sansio.grammar.pipelines import any_of
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
@@ -234,7 +234,7 @@ def demarcation(confirms: bool = False) -> Automaton:
 def confirmed(most: int = 2) -> Automaton:
     """[RabbitMQ] Behind confirm.select every publish is confirmed once, by ack or nack; at most `most` are not yet."""
     publish = "client:basic.publish"
-    confirms = counted(publish, ("server:basic.ack", "server:basic.nack"), most)
+    confirms = answered(publish, "server:basic.ack", "server:basic.nack", most=most).prefixes()  # none need be answered
     return sequence(repeated(publish), optional(sequence("client:confirm.select", confirms)))
 
 

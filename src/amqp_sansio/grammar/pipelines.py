@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import TypeAlias, TypeVar
 
-from amqp_sansio.grammar.automaton import START, Automaton, Word, explore
+from amqp_sansio.grammar.automaton import Automaton, Word, explore
 from amqp_sansio.grammar.notation import Question
 
 World = TypeVar("World", bound=Hashable)
@@ -56,12 +56,3 @@ def any_of(start: World, after: Callable[[World], Iterable[tuple[Word, World]]],
         return {text: frozenset(then) for text, then in found.items()}
 
     return explore(frozenset([start]), moves, lambda at: any(final(world) for world in at)).minimal()
-
-
-def counted(ask: Word, answers: Iterable[Word], most: int = 2) -> Automaton:
-    """Nothing is answered that was not asked, and at most `most` are not answered yet; none need be."""
-    moves: list[dict[Word, int]] = [{} for _ in range(most + 1)]
-    for waiting in range(most):
-        moves[waiting][ask] = waiting + 1
-        moves[waiting + 1].update(dict.fromkeys(answers, waiting))
-    return Automaton(moves, range(START, most + 1))

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from amqp_sansio.grammar.walks import Coverage, transition_words
-from amqp_sansio.testing.probe.plans import covering, plans, sections, wrongs
+from amqp_sansio.testing.probe.plans import covering, plans, wrongs
 from amqp_sansio.testing.speech.parts import PARTS
 
 
@@ -30,9 +30,3 @@ def test_the_seed_decides() -> None:
     assert list(plans("tx", 50, 1)) == list(plans("tx", 50, 1)) != list(plans("tx", 50, 2))
     assert [plan.number for plan in plans(None, 30, 1)] == list(range(30))
     assert len(list(islice(plans(None, 2000, 3), 2000))) == 2000
-
-
-def test_a_section_that_there_is_not() -> None:
-    with pytest.raises(ValueError, match="no section"):
-        sections("nonsense")
-    assert [part.name for part in sections("dtx")] == ["dtx: demarcation", "dtx: branch"]

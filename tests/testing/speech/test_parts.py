@@ -8,7 +8,7 @@ import pytest
 
 from amqp_sansio.grammar.walks import Sampler, transition_words
 from amqp_sansio.testing.speech.expected_rule import blamed, spoken
-from amqp_sansio.testing.speech.parts import PARTS, Part, opening, without
+from amqp_sansio.testing.speech.parts import PARTS, Part, opening, parts_of, without
 from amqp_sansio.testing.speech.word_encoder import Setting, speaker_of
 
 EVERY = pytest.mark.parametrize("part", PARTS.values(), ids=lambda part: part.name)
@@ -64,3 +64,9 @@ def test_words_are_left_out() -> None:
     assert PARTS["tx"].depth == 1
     assert {speaker_of(word) for word in PARTS["tx"].language.alphabet} == {"client"}
     assert repr(PARTS["tx"]) == "<Part tx>"
+
+
+def test_a_section_that_there_is_not() -> None:
+    with pytest.raises(ValueError, match="no section"):
+        parts_of("nonsense")
+    assert [part.name for part in parts_of("dtx")] == ["dtx: demarcation", "dtx: branch"]

@@ -10,10 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from amqp_sansio.testing.probe.dialogue import Talk
 from amqp_sansio.testing.probe.judging import Finding
-from amqp_sansio.testing.probe.plans import Plan, sections
+from amqp_sansio.testing.probe.plans import Plan
 from amqp_sansio.testing.probe.rounds import Round
 from amqp_sansio.testing.speech.expected_rule import illegal
-from amqp_sansio.testing.speech.parts import Part
+from amqp_sansio.testing.speech.parts import Part, parts_of
 from amqp_sansio.testing.speech.word_encoder import Setting
 
 
@@ -61,7 +61,7 @@ class ServerMachine(RuleBasedStateMachine):
     @initialize(data=st.data())
     def begins(self, data: st.DataObject) -> None:
         """A connection, and a part of the protocol to speak of."""
-        part: Part = data.draw(st.sampled_from(sections(self.section)), label="part")
+        part: Part = data.draw(st.sampled_from(parts_of(self.section)), label="part")
         ServerMachine._count += 1
         prefix = f"machine-{ServerMachine._count}-"
         setting = Setting(f"{prefix}s".encode(), 1, prefix)

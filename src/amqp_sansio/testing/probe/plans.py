@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_words
 from amqp_sansio.testing.speech.expected_rule import illegal
-from amqp_sansio.testing.speech.parts import PARTS, SECTIONS, Part
+from amqp_sansio.testing.speech.parts import Part, parts_of
 from amqp_sansio.testing.speech.refused_cases import trespasses
 from amqp_sansio.testing.speech.word_encoder import Setting
 
@@ -31,14 +31,6 @@ class Plan(NamedTuple):
     words: tuple[Word, ...]
     wrong: Word | None = None
     trespass: str | None = None
-
-
-def sections(section: str | None) -> list[Part]:
-    """The parts of a section.  ValueError for one that there is not."""
-    found = [part for part in PARTS.values() if section in (None, part.section, part.name)]
-    if not found:
-        raise ValueError(f"no section {section!r}: there are {', '.join(SECTIONS)}")
-    return found
 
 
 def covering(part: Part) -> list[tuple[Word, ...]]:
@@ -100,7 +92,7 @@ def _each_once(parts: Sequence[Part], random: Random) -> Iterator[Callable[[int]
 
 def plans(section: str | None, count: int, seed: int) -> Iterator[Plan]:
     """`count` plans, the same for the same seed.  ValueError for a section that there is not."""
-    parts = sections(section)
+    parts = parts_of(section)
     random = Random(seed)
     number = 0
     for make in _each_once(parts, random):

@@ -11,9 +11,10 @@ from amqp_sansio.spec.exchange import ExchangeQueryResult
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.testing.probe.dialogue import ProbeError, Talk, Transport
 from amqp_sansio.testing.probe.judging import Finding
-from amqp_sansio.testing.probe.plans import Plan, plans, sections
+from amqp_sansio.testing.probe.plans import Plan, plans
 from amqp_sansio.testing.probe.report import Report
 from amqp_sansio.testing.probe.rounds import Round
+from amqp_sansio.testing.speech.parts import parts_of
 from amqp_sansio.testing.speech.refused_cases import Trespass, trespasses
 from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 
@@ -38,7 +39,7 @@ class Prober:
         virtual_host: str = "",
         only: int | None = None,
     ) -> None:
-        self.report: Final = Report([part.name for part in sections(section)])
+        self.report: Final = Report([part.name for part in parts_of(section)])
         self._connect: Final = connect
         self._last: Round | None = None
         self._gone = False

@@ -120,10 +120,7 @@ class Ending:
                     break
             else:
                 demand(False, DEADLOCK, "the manager does not come to its end")
-            for line in manager.lines.values():
-                line.drop()
-                if line.tenure is not None:
-                    line.over(line.tenure)
+            manager.hang_up()
         for line in self.there:
             assert line.tenure is not None
             line.leaving = True

@@ -15,6 +15,7 @@ from amqp_sansio.testing.simulation.actions import begin, take
 from amqp_sansio.testing.simulation.credit_oracle import Allowance
 from amqp_sansio.testing.simulation.fault import ATOMICITY, demand
 from amqp_sansio.testing.simulation.item import Group
+from amqp_sansio.testing.simulation.session_model import Branch
 from amqp_sansio.testing.simulation.simulated_client import Line
 
 if TYPE_CHECKING:
@@ -73,13 +74,17 @@ class Manager:
         self.world.tell("the manager is killed")
         self._course.close()
         self._course = None
+        self.hang_up()
+        for whole, group in self.groups.items():
+            if whole not in self.decisions and group.outcome in ("open", "asked"):
+                group.rolled_back()  # nobody remembers it
+
+    def hang_up(self) -> None:
+        """Its sockets are closed."""
         for line in self.lines.values():
             line.drop()
             if line.tenure is not None:
                 line.over(line.tenure)
-        for whole, group in self.groups.items():
-            if whole not in self.decisions and group.outcome in ("open", "asked"):
-                group.rolled_back()  # nobody remembers it
 
     def _live(self) -> Waiting[None]:
         yield from self._recover()
@@ -149,11 +154,7 @@ class Manager:
         line.settle(tenure, taken)
         take(tenure, session.accept(taken), [item], group)
         self.world.tell(f"the manager accepts {item.words} in {group.name}")
-        yield
-        branch.stage = "ended"
-        if session.state != "attached":
-            raise LostError
-        yield from self._well(line, session, session.dtx.end(branch.xid))
+        yield from self._end(line, session, branch)
 
         line = self.target
         session = yield from self._open(line)
@@ -168,12 +169,16 @@ class Manager:
             )
         ] = made  # fmt: skip
         self.world.tell(f"the manager publishes it to {line.site.name} as {made.words} in {group.name}")
+        yield from self._end(line, session, branch)
+        return True
+
+    def _end(self, line: Line, session: Session, branch: Branch) -> Waiting[None]:
+        """Ends the work on a branch in the next round."""
         yield
         branch.stage = "ended"
         if session.state != "attached":
             raise LostError
         yield from self._well(line, session, session.dtx.end(branch.xid))
-        return True
 
     def _well(self, line: Line, session: Session, id: int) -> Waiting[None]:
         """LostError unless that is answered with XA_OK."""

@@ -60,14 +60,10 @@ def blamed(steps: Iterable[Step]) -> tuple[int, Blame] | None:
 def spoken(part: Part, words: Sequence[Word], setting: Setting | None = None) -> Conversation:
     """A conversation of these words of a part behind the usual opening; not judged."""
     voice = part.voice(setting or Setting())
-    steps = opening(part.opening, voice)
-    for step in steps:
-        voice.told(step)
+    steps = [*voice.heard(opening(part.opening, voice))]
     opened = len(steps)
     for word in words:
-        for step in voice.say(word):
-            voice.told(step)
-            steps.append(step)
+        steps += voice.heard(voice.say(word))
     return Conversation(part.name, steps, opened)
 
 

@@ -202,4 +202,13 @@ PARTS: Final[dict[str, Part]] = {
 SECTIONS: Final = tuple(dict.fromkeys([part.section for part in PARTS.values()]))
 """The sections, in the order of the specification's classes."""
 
-__all__ = ["OPENING", "PARTS", "SECTIONS", "Opening", "Part", "opening", "without"]
+
+def parts_of(section: str | None) -> list[Part]:
+    """The parts of a section, None: all.  ValueError for a section that there is not."""
+    found = [part for part in PARTS.values() if section in (None, part.section, part.name)]
+    if not found:
+        raise ValueError(f"no section {section!r}: there are {', '.join(SECTIONS)}")
+    return found
+
+
+__all__ = ["OPENING", "PARTS", "SECTIONS", "Opening", "Part", "opening", "parts_of", "without"]

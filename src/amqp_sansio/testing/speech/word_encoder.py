@@ -114,6 +114,12 @@ class Voice:
             if said.RESULT:
                 self.halves[speaker].awaited[id] = said.RESULT
 
+    def heard(self, steps: Sequence[Step]) -> Sequence[Step]:
+        """Remembers steps, and gives them back."""
+        for step in steps:
+            self.told(step)
+        return steps
+
     # What the parts are made of.
 
     def step(self, speaker: Speaker, said: Said, word: Word = "", **more: object) -> Step:

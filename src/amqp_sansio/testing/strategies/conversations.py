@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from amqp_sansio.grammar.automaton import START, Automaton, Word
 from amqp_sansio.testing.speech.expected_rule import blamed, illegal, nearly
-from amqp_sansio.testing.speech.parts import PARTS, SECTIONS, Part, opening
+from amqp_sansio.testing.speech.parts import Part, opening, parts_of
 from amqp_sansio.testing.speech.refused_cases import trespassed, trespasses
-from amqp_sansio.testing.speech.step import Conversation, Speaker, Step
-from amqp_sansio.testing.speech.word_encoder import Setting, Voice
+from amqp_sansio.testing.speech.step import Conversation, Speaker
+from amqp_sansio.testing.speech.word_encoder import Setting
 
 Role: TypeAlias = Literal["client", "server"]
 LONGEST: Final = 12
@@ -26,10 +26,7 @@ _FREE: Final = ("work",)
 
 def parts(section: str | None = None) -> st.SearchStrategy[Part]:
     """The parts of a section such as "tx", or of all; ValueError for a section that there is not."""
-    found = [part for part in PARTS.values() if section in (None, part.section, part.name)]
-    if not found:
-        raise ValueError(f"no section {section!r}: there are {', '.join(SECTIONS)}")
-    return st.sampled_from(found)
+    return st.sampled_from(parts_of(section))
 
 
 def _walk(language: Automaton, alphabet: tuple[Word, ...], numbers: list[int]) -> tuple[list[Word], int]:
@@ -75,31 +72,19 @@ def conversations(
     numbers = draw(st.lists(st.tuples(st.integers(0, len(alphabet) - 1), st.integers(0, 3)), max_size=max_size))
     said, _ = _walk(language, alphabet, [number for number, _ in numbers])
     voice = part.voice(setting or Setting())
-    steps = opening(part.opening, voice)
-    for step in steps:
-        voice.told(step)
+    steps = [*voice.heard(opening(part.opening, voice))]
     opened = len(steps)
     for word, (_, answer) in zip(said, numbers, strict=False):
-        new = voice.say(word)
-        for step in new:
-            voice.told(step)
-        steps += new
-        if answer == 1 and part.opening in _FREE and _may_answer(part, voice, word):
-            steps += _answered(voice)
+        steps += voice.heard(voice.say(word))
+        if answer == 1 and part.opening in _FREE and _may_answer(part, word):
+            steps += voice.heard(voice.feedback("server"))
     return Conversation(part.name, steps, opened)
 
 
-def _may_answer(part: Part, voice: Voice, word: Word) -> bool:
+def _may_answer(part: Part, word: Word) -> bool:
     """Whether what the client has said so far may be answered here, and that means nothing to the grammar."""
     meant = any(each.endswith("completed") or each.startswith("sender:message.acquired") for each in part.language.alphabet)
     return not meant and "exception" not in word and part.section != "assembly"
-
-
-def _answered(voice: Voice) -> list[Step]:
-    steps = voice.feedback("server")
-    for step in steps:
-        voice.told(step)
-    return steps
 
 
 @st.composite
