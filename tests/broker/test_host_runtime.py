@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.broker.harness import World, done, front
 
-from amqp_sansio.broker.host_runtime import SLICE
+from amqp_sansio.broker.model.queueing import SLICE
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import AcceptMode
@@ -28,7 +28,7 @@ def test_queues_take_turns_slice_by_slice() -> None:
             flow.grant(0, 1000)
             flow.grant(1, 0xFFFFFFFF)
         holder.consumers[name].wake()
-    while site.dispatch(SLICE):
+    while site.host.dispatch(SLICE):
         pass
     client.connection.receive_data(client.peer.data_to_send())
     bodies = [event.body for event in client.connection.events() if isinstance(event, TransferReceived)]
@@ -50,7 +50,7 @@ def test_a_dispatch_stops_at_its_limit() -> None:
     consumer.subscriber._book.grant(0, 1000)
     consumer.subscriber._book.grant(1, 0xFFFFFFFF)
     consumer.wake()
-    assert world.broker._sites[""].dispatch(4)
+    assert world.broker._sites[""].host.dispatch(4)
     assert consumer.queue.available == 6
-    assert not world.broker._sites[""].dispatch(100)
+    assert not world.broker._sites[""].host.dispatch(100)
     assert client.peer in world.broker.ready()

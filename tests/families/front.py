@@ -82,9 +82,6 @@ class LineConsumer:
     def wake(self) -> None:
         self.queue.wake(self)
 
-    def flushed(self) -> None:
-        raise AssertionError("nobody flushes")
-
 
 class LineService(Service):
     """Acts on the verbs of a connection."""

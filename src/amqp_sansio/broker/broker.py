@@ -194,8 +194,8 @@ class Broker:
             if self._deletions:
                 self._tell_deletions()
             site = peer._site
-            if site is not None and (site.dispatchable or site.wakeable):
-                site.dispatch(TURN)
+            if site is not None and (site.host.dispatchable or site.host.wakeable):
+                site.host.dispatch(TURN)
             return peer, event
         self._work()
         return None
@@ -226,8 +226,8 @@ class Broker:
             left -= TURN
             busy = False
             for site in self._sites.values():
-                if site.dispatchable or site.wakeable:
-                    busy = site.dispatch(TURN) or busy
+                if site.host.dispatchable or site.host.wakeable:
+                    busy = site.host.dispatch(TURN) or busy
             if self._settling:
                 settling = list(self._settling)
                 self._settling.clear()
@@ -270,8 +270,8 @@ class Broker:
             for consumer in stalled:
                 consumer.wake()
         site = peer._site
-        if site is not None and (site.dispatchable or site.wakeable):
-            site.dispatch(TURN)  # what is left then is due
+        if site is not None and (site.host.dispatchable or site.host.wakeable):
+            site.host.dispatch(TURN)  # what is left then is due
         if peer._connection.bytes_to_send:
             self._ready[peer] = None
 
@@ -393,7 +393,7 @@ class Broker:
             return self._at_once
         moment = self._agenda.next
         for site in self._sites.values():
-            if site.dispatchable or site.wakeable:
+            if site.host.dispatchable or site.host.wakeable:
                 return self._at_once
             moment = earliest(moment, site.due)
         return moment

@@ -51,7 +51,8 @@ def _completed(session: Session, timely: bool) -> None:
     assert session._channel is not None
     for part in parts(session, session._inbound.tell_completed()):
         session._channel.say(Completed(part, timely))
-    session._subscriptions.reported()
+    if session._subscriptions.unreported:
+        session._subscriptions.reported()
 
 
 def parts(session: Session, ids: RangeSet) -> list[RangeSet]:

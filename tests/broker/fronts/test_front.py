@@ -63,9 +63,6 @@ def test_a_broker_comes_back_to_a_holder_when_its_time_has_come() -> None:
 
 def test_a_holder_that_does_nothing_holds_nobody_up() -> None:
     broker, holder = Broker(), Holder()
-    site = broker._open("")
-    assert site is not None
-    site.wakeable[holder] = None
     broker._settling[holder] = None
     broker._deletions.append((holder, "q"))
     broker._keep(holder)

@@ -14,6 +14,7 @@ from amqp_sansio.broker.journal import BranchEnded, Dequeued, Enqueued, Journal,
 from amqp_sansio.broker.model.entry import GONE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Intake
+from amqp_sansio.broker.model.queueing import SLICE
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 
 PERSISTENT = 2
@@ -353,12 +354,28 @@ def test_queues_are_served_by_turns() -> None:
     sinks: dict[str, Any] = {name: Sink() for name in "ab"}
     for name, sink in sinks.items():
         host.subscribe(name, sink)
-        for at in range(3):
+        for at in range(2 * SLICE):
             publish(host, "", name, b"%d" % at)
-    assert host.dispatch(2)
-    assert [len(sink.got) for sink in sinks.values()] == [1, 1]
+    assert host.dispatch(2 * SLICE)
+    assert [len(sink.got) for sink in sinks.values()] == [SLICE, SLICE]
+    while host.dispatch(100):
+        pass
+    assert [sink.bodies for sink in sinks.values()] == [[b"%d" % at for at in range(2 * SLICE)]] * 2
+
+
+def test_nobody_is_woken_before_those_that_were_have_taken_what_there_is() -> None:
+    host = with_queues(VirtualHost())
+    order: list[str] = []
+    sink = Sink()
+    host.subscribe("q", sink)
+    publish(host, "", "q")
+    host.wakeable[lambda: order.append(f"woken behind {len(sink.got)}")] = None
+    host.watch(host.queues["q"], lambda: order.append(f"done behind {len(sink.got)}"))
     assert not host.dispatch(100)
-    assert [sink.bodies for sink in sinks.values()] == [[b"0", b"1", b"2"]] * 2
+    assert order == ["done behind 1", "woken behind 1"]
+    publish(host, "", "q")
+    host.dispatch(100)
+    assert len(order) == 2, "each is called once"
 
 
 def test_the_next_queue_is_found_at_once_however_many_were_served_before_it() -> None:

@@ -184,7 +184,8 @@ def test_the_xid_of_a_completed_branch_can_be_used_again() -> None:
     stage = with_work()
     stage.coordinator.commit(XID, one_phase=True)
     assert stage.coordinator.start(ME, XID).status is XaStatus.XA_OK
-    assert stage.work().empty
+    assert not stage.work().published
+    assert not stage.work().accepted
 
 
 @pytest.mark.rule("dtx.prepare.obligation-2")

@@ -27,7 +27,8 @@ def test_nothing_is_seen_before_commit_and_everything_after() -> None:
     assert (stage.on("q"), stage.on("t"), taken.state) == ([], [], ACQUIRED)
     assert work.commit() == 0
     assert (stage.on("q"), stage.on("t"), taken.state) == ([b"one", b"two"], [b"one"], GONE)
-    assert work.empty
+    assert not work.published
+    assert not work.accepted
 
 
 def test_a_commit_is_one_journal_entry_and_is_seen_when_that_is_journalled() -> None:
@@ -52,7 +53,8 @@ def test_rollback_leaves_what_was_accepted_with_its_consumer() -> None:
     work.accept([taken])
     assert work.rollback(requeue=False) == (taken,)
     assert (taken.state, taken.redelivered, stage.on()) == (ACQUIRED, False, [])
-    assert work.empty
+    assert not work.published
+    assert not work.accepted
     assert work.commit() == 0
     assert stage.on() == []
 
@@ -76,7 +78,8 @@ def test_work_that_is_closed_holds_nothing_back() -> None:
     work.publish(stage.message(b"late"), [stage.queue()])
     work.accept([second])
     assert stage.on() == [b"first", b"second"]
-    assert work.empty
+    assert not work.published
+    assert not work.accepted
 
 
 def test_a_queue_that_is_deleted_meanwhile_gets_nothing_and_gives_nothing() -> None:

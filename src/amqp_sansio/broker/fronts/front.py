@@ -98,9 +98,6 @@ class Holder:
     def tick(self, now: float) -> None:
         """Says what time it is (monotonic seconds), to a holder whose time has come or is to begin."""
 
-    def wake_more(self) -> None:
-        """More of its subscriptions may be woken: those that were have taken what there is."""
-
     def settle(self) -> None:
         """Tells the client what became of its messages since the last round."""
 
@@ -113,8 +110,4 @@ class Subscription(Consumer, Protocol):
 
     def wake(self) -> None:
         """Something has changed by which it may be able to take a message: what held it up is over."""
-        ...
-
-    def flushed(self) -> None:
-        """Its queue has nothing more that it can take, which it wanted to know (`Site.watch`)."""
         ...

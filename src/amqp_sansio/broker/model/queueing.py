@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
@@ -34,6 +34,8 @@ LOOKS: Final = 16
 """Queues that the dead letters of a command look for room in, for each copy that they may make."""
 UNDATED: Final = 1024
 """Messages that may wait for the next tick before those that have gone meanwhile are forgotten."""
+SLICE: Final = 16
+"""Deliveries of one queue before another has its turn."""
 
 
 class Traffic:
@@ -60,6 +62,9 @@ class Traffic:
         self.dispatchable: Final[OrderedDict[Queue, None]] = OrderedDict()
         """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
         is searched behind all those that were deleted."""
+        self.wakeable: Final[OrderedDict[Callable[[], None], None]] = OrderedDict()
+        """What wakes more subscriptions, to be called when those that were woken have taken what there is."""
+        self._watching: Final[dict[Queue, dict[Callable[[], None], None]]] = {}
         self._headers: Final = ReadHeaders()
         self._expiry: Final = Expiry()
         self._undated: dict[Message, list[Entry]] = {}  # messages whose time begins with the next tick, and where they are
@@ -262,14 +267,28 @@ class Traffic:
         return self._expiry.next
 
     def dispatch(self, most: int) -> bool:
-        """Offers at most `most` messages, from queues by turns; whether there is more to do."""
-        dispatchable = self.dispatchable
-        while dispatchable and most > 0:
+        """Up to about `most` deliveries, a few from each queue that can go on; whether there is more to do."""
+        dispatchable, wakeable = self.dispatchable, self.wakeable
+        while most > 0 and (dispatchable or wakeable):
+            if not dispatchable:
+                wake, _ = wakeable.popitem(last=False)
+                wake()
+                most -= 1
+                continue
             queue, _ = dispatchable.popitem(last=False)
-            if queue.dispatch(1):
+            if queue.dispatch(min(most, SLICE)):
                 dispatchable[queue] = None
-            most -= 1
-        return bool(dispatchable)
+                most -= SLICE
+            else:
+                most -= 1
+                for done in self._watching.pop(queue, ()):
+                    done()
+        return bool(dispatchable or wakeable)
+
+    def watch(self, queue: Queue, done: Callable[[], None]) -> None:
+        """Calls `done` once the queue has nothing more that somebody can take now."""
+        self._watching.setdefault(queue, {})[done] = None
+        self.dispatchable[queue] = None
 
     # --- inside -----------------------------------------------------------------------------------------------------------
 

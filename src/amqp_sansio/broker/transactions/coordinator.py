@@ -223,7 +223,7 @@ class Coordinator:
         """dtx.prepare: the branch, and all that it holds back, goes into the journal.  Refused 506 when a queue has no room."""
         key = _key(xid)
         branch = self.branches.get(key)
-        verb = table.PREPARE if branch is None or not branch.work.empty else table.PREPARE_NOTHING
+        verb = table.PREPARE if branch is None or branch.work.published or branch.work.accepted else table.PREPARE_NOTHING
         return self._done(branch, None, self._cell(branch, None, verb, key))
 
     def commit(self, xid: Xid | None, one_phase: bool = False) -> Outcome:

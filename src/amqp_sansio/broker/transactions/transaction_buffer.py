@@ -62,11 +62,6 @@ class Work:
         """Of header and body of the messages in `published`."""
         self.closed = False
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing is held back."""
-        return not self.published and not self.accepted
-
     def publish(self, message: Message, queues: Sequence[Queue]) -> None:
         """Holds a message back from these queues.  Refused 506, naming the limit, when the transaction holds too much."""
         if self.closed:

@@ -197,7 +197,7 @@ class Consumer:
         if not self.holder.ended:
             self.queue.wake(self)
             if self._flushes:
-                self._watch()
+                self.holder.site.host.watch(self.queue, self.flushed)
 
     # --- message.flush ----------------------------------------------------------------------------------------------------
 
@@ -226,9 +226,6 @@ class Consumer:
         self.holder.site.subscribers -= 1
         self._end_flushes()
         return self.holder.site.host.unsubscribe(self.queue, self)
-
-    def _watch(self) -> None:
-        self.holder.site.watch(self.queue, self)
 
     def _end_flushes(self) -> None:
         flushes = self._flushes[:]

@@ -345,7 +345,7 @@ class SessionHolder(Holder):
             if self.consumers.get(consumer.destination) is consumer:
                 consumer.wake()
                 room -= 1
-                self.site.wakeable[self] = None
+                self.site.host.wakeable[self.wake_more] = None
 
     def gone(self, consumer: Consumer) -> None:
         """The queue of a subscription is deleted: the session hears of it as soon as it can be spoken to."""
@@ -392,7 +392,7 @@ class SessionHolder(Holder):
         for missed in self.missed.values():
             missed.forget()
         self.missed.clear()
-        self.site.wakeable.pop(self, None)
+        host.wakeable.pop(self.wake_more, None)
         if entries:
             host.release(entries, True)
         consumers = list(self.consumers.values())

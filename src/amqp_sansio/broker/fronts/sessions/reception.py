@@ -148,7 +148,7 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
             guard.demand_publish(identity, name, transfer.destination or "", message.routing_key)
             exchange = host.destination(transfer.destination)
         if host.dispatchable and message.envelope.immediate:
-            site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
+            host.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
         if message.expires is not None and (holder.peer is None or holder.peer._connection.untimed):
             host.begin_ttl(message)
         routed = host.route(exchange, message, explicit)
