@@ -185,8 +185,7 @@ class Coordinator:
 
         A new branch is that of `identity`.
         """
-        key = _key(xid)
-        branch = self.branches.get(key)
+        key, branch = self._named(xid)
         both = table.START_JOIN_RESUME if join and resume else ""
         verb = both or (table.START_JOIN if join else table.START_RESUME if resume else table.START)
         cell = self._cell(branch, owner, verb, key)
@@ -200,10 +199,9 @@ class Coordinator:
 
     def end(self, owner: Owner, xid: Xid | None, suspend: bool = False, fail: bool = False) -> Outcome:
         """dtx.end: the session works on the branch no more, or (with `suspend`) not for the time being."""
-        key = _key(xid)
+        key, branch = self._named(xid)
         both = table.END_SUSPEND_FAIL if suspend and fail else ""
         verb = both or (table.END_SUSPEND if suspend else table.END_FAIL if fail else table.END)
-        branch = self.branches.get(key)
         return self._done(branch, owner, self._cell(branch, owner, verb, key))
 
     def owner_ended(self, owner: Owner) -> None:
@@ -221,28 +219,24 @@ class Coordinator:
 
     def prepare(self, xid: Xid | None) -> Outcome:
         """dtx.prepare: the branch, and all that it holds back, goes into the journal.  Refused 506 when a queue has no room."""
-        key = _key(xid)
-        branch = self.branches.get(key)
+        key, branch = self._named(xid)
         verb = table.PREPARE if branch is None or branch.work.published or branch.work.accepted else table.PREPARE_NOTHING
         return self._done(branch, None, self._cell(branch, None, verb, key))
 
     def commit(self, xid: Xid | None, one_phase: bool = False) -> Outcome:
         """dtx.commit: what the branch holds back happens, in one journal entry.  Refused 506 when a queue has no room."""
-        key = _key(xid)
-        branch = self.branches.get(key)
+        key, branch = self._named(xid)
         verb = table.COMMIT_ONE_PHASE if one_phase else table.COMMIT
         return self._done(branch, None, self._cell(branch, None, verb, key))
 
     def rollback(self, xid: Xid | None) -> Outcome:
         """dtx.rollback: what was published is dropped, what was accepted goes back to its queue."""
-        key = _key(xid)
-        branch = self.branches.get(key)
+        key, branch = self._named(xid)
         return self._done(branch, None, self._cell(branch, None, table.ROLLBACK, key))
 
     def forget(self, xid: Xid | None) -> int:
         """dtx.forget: the manager knows what was decided about the branch.  The journal number."""
-        key = _key(xid)
-        branch = self.branches.get(key)
+        key, branch = self._named(xid)
         return self._done(branch, None, self._cell(branch, None, table.FORGET, key)).journal
 
     def recover(self, octets: int | None = None, wanted: Callable[[Branch], bool] | None = None) -> tuple[Xid, ...]:
@@ -263,8 +257,7 @@ class Coordinator:
 
     def get_timeout(self, xid: Xid | None) -> int:
         """dtx.get-timeout: seconds."""
-        key = _key(xid)
-        branch = self.branches.get(key)
+        key, branch = self._named(xid)
         self._cell(branch, None, table.GET_TIMEOUT, key)
         assert branch is not None
         return branch.timeout
@@ -274,8 +267,7 @@ class Coordinator:
 
         A branch that is prepared has all the time that there is, whatever is set.
         """
-        key = _key(xid)
-        branch = self.branches.get(key)
+        key, branch = self._named(xid)
         seconds = timeout or self.default_timeout
         too_long = seconds > self.max_timeout
         self._cell(branch, None, table.SET_TIMEOUT_TOO_LONG if too_long else table.SET_TIMEOUT, key)
@@ -352,6 +344,13 @@ class Coordinator:
         return branch
 
     # --- inside -----------------------------------------------------------------------------------------------------------
+
+    def _named(self, xid: Xid | None) -> tuple[XidKey, Branch | None]:
+        """The key of an xid, and its branch, if there is one."""
+        if xid is None:
+            raise Refused(NO_XID)
+        key = key_of(xid)
+        return key, self.branches.get(key)
 
     def _cell(self, branch: Branch | None, owner: Owner | None, verb: str, key: XidKey) -> Cell:
         state = standing(branch, owner)
@@ -458,9 +457,3 @@ class Coordinator:
 def condition_of(fault: Fault, verb: str) -> Condition:
     """The row of the errors of the model for a fault of the table."""
     return CONDITIONS[f"dtx.{table.command(verb)}: {fault.name}"]
-
-
-def _key(xid: Xid | None) -> XidKey:
-    if xid is None:
-        raise Refused(NO_XID)
-    return key_of(xid)
