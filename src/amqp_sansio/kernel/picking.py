@@ -37,18 +37,6 @@ def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
     return found
 
 
-def take(ids: RangeSet, live: dict[int, _T]) -> list[_T]:
-    """What `live` holds (never None) under ids of the set, ascending by RFC 1982; it holds that no more.  Costs what `pick`
-    does."""
-    ranges = ids.ranges
-    if len(ranges) == 1:
-        low, high = ranges[0]
-        if 0 <= high - low < len(live):
-            pop = live.pop
-            return [each for each in [pop(id, None) for id in range(low, high + 1)] if each is not None]
-    return [live.pop(id) for id in pick(ids, live)]
-
-
 class ById(dict[int, _T]):
     """A dict by serial numbers for ids that a peer chooses: what is under a set of them costs what is found.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.addresses import connection_of, text_of
+from amqp_sansio.captures.columns.addresses import text_of
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.ip import FRAGMENT, tcp_in
 from amqp_sansio.captures.link_layer import LINKS
@@ -16,6 +16,8 @@ from amqp_sansio.captures.packet import Packet
 from amqp_sansio.captures.reader import read_packets
 
 Row = dict[str, Any]
+SIX = 0x9E3779B97F4A7C15
+MASK = (1 << 64) - 1
 
 
 def row_of(packet: Packet, path: str, file_id: int) -> Row | None:
@@ -66,3 +68,23 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> tuple[list[Row], list[Row]]:
     """The rows in batches: packets, and notes."""
     every = [row for batch in batches for row in batch.to_pylist()]
     return [row for row in every if row.get("note") is None], [row for row in every if row.get("note") is not None]
+
+
+def connection_of(source: bytes, source_port: int, target: bytes, target_port: int) -> int:
+    """The number of the connection of a packet, addresses as octets, in plain arithmetic."""
+    here, there = _plain_end(source, source_port), _plain_end(target, target_port)
+    found = _plain(_plain(here + there & MASK) ^ here ^ there)
+    return (found - (1 << 64) if found >> 63 else found) or 1
+
+
+def _plain(word: int) -> int:
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    word = (word ^ word >> 27) * 0x94D049BB133111EB & MASK
+    return word ^ word >> 31
+
+
+def _plain_end(address: bytes, port: int) -> int:
+    if len(address) == 4:
+        return _plain(int.from_bytes(address) << 16 | port)
+    high, low = int.from_bytes(address[:8]), int.from_bytes(address[8:])
+    return _plain(_plain(high + SIX & MASK) + _plain(low) * 3 + port & MASK)

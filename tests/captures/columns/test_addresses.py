@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.captures.columns.plainly import connection_of
 
-from amqp_sansio.captures.columns.addresses import connection_of, connections, text_of, texts
+from amqp_sansio.captures.columns.addresses import connections, text_of, texts
 
 ADDRESS = st.binary(min_size=4, max_size=4)
 LONG = st.binary(min_size=16, max_size=16)

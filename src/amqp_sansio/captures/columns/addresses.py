@@ -14,7 +14,6 @@ from amqp_sansio.captures.columns.heads import Bytes, Ints
 Words: TypeAlias = NDArray[np.uint64]
 
 _SIX: Final = 0x9E3779B97F4A7C15  # sets IPv6 apart from IPv4 addresses of the same number
-_MASK: Final = (1 << 64) - 1
 
 
 def text_of(octets: bytes) -> str:
@@ -52,23 +51,3 @@ def connections(sources: Bytes, source_ports: Ints, targets: Bytes, target_ports
     here, there = _end(sources, source_ports), _end(targets, target_ports)
     found = mixed(mixed(here + there) ^ (here ^ there)).view(np.int64)
     return np.where(found == 0, np.int64(1), found)
-
-
-def connection_of(source: bytes, source_port: int, target: bytes, target_port: int) -> int:
-    """The same for one packet, addresses as octets, in plain arithmetic."""
-    here, there = _plain_end(source, source_port), _plain_end(target, target_port)
-    found = _plain(_plain(here + there & _MASK) ^ here ^ there)
-    return (found - (1 << 64) if found >> 63 else found) or 1
-
-
-def _plain(word: int) -> int:
-    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & _MASK
-    word = (word ^ word >> 27) * 0x94D049BB133111EB & _MASK
-    return word ^ word >> 31
-
-
-def _plain_end(address: bytes, port: int) -> int:
-    if len(address) == 4:
-        return _plain(int.from_bytes(address) << 16 | port)
-    high, low = int.from_bytes(address[:8]), int.from_bytes(address[8:])
-    return _plain(_plain(high + _SIX & _MASK) + _plain(low) * 3 + port & _MASK)

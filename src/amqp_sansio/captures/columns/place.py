@@ -9,8 +9,8 @@ that it names; a failure behind it leaves the new ones.  A disk and an object st
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from errno import ENOTDIR
 from os import strerror
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -87,14 +87,6 @@ class Place:
             self._remove(self._work)
         with suppress(OSError):
             self._lock.release()
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """An OSError inside becomes a PlaceError."""
-        try:
-            yield
-        except OSError as error:
-            raise self._failed(error) from error
 
     def read(self, name: str) -> bytes | None:
         """The octets of a small file directly in the folder; None when it is not there."""

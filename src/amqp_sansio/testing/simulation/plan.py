@@ -24,7 +24,6 @@ KINDS: Final = ("plain", "lasting", "tx", "lasting tx", "branch", "lasting branc
 MOST_CLIENTS: Final = 64
 MOST_BROKERS: Final = 2
 _HEARTBEATS: Final = (0, 0, 0, 10, 30)
-_WIDE: Final = 1 << 16
 
 
 class Step(NamedTuple):
