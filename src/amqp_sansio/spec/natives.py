@@ -97,57 +97,45 @@ class Bit(int):
         return super().__new__(cls, 1)
 
 
-class Float(float):
+class _Real(float):
+    """A number whose `octets` are those of a NaN that came from the wire (None otherwise): payloads differ."""
+
+    __slots__ = ("octets",)
+    octets: Final[bytes | None]
+
+    def __new__(cls, value: float, octets: bytes | None = None) -> Self:
+        return super().__new__(cls, value)
+
+    def __init__(self, value: float, octets: bytes | None = None) -> None:
+        self.octets = octets
+
+    def __eq__(self, other: object) -> bool:
+        if self.octets is not None and isinstance(other, _Real):
+            return self.octets == other.octets
+        return float.__eq__(self, other) if isinstance(other, int | float) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.octets) if self.octets is not None else float.__hash__(self)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[float, bytes | None]]:
+        return type(self), (float(self), self.octets)
+
+
+class Float(_Real):
     """IEEE 754 single precision.  A number that a single cannot hold is rounded; one beyond its range is an `EncodeError`.
 
     `octets` are the four octets of a NaN that came from the wire (None otherwise): payloads differ.
     """
 
-    __slots__ = ("octets",)
+    __slots__ = ()
     CODE: ClassVar[int] = 0x23
-    octets: Final[bytes | None]
-
-    def __new__(cls, value: float, octets: bytes | None = None) -> Self:
-        return super().__new__(cls, value)
-
-    def __init__(self, value: float, octets: bytes | None = None) -> None:
-        self.octets = octets
-
-    def __eq__(self, other: object) -> bool:
-        if self.octets is not None and isinstance(other, Float | Double):
-            return self.octets == other.octets
-        return float.__eq__(self, other) if isinstance(other, int | float) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.octets) if self.octets is not None else float.__hash__(self)
-
-    def __reduce__(self) -> tuple[type[Self], tuple[float, bytes | None]]:
-        return type(self), (float(self), self.octets)
 
 
-class Double(float):
+class Double(_Real):
     """IEEE 754 double precision; what a plain float is taken for.  `octets` are the eight octets of a NaN from the wire."""
 
-    __slots__ = ("octets",)
+    __slots__ = ()
     CODE: ClassVar[int] = 0x33
-    octets: Final[bytes | None]
-
-    def __new__(cls, value: float, octets: bytes | None = None) -> Self:
-        return super().__new__(cls, value)
-
-    def __init__(self, value: float, octets: bytes | None = None) -> None:
-        self.octets = octets
-
-    def __eq__(self, other: object) -> bool:
-        if self.octets is not None and isinstance(other, Float | Double):
-            return self.octets == other.octets
-        return float.__eq__(self, other) if isinstance(other, int | float) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.octets) if self.octets is not None else float.__hash__(self)
-
-    def __reduce__(self) -> tuple[type[Self], tuple[float, bytes | None]]:
-        return type(self), (float(self), self.octets)
 
 
 class Dec32(Decimal):
@@ -209,41 +197,37 @@ class Str16Latin(str):
     CODE: ClassVar[int] = 0x94
 
 
-class Str8Utf16(str):
+class _Utf16(str):
+    """Text whose `octets` are what came from the wire where that was in another form than ours, else None."""
+
+    __slots__ = ("octets",)
+    octets: Final[bytes | None]
+
+    def __new__(cls, value: str, octets: bytes | None = None) -> Self:
+        return super().__new__(cls, value)
+
+    def __init__(self, value: str, octets: bytes | None = None) -> None:
+        self.octets = octets
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, bytes | None]]:
+        return type(self), (str(self), self.octets)
+
+
+class Str8Utf16(_Utf16):
     """UTF-16 of at most 255 octets (in effect 254): written big-endian and without byte order mark.
 
     `octets` is what came from the wire where that was in another form (byte order mark, little-endian), else None.
     """
 
-    __slots__ = ("octets",)
+    __slots__ = ()
     CODE: ClassVar[int] = 0x86
-    octets: Final[bytes | None]
-
-    def __new__(cls, value: str, octets: bytes | None = None) -> Self:
-        return super().__new__(cls, value)
-
-    def __init__(self, value: str, octets: bytes | None = None) -> None:
-        self.octets = octets
-
-    def __reduce__(self) -> tuple[type[Self], tuple[str, bytes | None]]:
-        return type(self), (str(self), self.octets)
 
 
-class Str16Utf16(str):
+class Str16Utf16(_Utf16):
     """UTF-16 of at most 65535 octets (in effect 65534); see `Str8Utf16`."""
 
-    __slots__ = ("octets",)
+    __slots__ = ()
     CODE: ClassVar[int] = 0x96
-    octets: Final[bytes | None]
-
-    def __new__(cls, value: str, octets: bytes | None = None) -> Self:
-        return super().__new__(cls, value)
-
-    def __init__(self, value: str, octets: bytes | None = None) -> None:
-        self.octets = octets
-
-    def __reduce__(self) -> tuple[type[Self], tuple[str, bytes | None]]:
-        return type(self), (str(self), self.octets)
 
 
 # --- octets ----------------------------------------------------------------------------------------------
