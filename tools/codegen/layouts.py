@@ -72,7 +72,7 @@ def assembled(
     head = [*docstring(about, 0, [HEAD]), "", "from __future__ import annotations", "", *import_lines(groups)]
     # Attributes are Final for everyone but those who make the object.
     first = ['# mypy: disable-error-code="misc"'] if fills else []
-    return "\n".join([*first, *head, *([""] if text.startswith(("def ", "class ")) else []), text, ""])
+    return "\n".join([*first, *head, *([""] if text.startswith(("def ", "class ", "@")) else []), text, ""])
 
 
 def _table(name: str, kind: str, rows: list[str], pre: str = "") -> list[str]:

@@ -7,6 +7,8 @@ nanoseconds to read, by this code, by the interpreter and by pamqp, and likewise
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from tools.codegen.layouts import assembled
 from tools.codegen.model import Field, Model, StructType, Verb
 from tools.codegen.names import field_name
@@ -72,8 +74,8 @@ def _reader(verb: Verb, order: list[str]) -> list[str]:
 
 def _read_field(field: Field, name: str, blanks: str) -> list[str]:
     if field.type == "str8":
-        lines = [f"{blanks}q = p + 1 + b[p]"]
-        lines += [] if field.reserved else [f"{blanks}{name} = b[p + 1 : q].decode()"]
+        lines = [f"{blanks}q = b[p]", f"{blanks}p += 1", f"{blanks}q += p"]
+        lines += [] if field.reserved else [f"{blanks}{name} = b[p:q].decode()"]
         return [*lines, f"{blanks}p = q"]
     width, read = _WIDTHS[field.type]
     return [*([] if field.reserved else [f"{blanks}{name} = {read}"]), f"{blanks}p += {width}"]
@@ -117,6 +119,7 @@ def properties_module(whole: Model) -> str:
     about = "The properties of contents of class basic, which all older dialects have alike."
     more = {
         "collections.abc": {"Mapping"},
+        "typing": {"final"},
         "amqp_sansio.wire.interpreter": {"FieldWriter"},
         "amqp_sansio.wire.layouts.methods": {"TableReader"},
     }
@@ -131,20 +134,23 @@ _REMEMBERED = {"content-type", "content-encoding", "reply-to", "type", "user-id"
 
 def _properties(struct: StructType) -> list[str]:
     made = cls(struct.owner, struct.name)
-    reads = ["b: bytes", "p: int", "end: int", "reading: Reading", "read_table: TableReader"]
-    lines = ["", *call("def read_basic_properties", reads, f" -> {made} | None:", 0)]
-    lines += ['    """The properties whose one word of flags lies at `p`; None for what the interpreter is to name."""']
-    unknown = sum(0x8000 >> place for place in range(len(struct.fields), 16))
-    lines += ["    flags = u16(b, p)[0]", f"    if flags & 0x{unknown:04X}:", "        return None", "    p += 2"]
-    lines.append(f"    made = {made}() if COMPILED else blank({made})  # to be filled: half the cost of a constructor")
     flags = {field.name: 0x8000 >> place for place, field in enumerate(struct.fields)}
-    often = [field for field in struct.fields if field.name not in _SELDOM]
+    first = list(takewhile(lambda field: field.name in _REMEMBERED, struct.fields))
+    often = [field for field in struct.fields[len(first) :] if field.name not in _SELDOM]
     seldom = [field for field in struct.fields if field.name in _SELDOM]
+    lines = _beginning(struct, flags, first, often, seldom)
+    reads = ["b: bytes", "begin: Beginning", "end: int", "reading: Reading", "read_table: TableReader"]
+    lines += ["", *call("def read_basic_properties", reads, f" -> {made} | None:", 0)]
+    lines += ['    """The properties that begin so, up to `end`; None for what the interpreter is to name."""']
+    lines.append(f"    made = {made}() if COMPILED else blank({made})  # to be filled: half the cost of a constructor")
+    lines += [f"    made.{field_name(field.name)} = begin.{field_name(field.name)}" for field in first]
+    lines.append("    p = begin.end")
     for field in often:
-        lines += _filled(field, flags[field.name], "    ")
-    lines.append(f"    if flags & 0x{sum(flags[field.name] for field in seldom):04X}:")
+        lines += _filled(field, f"begin.has_{field_name(field.name)}", "    ")
+    lines.append("    if begin.has_others:")
+    lines.append("        flags = begin.flags")
     for field in seldom:
-        lines += _filled(field, flags[field.name], "        ")
+        lines += _filled(field, f"flags & 0x{flags[field.name]:04X}", "        ")
     lines += ["    else:", f"        {' = '.join([f'made.{field_name(field.name)}' for field in seldom])} = None"]
     lines += ["    return made if p == end else None", ""]
     lines += ["", f"def write_basic_properties(m: {made}, write_table: FieldWriter) -> bytes:"]
@@ -179,11 +185,37 @@ def _properties(struct: StructType) -> list[str]:
     return [*lines, "    parts[0] = put_u16(flags)", '    return b"".join(parts)']
 
 
-def _filled(field: Field, flag: int, blanks: str) -> list[str]:
-    """Reads a property into its slot."""
+def _beginning(
+    struct: StructType, flags: dict[str, int], first: list[Field], often: list[Field], seldom: list[Field]
+) -> list[str]:
+    """The class of what is remembered."""
+    has = [f"has_{field_name(field.name)}" for field in often]
+    slots = sorted(["end", "flags", "octets", "has_others", *has, *[field_name(field.name) for field in first]])
+    lines = ["", "@final", "class Beginning:"]
+    lines += ['    """With what properties begin: their flags, and those that come again with every message of a kind."""', ""]
+    lines += ["    __slots__ = (", *[f'        "{slot}",' for slot in slots], "    )", ""]
+    lines += ["    def __init__(self, b: bytes, p: int) -> None:"]
+    lines += ['        """The flags lie at `p`.  What `types.BAD` holds for what the interpreter is to name."""']
+    unknown = sum(0x8000 >> place for place in range(len(struct.fields), 16))
+    lines += ["        begin = p", "        flags: int = u16(b, p)[0]"]
+    lines += [f"        if flags & 0x{unknown:04X}:", "            raise IndexError", "        p += 2"]
+    for field in first:
+        lines.append(f"        {field_name(field.name)}: str | None = None")
+        lines.append(f"        if flags & 0x{flags[field.name]:04X}:")
+        lines += _read_field(field, field_name(field.name), "            ")
+    lines += ["        if p > len(b):", "            raise IndexError"]
+    lines += [f"        self.{field_name(field.name)}: Final = {field_name(field.name)}" for field in first]
+    lines += ["        self.flags: Final = flags", "        self.octets: Final = b[begin:p]", "        self.end: Final = p"]
+    lines += [f"        self.has_{field_name(field.name)}: Final = flags & 0x{flags[field.name]:04X} != 0" for field in often]
+    lines.append(f"        self.has_others: Final = flags & 0x{sum(flags[field.name] for field in seldom):04X} != 0")
+    return [*lines, ""]
+
+
+def _filled(field: Field, there: str, blanks: str) -> list[str]:
+    """Reads a property into its slot, if it is `there`."""
     name = f"made.{field_name(field.name)}"
     if field.type == "table":
         read = [f"{blanks}    {name}, p = read_table(b, p, end, reading, 0)"]
     else:
         read = _read_field(Field(field.name, field.type, False, None, ""), name, f"{blanks}    ")
-    return [f"{blanks}if flags & 0x{flag:04X}:", *read, f"{blanks}else:", f"{blanks}    {name} = None"]
+    return [f"{blanks}if {there}:", *read, f"{blanks}else:", f"{blanks}    {name} = None"]

@@ -125,7 +125,7 @@ class Content(Value, Generic[M]):
     type codes for field tables, and the default limits.
     """
 
-    __slots__ = ("_memo", "_method", "_tag", "body", "channel", "header")
+    __slots__ = ("_how", "_memo", "_method", "_tag", "body", "channel", "header")
     FIELDS: ClassVar[tuple[str, ...]] = ("channel", "method", "header", "body")
 
     def __init__(self, channel: int, method: M, header: bytes = b"", body: bytes = b"") -> None:
@@ -134,7 +134,8 @@ class Content(Value, Generic[M]):
         self.header: Final = header
         self.body: Final = body
         self._tag: int | None = None  # the delivery-tag, where `_method` is shared by deliveries and has another one
-        self._memo: Value | RepeatedProperties | None = None  # the properties, once decoded; before that, how to decode them
+        self._how: RepeatedProperties | None = None  # how to decode the properties
+        self._memo: Struct | None = None  # the properties, once decoded
 
     @property
     def method(self) -> M:
@@ -143,30 +144,30 @@ class Content(Value, Generic[M]):
 
     def read_as(self, how: RepeatedProperties) -> None:
         """Sets how the properties are decoded on access; for the engine."""
-        self._memo = how
+        self._how = how
 
     @property
     def property_octets(self) -> bytes:
         """The undecoded properties, flags first: `publish` and `deliver` accept them unchanged."""
         return self.header[HEADER_HEAD - 2 :]
 
-    def read_properties(self) -> Value:
+    def read_properties(self) -> Struct:
         """Decodes the properties, of the class of the method.  Raises HeaderError when they cannot be decoded."""
-        memo = self._memo
-        return memo if isinstance(memo, Value) else self._read(memo)
+        return self._memo or self._read()
 
     @property
     def properties(self) -> basic.Properties:
         """The properties of a content of class basic.  Raises HeaderError as `read_properties` does."""
-        memo = self._memo
-        properties = memo if isinstance(memo, Value) else self._read(memo)  # `read_properties` inlined
-        if not isinstance(properties, Struct) or properties.NAME != "basic.properties":
+        properties = self._memo
+        if properties is None:  # `read_properties` inlined
+            properties = self._read()
+        if properties.NAME != "basic.properties":
             raise HeaderError("header", 0, f"is of class basic, not of that with {type(properties).__name__}", 502)
         return properties  # type: ignore[return-value]  # that is its name
 
-    def _read(self, how: RepeatedProperties | None) -> Value:
+    def _read(self) -> Struct:
         try:
-            properties = (how or _deployed()).read(self.header)
+            properties = (self._how or _deployed()).read(self.header)
         except DecodeError as error:
             raise HeaderError(error.what, error.octet, error.rule, error.code) from None
         if properties is None:

@@ -7,7 +7,7 @@ compared where it is expected: no name of it is decoded, no letter looked up, an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
 from amqp_sansio.spec.fields import FieldTable
@@ -37,18 +37,10 @@ def read_boolean(b: bytes, p: int) -> tuple[Value, ...]:
     return _BOOLEANS[b[p]]
 
 
-class Entry(NamedTuple):
-    """What is known of an entry before it is read."""
-
-    head: bytes
-    """Its name behind its size, and the letter, or `_TEXT_HEAD`."""
-    octets: int
-    """Those of the head."""
-    name: str
-    unpack: Unpack | None
-    """How the value is read; None for a text, of which one octet of size and the text itself follow."""
-    width: int
-    """The octets of the value; 0 for a text."""
+Entry: TypeAlias = "tuple[bytes, int, str, Unpack | None, int]"
+"""What is known of an entry before it is read: its name behind its size and the letter, or `_TEXT_HEAD`; how many octets that
+is; its name; how the value is read, None for a text, of which one octet of size and the text itself follow; the octets of the
+value, 0 for a text.  A plain tuple: one with names is taken apart item by item, at twice the cost of all else."""
 
 
 class Shape:
@@ -99,10 +91,12 @@ class FlatTables:
             if b[at:behind] != head:
                 break
             if unpack is None:
-                at = behind + 1 + b[behind]
-                entries[name] = b[behind + 1 : at].decode()
+                at = b[behind]
+                behind += 1
+                at += behind
+                entries[name] = b[behind:at].decode()
             else:
-                entries[name] = unpack(b, behind)[0]
+                (entries[name],) = unpack(b, behind)
                 at = behind + width
         letters = shape.letters
         if at != stop or len(entries) != len(letters):
@@ -152,7 +146,7 @@ class FlatTables:
             unpack, width = self._widths.get(letter, (None, 0))
             octets = name.encode()
             head = OCTET[len(octets)] + octets + (_TEXT_HEAD if unpack is None else OCTET[letter])
-            made.append(Entry(head, len(head), name, unpack, width))
+            made.append((head, len(head), name, unpack, width))
         self._shapes[size] = Shape(tuple(made), letters)
 
     def write(self, table: Mapping[str, object]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.base import Struct
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.reading import Reading
 
@@ -18,9 +18,9 @@ class RepeatedProperties:
         self._codec: Final = codec
         self._reading: Final = reading
         self._header = b""
-        self._last: Value | None = None
+        self._last: Struct | None = None
 
-    def read(self, header: bytes) -> Value | None:
+    def read(self, header: bytes) -> Struct | None:
         """As `MethodCodec.read_properties`, DecodeError included."""
         if header == self._header:
             return self._last

@@ -17,7 +17,7 @@ from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic
 from amqp_sansio.wire.content_headers import read_properties, write_properties
-from amqp_sansio.wire.layouts.basic_properties import read_basic_properties, write_basic_properties
+from amqp_sansio.wire.layouts.basic_properties import Beginning, read_basic_properties, write_basic_properties
 from amqp_sansio.wire.layouts.methods import Methods
 from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec
 from amqp_sansio.wire.reading import DEFAULT_READING
@@ -160,4 +160,4 @@ def test_straight_line_code_is_what_runs() -> None:
     assert steps(lambda: codec.write_header(60, 5, properties)) * 2 < steps(
         lambda: write_properties("header", properties, FIELDS, WRITE_TABLE)
     )
-    assert read_basic_properties(header, PROPERTIES_AT, end + 1, DEFAULT_READING, READ_TABLE) is None
+    assert read_basic_properties(header, Beginning(header, PROPERTIES_AT), end + 1, DEFAULT_READING, READ_TABLE) is None

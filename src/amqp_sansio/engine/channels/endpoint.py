@@ -213,7 +213,7 @@ class Channels(Endpoints):
             return None
         if COMPILED:
             event = MessageDelivered(channel.number, known.command, header, body)
-            event._tag, event._memo = tag, self.properties
+            event._tag, event._how = tag, self.properties
             return event
         made: Any = blank(MessageDelivered)  # slot by slot: half the cost of its constructor
         made.channel = channel.number
@@ -221,7 +221,8 @@ class Channels(Endpoints):
         made.header = header
         made.body = body
         made._tag = tag  # for itself nobody can say that: a value is made of its fields
-        made._memo = self.properties
+        made._how = self.properties
+        made._memo = None
         return made  # type: ignore[no-any-return]
 
     def learn(self, channel: BaseChannel, payload: bytes, method: Deliver) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec import connection
-from amqp_sansio.spec.base import Control, Method
+from amqp_sansio.spec.base import Control, Method, Struct
 from amqp_sansio.spec.methods import access, basic, channel, dtx, exchange, file, message, queue, stream, tunnel, tx
 from amqp_sansio.wire.interpreter import ArgumentTable, FieldTable
 from amqp_sansio.wire.layouts.methods import Methods
@@ -418,7 +418,7 @@ ARGUMENTS: Final[dict[type[Method] | type[Control], ArgumentTable]] = {
     message.Offset: (("value", "uint64", None),),
 }
 
-PROPERTIES: Final[dict[int, tuple[type[Value], FieldTable]]] = {
+PROPERTIES: Final[dict[int, tuple[type[Struct], FieldTable]]] = {
     60: (
         basic.Properties,
         (
@@ -493,11 +493,15 @@ CONTENTS: Final[frozenset[str]] = frozenset(
 def _read_basic_publish(b: bytes, p: int, end: int, reading: Reading) -> basic.Publish | None:
     ticket: int = u16(b, p)[0]
     p += 2
-    q = p + 1 + b[p]
-    exchange: str = b[p + 1 : q].decode()
+    q = b[p]
+    p += 1
+    q += p
+    exchange: str = b[p:q].decode()
     p = q
-    q = p + 1 + b[p]
-    routing_key: str = b[p + 1 : q].decode()
+    q = b[p]
+    p += 1
+    q += p
+    routing_key: str = b[p:q].decode()
     p = q
     bits = b[p]
     p += 1
@@ -524,19 +528,25 @@ def _write_basic_publish(m: basic.Publish) -> bytes:
 
 
 def _read_basic_deliver(b: bytes, p: int, end: int, reading: Reading) -> basic.Deliver | None:
-    q = p + 1 + b[p]
-    consumer_tag: str = b[p + 1 : q].decode()
+    q = b[p]
+    p += 1
+    q += p
+    consumer_tag: str = b[p:q].decode()
     p = q
     delivery_tag: int = u64(b, p)[0]
     p += 8
     bits = b[p]
     p += 1
     redelivered = bits & 1 != 0
-    q = p + 1 + b[p]
-    exchange: str = b[p + 1 : q].decode()
+    q = b[p]
+    p += 1
+    q += p
+    exchange: str = b[p:q].decode()
     p = q
-    q = p + 1 + b[p]
-    routing_key: str = b[p + 1 : q].decode()
+    q = b[p]
+    p += 1
+    q += p
+    routing_key: str = b[p:q].decode()
     p = q
     if p != end:
         return None
@@ -567,11 +577,15 @@ def _read_basic_get_ok(b: bytes, p: int, end: int, reading: Reading) -> basic.Ge
     bits = b[p]
     p += 1
     redelivered = bits & 1 != 0
-    q = p + 1 + b[p]
-    exchange: str = b[p + 1 : q].decode()
+    q = b[p]
+    p += 1
+    q += p
+    exchange: str = b[p:q].decode()
     p = q
-    q = p + 1 + b[p]
-    routing_key: str = b[p + 1 : q].decode()
+    q = b[p]
+    p += 1
+    q += p
+    routing_key: str = b[p:q].decode()
     p = q
     message_count: int = u32(b, p)[0]
     p += 4
