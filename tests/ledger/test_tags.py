@@ -20,7 +20,7 @@ def test_tags_are_as_a_list_says(said: list[tuple[str, int]]) -> None:
         if word == "give":
             last += 1
             held.append(last)
-            assert tags.give()
+            assert tags.give_next()
             continue
         found, wrong = tags.named(tag, word == "all")
         if tag > last or (not tag and word == "one"):
@@ -39,7 +39,7 @@ def test_taking_is_naming_and_settling(said: list[tuple[str, int]]) -> None:
     slow, fast = Tags(False), Tags(False)
     for word, tag in said:
         if word == "give":
-            assert slow.give() is fast.give()
+            assert slow.give_next() == fast.give_next()
             continue
         found, _ = slow.named(tag, word == "all")
         slow.settle(found)
@@ -176,7 +176,7 @@ def test_tags_have_64_bits_and_are_kept_by_the_lower_32() -> None:
 def test_a_million_in_order_are_kept_as_one_is() -> None:
     tags = Tags(False)
     for _ in range(1_000_000):
-        tags.give()
+        tags.give_next()
     assert (tags.count, tags.ids.outstanding.range_count) == (1_000_000, 1)
     tags.settle(RangeSet([(1, 500_000), (600_000, 600_000)]))
     assert (tags.count, tags.ids.outstanding.range_count) == (499_999, 2)

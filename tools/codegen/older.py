@@ -241,9 +241,7 @@ def methods_module(model: Model, name: str, profile: str = "", package: str = VO
         "}",
         *call("CODEC: Final = MethodCodec", [quoted(name), "METHODS", "PROPERTIES", "CLASSES"], "", 0),
     ]
-    more = {"amqp_sansio.kernel.value": {"Value"}}
-    if profile:
-        more["amqp_sansio.wire.layouts.profiles"] = {"PROFILES"}
+    more = {"amqp_sansio.wire.layouts.profiles": {"PROFILES"}} if profile else {}
     return assembled(f"The methods of {name} as tables.", body, [c.name for c in model.classes], more, package=package)
 
 

@@ -118,7 +118,6 @@ def properties_module(whole: Model) -> str:
     (struct,) = next(amqp for amqp in whole.classes if amqp.name == "basic").structs
     about = "The properties of contents of class basic, which all older dialects have alike."
     more = {
-        "collections.abc": {"Mapping"},
         "typing": {"final"},
         "amqp_sansio.wire.interpreter": {"FieldWriter"},
         "amqp_sansio.wire.layouts.methods": {"TableReader"},
@@ -155,24 +154,10 @@ def _properties(struct: StructType) -> list[str]:
     lines += ["    return made if p == end else None", ""]
     lines += ["", f"def write_basic_properties(m: {made}, write_table: FieldWriter) -> bytes:"]
     lines += ['    """The octets of all properties that are not None, behind their word of flags."""']
-    names = [field_name(field.name) for field in struct.fields]
-    lines += assign("said", [f"m.{name}" for name in names], 4)
-    lines.append("    return write_each(said, write_table)")
-    kinds = {"str8": "str", "table": "Mapping[str, object]"}
-    lines += ["", "", "Said: TypeAlias = tuple["]
-    lines += [f"    {kinds.get(field.type, 'int')} | None," for field in struct.fields]
-    lines += ["]", '"""All properties one by one."""', ""]
-    lines += ["", "def write_each(said: Said, write_table: FieldWriter) -> bytes:"]
-    lines += [
-        '    """The same without an object that holds them."""',
-        "    (",
-        *[f"        {name}," for name in names],
-        "    ) = said",
-    ]
     lines += ["    flags = 0", '    parts = [b""]']
     for field in struct.fields:
         name = field_name(field.name)
-        lines += [f"    if {name} is not None:", f"        flags |= 0x{flags[field.name]:04X}"]
+        lines += [f"    if ({name} := m.{name}) is not None:", f"        flags += 0x{flags[field.name]:04X}"]
         if field.name in _REMEMBERED:
             lines.append(f"        parts.append(SHORT.get({name}) or put_short({name}))")
         elif field.type == "str8":

@@ -240,7 +240,7 @@ class ChannelUse:
 
     def _publish(self) -> None:
         if self._published is not None and self._mode.states == ("confirming",):
-            self._published.give()
+            self._published.give_next()
 
     def _confirm(self, verb: str, tag: int, multiple: bool) -> None:
         if self._mode.step(SERVER, CONFIRM) is not None:

@@ -13,11 +13,13 @@ Key: TypeAlias = tuple[str, str]
 class ConsumerTags:
     """Fed with consume, consume-ok, cancel and cancel-ok.  `unnamed`: there may be consumers whose tags nobody heard."""
 
-    __slots__ = ("_asked", "_count", "_leaving", "_revoked", "live", "unnamed")
+    __slots__ = ("_asked", "_count", "_leaving", "_revoked", "changes", "live", "unnamed")
 
     def __init__(self, unnamed: bool) -> None:
         self.live: Final[dict[Key, bool]] = {}
         """Those that are not cancelled and have a name: whether what comes for them need not be settled."""
+        self.changes = 0
+        """How often one of `live` may have gone, or another have its tag: what was known of one holds as long as this does."""
         self._leaving: Final[dict[Key, Leaving]] = {}
         """The cancels of the client that may be on their way."""
         self._revoked: Final[dict[Key, None]] = {}
@@ -44,6 +46,7 @@ class ConsumerTags:
 
     def drop(self, key: Key) -> None:
         """The client cancels one, and nobody follows what comes."""
+        self.changes += 1
         self.live.pop(key, None)
         self._revoked.pop(key, None)
 
@@ -56,6 +59,7 @@ class ConsumerTags:
 
         `settled`: what comes need not be settled; `waits`: for the answer.
         """
+        self.changes += 1
         if key[1]:
             self._revoked.pop(key, None)
             self.live[key] = settled
@@ -92,6 +96,7 @@ class ConsumerTags:
 
         It may cross a cancel of the client, who may have given the tag to another consumer since.
         """
+        self.changes += 1
         leaving = self._leaving.get(key)
         behind = leaving.consumers if leaving is not None else 0
         if behind + (key in self.live) > 1:  # which of them, nobody knows

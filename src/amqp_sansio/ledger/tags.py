@@ -31,25 +31,30 @@ class Tags:
         self.count = 0
         """How many are outstanding."""
 
-    def give(self, tag: int | None = None, kept: bool = True) -> bool:
-        """The next one is given; `tag`: this one, and whether it is higher than those before it.
+    def give_next(self) -> int:
+        """The next one is given and outstanding: which that is."""
+        last = self.last
+        if last >= WIDEST or self.doubt:
+            self.give(last + 1)
+            return self.last
+        self.last = tag = last + 1  # as nearly always: what `give` does of it without its calls
+        ids = self.ids
+        ids.next_id = tag + 1
+        self.count += 1
+        highs = ids.outstanding.highs
+        if highs and highs[-1] == last:
+            highs[-1] = tag
+        else:
+            ids.outstanding.add(tag)
+        return tag
+
+    def give(self, tag: int, kept: bool = True) -> bool:
+        """This one is given: whether it is higher than those before it.
 
         `kept`: it is outstanding, else nobody is to name it.
         """
-        following = self.last + 1
-        if tag is None:
-            tag = following
-        if tag == following and tag <= WIDEST and not self.doubt:  # nearly always: what follows without its calls
-            self.last = tag
-            ids = self.ids
-            ids.next_id = tag + 1
-            if kept:
-                self.count += 1
-                highs = ids.outstanding.highs
-                if highs and highs[-1] == tag - 1:
-                    highs[-1] = tag
-                else:
-                    ids.outstanding.add(tag)
+        if tag == self.last + 1 and kept and tag <= WIDEST and not self.doubt:
+            self.give_next()
             return True
         if tag <= self.last or self.doubt:
             return self.doubt

@@ -6,7 +6,8 @@ compared where it is expected: no name of it is decoded, no letter looked up, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from struct import error
 from typing import Final, TypeAlias
 
 from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
@@ -149,37 +150,49 @@ class FlatTables:
             made.append((head, len(head), name, unpack, width))
         self._shapes[size] = Shape(tuple(made), letters)
 
-    def write(self, table: Mapping[str, object]) -> bytes:
+    def write(self, table: Mapping[str, object], again: bool = False) -> bytes:
         """The octets of a table without letters of its own, its size included.  EncodeError, or what
         `field_interpreter.UNWRITABLE` holds, for what cannot be written."""
         parts: list[bytes] = []
-        known = self._heads.get
-        for name, value in table.items():
-            text, number = known(name) or self._begin(name)
-            if type(value) is str:
-                octets = value.encode()
-                size = len(octets)
-                if size < 256:
-                    parts.append(text)
-                    parts.append(OCTET[size])
-                else:
-                    parts.append(text[:-3])
-                    parts.append(put_u32(size))
-                parts.append(octets)
-            elif type(value) is int and -0x80000000 <= value <= 0x7FFFFFFF:
-                parts.append(number)
-                parts.append(put_i32(value))
-            else:
+        heads = self._heads
+        try:
+            for name, value in table.items():
+                text, number = heads[name]
+                if type(value) is str:
+                    octets = value.encode()
+                    size = len(octets)
+                    if size < 256:
+                        parts.append(text)
+                        parts.append(OCTET[size])
+                    else:
+                        parts.append(text[:-3])
+                        parts.append(put_u32(size))
+                    parts.append(octets)
+                    continue
+                if type(value) is int:
+                    try:
+                        octets = put_i32(value)
+                        parts.append(number)
+                        parts.append(octets)
+                        continue
+                    except error:
+                        pass  # it has more than 32 bits
                 parts.append(text[:-4])
                 parts.append(self._write_value(value, 0))
+        except KeyError:  # a name that was not written before
+            if again:
+                raise
+            self._begin(table)
+            return self.write(table, True)
         content = b"".join(parts)
         return put_u32(len(content)) + content
 
-    def _begin(self, name: str) -> tuple[bytes, bytes]:
-        """How an entry of this name begins, for a text of less than 256 octets and for most integers."""
-        octets = name.encode()
-        octets = OCTET[len(octets)] + octets
-        if len(self._heads) >= _NAMES:
-            self._heads.clear()
-        heads = self._heads[name] = octets + _TEXT_HEAD, octets + self._int32
-        return heads
+    def _begin(self, names: Iterable[str]) -> None:
+        """How entries of these names begin, for a text of less than 256 octets and for most integers."""
+        for name in names:
+            if name not in self._heads:
+                if len(self._heads) >= _NAMES:
+                    self._heads.clear()
+                octets = name.encode()
+                octets = OCTET[len(octets)] + octets
+                self._heads[name] = octets + _TEXT_HEAD, octets + self._int32

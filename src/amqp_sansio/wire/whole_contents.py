@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from functools import cache
+from functools import lru_cache
 from struct import Struct
 from typing import Any, Final, TypeAlias
 
@@ -30,11 +30,11 @@ _LONGEST_BEHIND: Final = 1 + 256 + 256
 _SHORTEST_HEADER: Final = HEADER_HEAD + OVERHEAD
 _SHORTEST: Final = _TAG_OF_DELIVER + 8 + 3 + 1 + _SHORTEST_HEADER
 """Of a delivery without names and properties, with its content."""
-_HEADER_BEGINS: Final = FRAME_END << 8 | CONTENT_HEADER
-_BODY_BEGINS: Final = FRAME_END << 8 | CONTENT_BODY
-"""The end of a frame, and the type of the next one."""
-_body_head: Final = Struct(">HHI").unpack_from
-"""Likewise, with its channel and size."""
+_HEADER_BEGINS: Final = FRAME_END << 24 | CONTENT_HEADER << 16
+_BODY_BEGINS: Final = FRAME_END << 24 | CONTENT_BODY << 16
+"""The end of a frame, and the type of the next one, before its channel."""
+_body_head: Final = Struct(">II").unpack_from
+"""Likewise, with its channel as one number, and its size."""
 _BASIC: Final = 60 << 16
 """Its class, and the weight of a content."""
 Reads: TypeAlias = Callable[[bytes], object]
@@ -100,11 +100,12 @@ class Consumers:
         self._likes = 0
 
 
-@cache
-def _splitter(octets: int) -> Callable[[bytes, int], tuple[Any, ...]]:
-    """What splits the rest of a deliver and the head of its content: the tag, `octets` octets behind it, `_HEADER_BEGINS`,
-    channel, size of the frame, class and weight as one number, size of the body."""
-    return Struct(f">Q{octets}sHHIIQ").unpack_from
+@lru_cache(1024)  # lengths are the peer's: it may send any
+def _splitter(head: int, octets: int) -> Callable[[bytes, int], tuple[Any, ...]]:
+    """What splits a deliver and the head of its content: `head` octets up to the tag, which are the same for all deliveries
+    of one size to one consumer; the tag; `octets` octets behind it; `_HEADER_BEGINS` and channel as one number; size of the
+    frame; class and weight as one number; size of the body."""
+    return Struct(f">{head}sQ{octets}sIIIQ").unpack_from
 
 
 def cut_content(
@@ -159,15 +160,16 @@ def cut_deliveries(
     at_hand = len(buffer)
     payload = largest - OVERHEAD
     most_header = min(header_octets, payload)
-    head, channel, size, to_tag, to_header = b"", 0, 0, 0, 0
+    head, size, to_tag, to_header, header_begins, body_begins = b"", 0, 0, _SHORTEST - _SHORTEST_HEADER, 0, 0
     consumer: KnownConsumer | None = None
     likes: dict[bytes, KnownCommand[Any]] = {}
-    split = _splitter(0)
-    last = at_hand - _SHORTEST
+    split = _splitter(1, 0)
+    last = at_hand - _SHORTEST_HEADER
     for _ in range(AHEAD):
-        if at > last:
+        if at + to_header > last:
             break
-        if consumer is None or not buffer.startswith(head, at):  # most are of one size, and for one consumer
+        found_head, tag, behind_tag, begins, header_size, of_class, octets = split(buffer, at)
+        if found_head != head:  # most are of one size, and for one consumer
             kind, channel, size, tag_octets = _deliver_head(buffer, at)
             to_tag, to_header = _TAG_OF_DELIVER + tag_octets, size + OVERHEAD
             behind = to_header - to_tag - 9
@@ -175,14 +177,13 @@ def cut_deliveries(
                 break
             head = buffer[at : at + to_tag]
             consumer = consumers.known.get(head[1:3] + head[FRAME_HEAD:])
-            if consumer is None:
+            if consumer is None or at + to_header > last:
                 break
-            likes, split = consumer.likes, _splitter(behind)
+            likes, split = consumer.likes, _splitter(to_tag, behind)
+            header_begins, body_begins = _HEADER_BEGINS | channel, _BODY_BEGINS | channel
+            _, tag, behind_tag, begins, header_size, of_class, octets = split(buffer, at)
         header_at = at + to_header
-        if header_at + _SHORTEST_HEADER > at_hand:
-            break
-        tag, behind_tag, begins, of, header_size, of_class, octets = split(buffer, at + to_tag)
-        if begins != _HEADER_BEGINS or of != channel or of_class != _BASIC or not HEADER_HEAD <= header_size <= most_header:
+        if begins != header_begins or of_class != _BASIC or not HEADER_HEAD <= header_size <= most_header:
             break
         if size + header_size + octets > most:
             break
@@ -192,16 +193,16 @@ def cut_deliveries(
             end += octets + OVERHEAD
             if end > at_hand or octets > payload:
                 break
-            begins, of, body_size = _body_head(buffer, body_at - 1)
-            if begins != _BODY_BEGINS or of != channel or body_size != octets:
+            begins, body_size = _body_head(buffer, body_at - 1)
+            if begins != body_begins or body_size != octets:
                 break
             body = buffer[body_at + FRAME_HEAD : end - 1]
         elif end > at_hand:
             break
         if buffer[end - 1] != FRAME_END:
             break
-        found = likes.get(behind_tag) or consumers.another(consumer, behind_tag)
-        if found is None:
+        found = likes.get(behind_tag)
+        if found is None and (consumer is None or (found := consumers.another(consumer, behind_tag)) is None):
             break
         frames += 3 if octets else 2
         cuts.append((found, buffer[header_at + FRAME_HEAD : body_at - 1], tag, body, base + at, base + end))

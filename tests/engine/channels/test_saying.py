@@ -18,7 +18,7 @@ def test_tags_in_order_take_constant_memory(count: int) -> None:
     def deliver(count: int) -> None:
         for _ in range(count):
             book.deliver(book.tags.last + 1, False)
-            client._published.give()
+            client._published.give_next()
 
     deliver(10)
     tracemalloc.start()

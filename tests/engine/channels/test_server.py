@@ -200,7 +200,7 @@ def test_what_a_client_does_wrong_ends_the_channel_with_the_code_of_the_version(
         for letter in (False, True):
             stage = Stage(dialect, profile=Profile(error_codes="spec" if letter else "rabbitmq"))
             client, served = stage.open()
-            client._deliveries.tags.give()  # it believes in a delivery that never was
+            client._deliveries.tags.give_next()  # it believes in a delivery that never was
             client.ack(1)
             client.publish("x", "k", b"m")
             stage.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.channels.acknowledging import fewest, one_by_one
@@ -16,9 +17,11 @@ from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import access, basic, confirm, exchange, queue, tx
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel_words import CAPABILITIES
+from amqp_sansio.wire.encoding import SHORT, put_short
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
-from amqp_sansio.wire.layouts.basic_properties import write_each
-from amqp_sansio.wire.publishing import Publishing
+from amqp_sansio.wire.method_frames import HEADER_HEAD
+from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_u16, put_u32, put_u64
+from amqp_sansio.wire.publishing import CLASS_AND_WEIGHT, END, Publishing, put_header
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels
@@ -211,46 +214,101 @@ class Channel(BaseChannel):
 
         FlowStopped while the server has paused it; LimitError (unconfirmed) when too many wait to be confirmed.
         """
-        said = (
-            content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to, expiration, message_id,
-            timestamp, type, user_id, app_id, None,
-        )  # fmt: skip
-        plain = size is None and _type(body) is bytes and _type(ticket) is int
-        value: basic.Properties | None = None
-        if properties is not None:
-            value = properties if isinstance(properties, basic.Properties) and said == _NOTHING_SAID else None
-            plain = plain and value is not None
-        if plain and self._may_publish():
-            writer = self._writer or self._begin_writing()
-            try:
-                flags = write_each(said, writer.write_table) if value is None else writer.flags_of(value)
-                octets = writer.write(exchange, routing_key, flags, body, mandatory, immediate, ticket)
-            except (EncodeError, *UNWRITABLE):
-                pass  # `send` writes it, or names what is wrong with it
-            else:
-                self._channels.carrier._write(octets)
-                self._last_id = self._last_id + 1 & TOP
-                tags = self._published
-                tags.give()
-                if mandatory or immediate:
-                    self._returnable.publish(tags.last & TOP, exchange, routing_key, tags.ids.outstanding)
-                return tags.last & TOP
-        if said != _NOTHING_SAID:
-            if properties is not None:
-                raise EncodeError("basic.publish", "properties are given one by one or in `properties`, not both")
-            properties = basic.Properties(*said)
-        self.send(basic.Publish(exchange, routing_key, mandatory, immediate, ticket), properties, body, size=size)
-        return self._published.last & TOP
-
-    def _may_publish(self) -> bool:
-        """Whether nothing that `say` looks at is in the way of a message now."""
         channels = self._channels
         carrier = channels.carrier
-        if carrier._closed_cause is not None or self._cause is not None or self._body_left or not self._flow:
-            return False
-        if channels.blocked_raises or self._life.states[0] != "open":
-            return False
-        return self._mode.states[0] != CONFIRMING or self._published.count < carrier.limits.unconfirmed
+        octets: bytes | None = None
+        # Whether nothing that `say` looks at is in the way.
+        plain = (
+            size is None and _type(body) is bytes and _type(ticket) is int
+            and carrier._closed_cause is None and self._cause is None and not self._body_left
+            and self._flow and not channels.blocked_raises and self._life.states[0] == "open"
+            and (self._mode.states[0] != CONFIRMING or self._published.count < carrier.limits.unconfirmed)
+        )  # fmt: skip
+        if plain and properties is None:
+            # What `write_basic_properties` and `Publishing.write` do, in one place: two calls with all of this would take an
+            # eighth of the time of a publish.
+            writer = self._writer or self._begin_writing()
+            flags = 0
+            parts: list[bytes] = []
+            try:
+                if content_type is not None:
+                    flags += 0x8000
+                    parts.append(SHORT.get(content_type) or put_short(content_type))
+                if content_encoding is not None:
+                    flags += 0x4000
+                    parts.append(SHORT.get(content_encoding) or put_short(content_encoding))
+                if headers is not None:
+                    flags += 0x2000
+                    parts.append(writer.write_flat(headers) if _type(headers) is dict else writer.write_table(headers))
+                if delivery_mode is not None:
+                    flags += 0x1000
+                    parts.append(OCTET_OF[delivery_mode])
+                if priority is not None:
+                    flags += 0x0800
+                    parts.append(OCTET_OF[priority])
+                if correlation_id is not None:
+                    flags += 0x0400
+                    text = correlation_id.encode()
+                    parts.append(OCTET[len(text)])
+                    parts.append(text)
+                if reply_to is not None:
+                    flags += 0x0200
+                    parts.append(SHORT.get(reply_to) or put_short(reply_to))
+                if expiration is not None:
+                    flags += 0x0100
+                    text = expiration.encode()
+                    parts.append(OCTET[len(text)])
+                    parts.append(text)
+                if message_id is not None:
+                    flags += 0x0080
+                    text = message_id.encode()
+                    parts.append(OCTET[len(text)])
+                    parts.append(text)
+                if timestamp is not None:
+                    flags += 0x0040
+                    parts.append(put_u64(timestamp))
+                if type is not None:
+                    flags += 0x0020
+                    parts.append(SHORT.get(type) or put_short(type))
+                if user_id is not None:
+                    flags += 0x0010
+                    parts.append(SHORT.get(user_id) or put_short(user_id))
+                if app_id is not None:
+                    flags += 0x0008
+                    parts.append(SHORT.get(app_id) or put_short(app_id))
+                values, length = b"".join(parts), len(body)
+                header, most = HEADER_HEAD + len(values), writer.most
+                head = writer.heads.get((exchange, routing_key, mandatory, immediate, ticket))
+                if head is None or header > most or not 0 < length <= most:
+                    octets = writer.write(exchange, routing_key, put_u16(flags) + values, body, mandatory, immediate, ticket)
+                else:
+                    begin = put_header(header, CLASS_AND_WEIGHT, length, flags)
+                    octets = b"".join((head, begin, values, writer.body_begins, put_u32(length), body, END))
+            except (EncodeError, *UNWRITABLE):
+                pass  # `send` writes it, or names what is wrong with it
+        if octets is None:
+            said = (
+                content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to, expiration,
+                message_id, timestamp, type, user_id, app_id, None,
+            )  # fmt: skip
+            if plain and isinstance(properties, basic.Properties) and said == _NOTHING_SAID:
+                writer = self._writer or self._begin_writing()
+                with suppress(EncodeError, *UNWRITABLE):  # likewise
+                    values = writer.flags_of(properties)
+                    octets = writer.write(exchange, routing_key, values, body, mandatory, immediate, ticket)
+        if octets is None:
+            if said != _NOTHING_SAID:
+                if properties is not None:
+                    raise EncodeError("basic.publish", "properties are given one by one or in `properties`, not both")
+                properties = basic.Properties(*said)
+            self.send(basic.Publish(exchange, routing_key, mandatory, immediate, ticket), properties, body, size=size)
+            return self._published.last & TOP
+        carrier._write(octets)
+        self._last_id = self._last_id + 1 & TOP
+        number = self._published.give_next() & TOP
+        if mandatory or immediate:
+            self._returnable.publish(number, exchange, routing_key, self._published.ids.outstanding)
+        return number
 
     def _begin_writing(self) -> Publishing:
         channels = self._channels

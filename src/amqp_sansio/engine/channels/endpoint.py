@@ -196,11 +196,10 @@ class Channels(Endpoints):
 
     def hear_plain(self, cut: Cut) -> Event | None:
         known, header, tag, body, start, end = cut
-        channel: BaseChannel
-        channel, key = known.account
-        settled = channel._consumers.live.get(key)  # as it nearly always is
-        if settled is None:
-            settled = channel._consumers.settled(key)
+        receiver: _Receiver = known.account
+        channel, settled = receiver.channel, receiver.settled
+        if receiver.as_of != channel._consumers.changes:
+            settled = receiver.look()
         if (
             settled is None
             or tag is None
@@ -228,8 +227,8 @@ class Channels(Endpoints):
     def learn(self, channel: BaseChannel, payload: bytes, method: Deliver) -> None:
         """Remembers a delivery: most others to the same consumer differ in their tag and content alone."""
         if self._reader is not None and not self.carrier.eager_headers:
-            account = channel, ("basic", method.consumer_tag)
-            self._reader.learn(channel.number, payload, method, account, self._read_another)
+            receiver = _Receiver(channel, method.consumer_tag)
+            self._reader.learn(channel.number, payload, method, receiver, self._read_another)
 
     def _read_another(self, payload: bytes) -> Method | Control | None:
         """A method; None where `hear` is to tell what is wrong with it."""
@@ -299,6 +298,26 @@ class Channels(Endpoints):
 
     def go_on(self) -> None:
         """Nobody waits for room."""
+
+
+class _Receiver:
+    """The channel that hears deliveries to a consumer, and whether they need not be settled: None where nobody has its tag."""
+
+    __slots__ = ("_key", "as_of", "channel", "settled")
+
+    def __init__(self, channel: BaseChannel, tag: str) -> None:
+        self.channel: Final = channel
+        self._key: Final = "basic", tag
+        self.settled: bool | None = None
+        self.as_of = -1
+        """`ConsumerTags.changes` when `settled` was looked up; -1 where it may be another all the same."""
+
+    def look(self) -> bool | None:
+        """Looks `settled` up."""
+        consumers = self.channel._consumers
+        self.settled = consumers.settled(self._key)
+        self.as_of = consumers.changes if self._key in consumers.live else -1
+        return self.settled
 
 
 _LIVES: Final[frozenset[type[Method] | type[Control]]] = frozenset([words.Open, words.OpenOk, words.Close, words.CloseOk])

@@ -177,7 +177,7 @@ def _hear_return(on: BaseChannel, method: basic.Return, unit: Assembly) -> None:
 def _hear_publish(on: BaseChannel, method: basic.Publish, unit: Assembly) -> None:
     number = None
     if on._mode.states[0] == CONFIRMING:
-        on._published.give()
+        on._published.give_next()
         number = on._published.last & TOP
     _tell_content(on, unit, ContentReceived(on.number, number, method, unit.header or b"", unit.body or b""))
 

@@ -106,7 +106,7 @@ def _publish(on: BaseChannel, method: basic.Publish, _: Answer) -> Effect:
         raise LimitError("unconfirmed", most, tags.count + 1)
 
     def effect(_: MethodId) -> None:
-        tags.give()
+        tags.give_next()
         if method.mandatory or method.immediate:
             on._returnable.publish(tags.last & TOP, method.exchange, method.routing_key, tags.ids.outstanding)
 

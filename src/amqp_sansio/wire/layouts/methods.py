@@ -36,7 +36,8 @@ class Methods:
     """
 
     __slots__ = (
-        "_codes", "_readers", "_writers", "arguments", "contents", "kinds", "name", "profile", "read_table", "write_table",
+        "_codes", "_readers", "_writers", "arguments", "contents", "kinds", "name", "profile", "read_table", "write_flat",
+        "write_table",
     )  # fmt: skip
 
     def __init__(
@@ -54,12 +55,15 @@ class Methods:
         self.profile: Final = profile
         read: TableReader = _no_table
         write: Callable[[object], bytes] = _no_table
+        write_flat: Callable[[Mapping[str, object]], bytes] = _no_table
         if profile is not None:
-            read, write = profile.read, profile.write
+            read, write, write_flat = profile.read, profile.write, profile.write_flat
         self.read_table: Final = read
         """Reads a field table, by the profile of the dialect; see `Profile.read`."""
         self.write_table: Final = write
         """The octets of a field table; see `Profile.write`."""
+        self.write_flat: Final = write_flat
+        """Those of a dict, quickly; see `Profile.write_flat`."""
         self._codes: Final = codes
         self.arguments: Final = arguments
         self.kinds: Final[dict[int, type[Method] | type[Control]]] = {code: kind for kind, code in codes.items()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec import connection
 from amqp_sansio.spec.base import Control, Method, Struct
 from amqp_sansio.spec.methods import access, basic, channel, confirm, exchange, queue, tx
