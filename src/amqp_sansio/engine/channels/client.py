@@ -296,13 +296,13 @@ class Channel(BaseChannel):
                 with suppress(EncodeError, *UNWRITABLE):  # likewise
                     values = writer.flags_of(properties)
                     octets = writer.write(exchange, routing_key, values, body, mandatory, immediate, ticket)
-        if octets is None:
-            if said != _NOTHING_SAID:
-                if properties is not None:
-                    raise EncodeError("basic.publish", "properties are given one by one or in `properties`, not both")
-                properties = basic.Properties(*said)
-            self.send(basic.Publish(exchange, routing_key, mandatory, immediate, ticket), properties, body, size=size)
-            return self._published.last & TOP
+            if octets is None:
+                if said != _NOTHING_SAID:
+                    if properties is not None:
+                        raise EncodeError("basic.publish", "properties are given one by one or in `properties`, not both")
+                    properties = basic.Properties(*said)
+                self.send(basic.Publish(exchange, routing_key, mandatory, immediate, ticket), properties, body, size=size)
+                return self._published.last & TOP
         carrier._write(octets)
         self._last_id = self._last_id + 1 & TOP
         number = self._published.give_next() & TOP
