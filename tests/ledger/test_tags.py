@@ -47,6 +47,21 @@ def test_taking_is_naming_and_settling(said: list[tuple[str, int]]) -> None:
         assert (fast.count, fast.ids.outstanding.freeze()) == (slow.count, slow.ids.outstanding.freeze())
 
 
+@pytest.mark.parametrize("doubt", [False, True])
+@pytest.mark.parametrize("last", [0, 5, (1 << 31) - 2, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40])
+def test_the_next_tag_is_given_as_any_other(last: int, doubt: bool) -> None:
+    one, other = Tags(False), Tags(False)
+    for tags in (one, other):
+        if last:
+            tags.give(last)
+        tags.doubt = doubt
+    for _ in range(3):
+        other.give(other.last + 1)
+        assert one.give_next() == one.last == other.last
+    assert (one.count, one.doubt, one.ids.next_id) == (other.count, other.doubt, other.ids.next_id)
+    assert one.ids.outstanding.freeze() == other.ids.outstanding.freeze()
+
+
 def test_what_need_not_be_settled_may_not_be() -> None:
     books = Deliveries(False)
     assert books.deliver(1, True)

@@ -76,6 +76,25 @@ def test_a_run_of_deliveries_is_cut_up_to_what_is_not_whole() -> None:
         assert frames == sum([3 if cut[3] else 2 for cut in cuts])
 
 
+def test_a_run_goes_on_where_the_size_of_a_delivery_changes() -> None:
+    def read(payload: bytes) -> object:
+        return payload
+
+    consumers = known(read=read)
+    longer = b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\5" + b"longer"[:5]
+    octets = delivery(1) + put_frame(1, 1, longer) + content(b"two") + delivery(3)
+    cuts, frames = cut_deliveries(octets, 0, 0, consumers, (), 4096, 4096, 4096)
+    assert [(cut[2], cut[3]) for cut in cuts] == [(1, b"abc"), (0, b"two"), (3, b"abc")]
+    assert frames == 9
+    assert cuts[1][0].command == longer
+    # It may be one that is not whole, though a longer one like that before it would not be either.
+    octets = put_frame(1, 1, longer) + content(b"two") + delivery(3, b"")
+    for size in range(len(octets)):
+        assert len(cut_deliveries(octets[:size], 0, 0, consumers, (), 4096, 4096, 4096)[0]) == (
+            size >= len(octets) - len(delivery(3, b""))
+        )
+
+
 def test_a_run_ends_after_so_many() -> None:
     cuts, _ = cut_deliveries(b"".join([delivery(n) for n in range(AHEAD + 5)]), 0, 0, known(), (), 4096, 4096, 4096)
     assert [cut[2] for cut in cuts] == list(range(AHEAD))

@@ -30,6 +30,7 @@ from amqp_sansio.events import (
     Origin,
     Violation,
 )
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import basic, channel, queue, stream
 from amqp_sansio.spec.methods.test import Integer, IntegerOk
@@ -264,6 +265,32 @@ def test_deliveries_like_others_mean_what_they_mean_one_by_one(headers: str, mon
     assert heard[0] == heard[1]
     assert books[0] == books[1]
     assert [type(each).__name__ for each in heard[0]] == ["MessageDelivered"] * 11 + ["ChannelClosed", "ConnectionClosed"]
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_delivery_like_others_is_for_the_consumer_who_has_the_tag_now(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deliver(tag: int, consumer: str = "t") -> bytes:
+        return frame(AMQP_0_9_1, "basic.deliver", 1, consumer_tag=consumer, delivery_tag=tag) + content(b"m")
+
+    stage = Stage()
+    client, _ = stage.open()
+    if not quick:
+        monkeypatch.setattr(type(stage.client._channels), "learn", lambda *_: None)
+
+    def heard(octets: bytes) -> list[str]:
+        stage.client.receive_data(octets)
+        return [type(each).__name__ for each in stage.client.events()]
+
+    client.consume("q", "t", no_wait=True, no_ack=True)
+    assert heard(deliver(1) + deliver(2)) == ["MessageDelivered"] * 2
+    client.cancel("t", no_wait=True)
+    client.consume("q", "t", no_wait=True)
+    assert heard(deliver(3) + deliver(4)) == ["MessageDelivered"] * 2
+    assert client.unsettled == RangeSet.span(3, 4)
+    client.consume("q", "u", no_wait=True)
+    cancel = frame(AMQP_0_9_1, "basic.cancel", 1, consumer_tag="u", no_wait=True)
+    assert heard(deliver(5, "u") + deliver(6, "u") + cancel) == [*["MessageDelivered"] * 2, "ConsumerCancelled"]
+    assert heard(deliver(7, "u")) == ["ChannelClosed", "ConnectionClosed"]
 
 
 @pytest.mark.parametrize("role", ["client", "server"])
