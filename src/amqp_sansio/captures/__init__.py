@@ -1,4 +1,4 @@
-"""Captures of real traffic: pcap and pcapng files to packets, to TCP streams, to methods, to verdicts.
+"""Captures of real traffic: from pcap and pcapng files to packets, TCP streams, methods and verdicts.
 
-`transcript` and `verdicts` are the two ways through; both read forward once and keep no more than named limits.
+`transcript` and `verdicts` are the two entry points; both read forward once, in memory bounded by named limits.
 """

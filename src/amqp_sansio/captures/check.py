@@ -1,4 +1,4 @@
-"""Check a capture: `for verdict in check_capture("traffic.pcapng"): ...`."""
+"""The public call that checks a capture: `for verdict in check_capture("traffic.pcapng"): ...`."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ def check_capture(
     dialects: Sequence[str] = (),
     warn: Warn | None = None,
 ) -> Iterator[Verdict]:
-    """Checks the capture file at `path`: pcap or pcapng, also compressed.
+    """Checks the capture file at `path`: pcap or pcapng, perhaps compressed.
 
-    One verdict for each connection, in the order of their ends.  It says "clean", "violations" or "not judged", and lists its
-    findings: who broke which rule, in which packet.  `ports` are server ports whose connections are AMQP even if they were
-    open before the capture began; `strict` reports also what deployed brokers accept; `dialects` are names of dialects that
-    take the place of those with the same header, such as "0-10 final"; `warn` takes one sentence about each oddity of the
-    file that does not stop the reading.
+    Yields one verdict per connection, in the order of their ends.  It is "clean", "violations" or "not judged", and lists its
+    findings: which side broke which rule, in which packet.
 
-    AmqpError, at once, for a name that no dialect has.  CaptureError when the file cannot be read, or not any
-    further: after the verdicts on what was good.
+    `ports` are server ports whose connections are taken for AMQP even if they were open before the capture began; `strict` also
+    reports deviations that deployed brokers accept; `dialects` names dialects to use instead of those with the same header,
+    such as "0-10 final"; `warn` is called with one sentence about each oddity of the file that does not stop the reading.
+
+    Raises AmqpError at once for an unknown dialect.  Raises CaptureError when the file cannot be read, or not to its end, after
+    the verdicts on the part before.
     """
     try:
         chosen = readable(dialects)
@@ -45,4 +46,4 @@ def check_capture(
 
 
 def _ignore(_: str) -> None:
-    """Nobody asked."""
+    """Drops warnings."""

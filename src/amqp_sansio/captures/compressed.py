@@ -1,4 +1,4 @@
-"""Files compressed with gzip or zstd, as streams of what is in them."""
+"""Reads files compressed with gzip or zstd."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import BinaryIO, Final, cast
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _PART: Final = 16 * 1024
-_PART_OF_ZSTD: Final = 4 * 1024  # Arrow drops what it has of a part in which it meets damage
+_PART_OF_ZSTD: Final = 4 * 1024  # Arrow drops the part in which it meets damage
 
 
 class Undecompressed(OSError):
-    """What is compressed cannot be read any further; `strerror` says why."""
+    """Compressed data that cannot be read any further; `strerror` says why."""
 
 
 class _Stream(io.RawIOBase):
-    """A stream whose errors, whatever the library calls them, are one kind of OSError, and come after all good octets."""
+    """A decompressed stream.  Every error of the library becomes one kind of OSError, raised after all good octets."""
 
     def __init__(
         self, kind: str, part: Callable[[int], bytes], close: Callable[[], None], errors: tuple[type[BaseException], ...]
@@ -32,7 +32,7 @@ class _Stream(io.RawIOBase):
         self._broken: Undecompressed | None = None
 
     def read(self, size: int = -1) -> bytes:
-        """The next octets: fewer than asked for only at the end, or before damage."""
+        """Returns the next octets; fewer than asked for only at the end, or before damage."""
         parts: list[bytes] = []
         while size > 0:
             if self._broken is not None:
@@ -51,16 +51,16 @@ class _Stream(io.RawIOBase):
         return b"".join(parts)
 
     def close(self) -> None:
-        """Closes the file too."""
+        """Closes the stream and the file."""
         self._close()
         super().close()
 
 
 def decompressed(stream: BinaryIO, magic: bytes) -> BinaryIO | None:
-    """The octets in a stream that starts with `magic` and has not been read yet, in bounded memory; None: not compressed.
+    """Decompresses a stream that starts with `magic` and has not been read yet, in bounded memory; None: it is not compressed.
 
-    Reading raises Undecompressed (an OSError) where the stream is damaged or ends early.  ImportError when there is no library
-    for it: zstd needs pyarrow, which the extra `zstd` brings.
+    Reading raises Undecompressed (an OSError) where the stream is damaged or ends early.  Raises ImportError when the library
+    is missing: zstd needs pyarrow, which the extra `zstd` installs.
     """
     if magic.startswith(GZIP):
         unpacked = gzip.GzipFile(fileobj=stream, mode="rb")

@@ -1,4 +1,4 @@
-"""One TCP connection that speaks AMQP: which end is the client, the methods, and their packets."""
+"""One TCP connection with AMQP: which side is the client, what was sent, and in which packets."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ CLIENT: Final = "C"
 SERVER: Final = "S"
 
 PRELUDE_OCTETS: Final = 4096
-"""Octets of a direction kept until it is known whether the connection speaks AMQP."""
+"""Octets kept per direction until it is known whether the connection speaks AMQP."""
 
 _NAME: Final = b"AMQP"
 _HEADER_OCTETS: Final = 8
 _START: Final = b"\x01\x01"
 _START_AT: Final = _HEADER_OCTETS + 12
 _STARTS: Final = re.compile(rb"(?:AMQP....)?\x01\x00\x00....\x00\x0a\x00\x0a", re.DOTALL)
-"""How a server of the older dialects begins: with connection.start, without a header, whatever was asked for."""
+"""How a server of the older dialects begins, whatever header it got: with connection.start, and without a header of its own."""
 _METHOD: Final = b"\x01"
 
 
 def _as_server(head: bytes) -> bool:
-    """Whether one who begins so is a server."""
+    """Whether the first octets of a direction are a server's."""
     if _STARTS.match(head):
         return True
     return head[_START_AT : _START_AT + 2] == _START and head[_HEADER_OCTETS : _HEADER_OCTETS + 1] != _METHOD
 
 
 class Witness(Protocol):
-    """What an Observer does for us (engine/observer.py)."""
+    """The interface of an Observer (engine/observer.py) as captures use it."""
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None: ...
     def receive_gap(self, speaker: Speaker, octets: int) -> None: ...
@@ -49,20 +49,21 @@ class Witness(Protocol):
     def _family(self) -> str: ...
     def _reads(self, header: bytes) -> bool: ...
     def unfinished(self, speaker: Speaker) -> int | None:
-        """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
+        """Returns where the earliest unfinished unit ends so far, a lower bound for the end of every later event; None when
+        idle."""
 
 
 Many: TypeAlias = Callable[["Conversation", Witness], bool]
-"""Takes many things at once from a witness that has events; False: they are to be taken one by one."""
+"""Takes a batch from a witness that has events; False: they must be taken one by one."""
 
 MakeWitness: TypeAlias = Callable[[bool], Witness]
-"""Makes an observer; the argument tells whether the capture begins in the middle of the conversation."""
+"""Makes an observer; the argument says whether the capture begins in the middle of the conversation."""
 
 
 class Heard(NamedTuple):
-    """One thing heard: who said it, and the packet (with its time, ns since 1970 UTC) in which its last octet was captured.
+    """One observation: its speaker, and the packet (with its time, ns since 1970 UTC) in which its last octet was captured.
 
-    `speaker` is "C" or "S"; `start` and `end` are offsets in what that speaker said.
+    `speaker` is "C" or "S"; `start` and `end` are offsets in that speaker's stream.
     """
 
     packet: int
@@ -77,14 +78,14 @@ RESET: Final = "the connection was reset (TCP RST); packets just before it that 
 
 
 class Conversation:
-    """Listens to a TCP connection as its sink; once it speaks AMQP, an observer hears it and `tell` everything heard.
+    """Receives a TCP connection's streams; once it speaks AMQP, passes them to an observer and each observation to `tell`.
 
-    `server` is the side (0 or 1) whose port was asked for or that accepted the connection, None as long as nobody knows;
-    `asked` tells that its port was asked for: then it is a conversation whatever it says.  `begun` tells that the SYN was seen.
+    `server` is the side (0 or 1) whose port was asked for or that accepted the connection, None while unknown; `asked`: its
+    port was asked for, so it counts as AMQP whatever it sends.  `begun`: the SYN was captured.
     """
 
     again = False
-    """Whether its SYN came again behind octets: what comes again then may be another connection's."""
+    """Whether its SYN was repeated after octets: what repeats afterwards may belong to another connection."""
 
     def __init__(self, make: MakeWitness, tell: Callable[[Conversation, Heard], None]) -> None:
         self._make: Final = make
@@ -92,16 +93,16 @@ class Conversation:
         self.many: Many | None = None
         self._witness: Witness | None = None
         self.foreign = False
-        """It does not speak AMQP; nothing is kept."""
+        """Whether it does not speak AMQP; nothing of it is kept."""
         self.client = 0
         self.server: int | None = None
         self.asked = False
         self.begun = False
         self.dialect: str | None = None
         self.octets = [0, 0]
-        """Octets captured of each side."""
+        """Captured octets of each side."""
         self.lost = [0, 0]
-        """Octets of each side that are not in the capture."""
+        """Octets of each side that are missing from the capture."""
         self.gaps = 0
         self.middle = False
         """Whether the capture begins in its middle."""
@@ -120,7 +121,7 @@ class Conversation:
 
     @property
     def recognised(self) -> bool:
-        """Whether it is a conversation in AMQP (or was asked for)."""
+        """Whether it was recognised as AMQP (or asked for)."""
         return self._witness is not None
 
     @property
@@ -130,45 +131,46 @@ class Conversation:
 
     @property
     def has_ended(self) -> bool:
-        """Whether a side has said its last octet."""
+        """Whether a side has sent its last octet."""
         return any(self._ended)
 
     def time_of(self, speaker: Speaker, end: int) -> int:
-        """When the octet before `end` of a speaker's stream was captured; of what is long past, a little later."""
+        """Returns when the octet before `end` of a speaker's stream was captured; for distant ones, slightly too late."""
         return self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)[1]
 
     def marks(self, speaker: Speaker) -> Marks:
-        """Where in a speaker's stream each packet's octets end."""
+        """Returns where the octets of each packet end in a speaker's stream."""
         return self._marks[self.client if speaker == CLIENT else 1 - self.client]
 
     def frames(self, speaker: Speaker) -> int:
-        """Frames of a speaker so far."""
+        """Returns the number of frames of a speaker so far."""
         return 0 if self._witness is None else self._witness.frames(speaker)
 
     @property
     def unread(self) -> tuple[int, int]:
-        """Octets of the client and of the server that were captured and cannot be read."""
+        """The octets of the client and of the server that were captured and cannot be decoded."""
         witness = self._witness
         return (0, 0) if witness is None else (witness.unread(CLIENT), witness.unread(SERVER))
 
     @property
     def family(self) -> str:
-        """The family of what is spoken, as far as anybody knows (`Checker.FAMILY`)."""
+        """The family spoken, "" while unknown (`Checker.FAMILY`)."""
         return "" if self._witness is None else self._witness._family()
 
     def reads(self, header: bytes) -> bool:
-        """Whether what is spoken is what this protocol header says."""
+        """Whether the dialect spoken is that of this protocol header."""
         return self._witness is not None and self._witness._reads(header)
 
     def subscriptions(self, channel: int) -> Subscriptions | None:
-        """The observer's book of the subscriptions in the session on a channel, not to be kept; None: there is none."""
+        """Returns the observer's book of the subscriptions of the session on a channel; None: there is none.  Not to be
+        kept."""
         books = None if self._witness is None else self._witness._books(channel)
         return None if books is None else books.subscriptions
 
     # The sink of a Flow.
 
     def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
-        """The next octets of a side (see `tcp.Sink`)."""
+        """Takes the next octets of a side (see `tcp.Sink`)."""
         if self._witness is not None:
             self._feed(side, octets, 0, packet, time)
         elif not self.foreign:
@@ -178,7 +180,7 @@ class Conversation:
             self._recognise(final=False)
 
     def gap(self, side: int, octets: int, packet: int, time: int) -> None:
-        """Octets of a side that are not in the capture."""
+        """Notes octets of a side that are missing from the capture."""
         if self._witness is not None:
             self._feed(side, b"", octets, packet, time)
         elif not self.foreign:
@@ -187,14 +189,14 @@ class Conversation:
                 self._heads[side] += b"\0" * min(octets, len(_NAME))
 
     def eof(self, side: int, packet: int, time: int) -> None:
-        """A side has said its last octet."""
+        """Notes that a side has sent its last octet."""
         self.packet, self.time = packet, time
         if self._witness is None and not self.foreign:
             self._recognise(final=self._ended[1 - side])
         self._end(side)
 
     def reset(self, side: int, packet: int, time: int) -> None:
-        """A side has reset the TCP connection."""
+        """Notes that a side has reset the TCP connection."""
         self.packet, self.time = packet, time
         if self._witness is None and self.asked:
             self._recognise(final=False)
@@ -204,7 +206,7 @@ class Conversation:
             self._note(side, "tcp.reset", RESET)
 
     def finish(self, packet: int, time: int) -> None:
-        """Nothing more will come of this connection."""
+        """Ends it: nothing more of this connection follows."""
         self.packet, self.time = max(packet, self.packet), max(time, self.time)
         if self._witness is None and not self.foreign:
             self._recognise(final=True)
@@ -221,10 +223,10 @@ class Conversation:
             self._witness.finish()
             self._drain()
 
-    # Who speaks AMQP.
+    # Recognising AMQP.
 
     def listen(self) -> None:
-        """It is a conversation: make an observer and feed it everything so far."""
+        """Takes it for AMQP: makes an observer and feeds it everything so far."""
         if self.server is not None:
             self.client = 1 - self.server
         middle = self.middle = self._from_the_middle()
@@ -232,7 +234,7 @@ class Conversation:
         prelude, self._prelude = self._prelude, []
         self._heads = [b"", b""]
         if middle:
-            # What the client said first is not there, and nobody knows how much of it.
+            # The client's first octets are missing, and how many is unknown.
             self._witness.receive_gap(CLIENT, 0)
             while self._witness.next_event() is not None:
                 pass
@@ -240,7 +242,7 @@ class Conversation:
             self._feed(side, octets, lost, packet, time)
 
     def _from_the_middle(self) -> bool:
-        """Whether the beginning of what the client said is not there."""
+        """Whether the beginning of the client's stream is missing."""
         if not self.begun:
             return not self._heads[self.client].startswith(_NAME)
         return any(lost for side, _, lost, _, _ in self._prelude if side == self.client)
@@ -258,8 +260,8 @@ class Conversation:
             if not head.startswith(_NAME):
                 continue
             if self.server is None:
-                # Nobody saw the SYN: who sent the header first is the client, unless it goes on as only a server does, or
-                # comes behind what the other side said: a server waits to be spoken to.
+                # Without a SYN, the side that sent the header first is the client, unless it goes on as only a server does, or
+                # comes after octets of the other side: a server never speaks first.
                 if not (final or heads[1 - side] or len(head) >= _START_AT + 2 or self._ended[side]):
                     return
                 answers = _as_server(head) or self._prelude[0][0] != side
@@ -269,10 +271,10 @@ class Conversation:
         if final:
             client = 1 - self.server if self.server is not None else 0
             if self.server is not None and heads[client] and _NAME.startswith(heads[client]) and not heads[self.server]:
-                self.listen()  # cut off inside the first four octets of the header
+                self.listen()  # cut off within the first four octets of the header
                 return
         for side, head in enumerate(heads):
-            if self.server in (None, side) and _STARTS.match(head):  # nobody saw what the client said first
+            if self.server in (None, side) and _STARTS.match(head):  # the client's first octets were not captured
                 self.client = 1 - side
                 self.server = side
                 self.listen()
@@ -283,13 +285,13 @@ class Conversation:
             self._prelude.clear()
             self._heads = [b"", b""]
 
-    # What the observer hears.
+    # Input of the observer.
 
     def _name(self, side: int) -> Speaker:
         return CLIENT if side == self.client else SERVER
 
     def unfinished(self) -> int | None:
-        """The lowest number of a packet in which something that is still under way may turn out to have ended."""
+        """Returns the lowest number of a packet in which something unfinished may turn out to have ended."""
         witness = self._witness
         lowest = None
         if witness is None:
@@ -324,22 +326,22 @@ class Conversation:
         if len(marks.ends) > marks.room:
             self._tidy(side)
 
-    # Many packets at once.
+    # Batches of packets.
 
     def room(self, side: int) -> int:
-        """How many packets of a side may come at once; 0: they have to come one by one."""
+        """Returns how many packets of a side may come as a batch; 0: they must come one by one."""
         if self._witness is None or self._over or self._ended[side] or self._silent[0] or self._silent[1]:
             return 0
         return 2 * MOST_MARKS - 1 - len(self._marks[side].ends)
 
     def patience(self) -> tuple[int, int, int]:
-        """Nanoseconds of silence of a side that are worth a note (0: never), and since when each was silent."""
+        """Returns the nanoseconds of silence of a side that deserve a note (0: none), and since when each side was silent."""
         return 0 if self._closing else 2 * self._beat, self._last[0], self._last[1]
 
     def several(self, side: int, octets: bytes, begin: int, ends: Sequence[int], packets: list[int], times: list[int]) -> None:
-        """The next octets of a side as `data` would hear them packet by packet: no more than `room`, and none after silence.
+        """Takes the octets of several packets of a side, as `data` would one by one: at most `room`, and none after silence.
 
-        `ends` are where those of each packet end, if all of them begin at `begin`.
+        `ends` are where those of each packet end; all of them begin at `begin`.
         """
         witness = self._witness
         assert witness is not None
@@ -360,7 +362,7 @@ class Conversation:
             self._tidy(side)
 
     def tidy(self) -> None:
-        """Drops what nothing will be asked for any more."""
+        """Drops what will not be asked for any more."""
         if self._witness is not None:
             self._tidy(0)
             self._tidy(1)
@@ -381,7 +383,7 @@ class Conversation:
                 self._drain(ending=True)
 
     def _drain(self, ending: bool = False) -> None:
-        """Tell what there is to tell.  `ending`: notes are about the end of the stream, not about its last octet."""
+        """Reports all pending observations.  `ending`: notes are about the end of the stream, not its last octet."""
         witness = self._witness
         assert witness is not None
         many = self.many
@@ -401,7 +403,7 @@ class Conversation:
                 if said.version is not None and (self.dialect is None or speaker == CLIENT):
                     self.dialect = said.version
             elif isinstance(said, OpaqueSeen):
-                self._closing = True  # nobody can tell heartbeats from here on
+                self._closing = True  # heartbeats are indistinguishable from here on
             self._tell(self, Heard(packet, time, speaker, said, start, end))
 
     # Silence.
@@ -415,7 +417,7 @@ class Conversation:
             self._closing = True
 
     def silence(self, time: int) -> None:
-        """Note who has said nothing for more than two heartbeat intervals at `time`, once for each silence."""
+        """Notes each side that has sent nothing for more than two heartbeat intervals at `time`, once per silence."""
         if not self._beat or self._closing or self._over:
             return
         for side in (self.client, 1 - self.client):

@@ -1,4 +1,4 @@
-"""What is wrong with a capture file, a location or a folder of tables, and what ends a run: said in one line."""
+"""Errors of captures, locations, folders of tables and runs; each is one line of text."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 from amqp_sansio.errors import AmqpError
 
 CHANGED: Final = "the file was changed while it was being analyzed"
-"""The error for a file that is no longer the one in which payloads were left."""
+"""The error for a file that was replaced or changed after it was read."""
 
 
 class CaptureError(AmqpError):
-    """A capture file that cannot be read, or not any further.  Every packet before `packet` has been handed out.
+    """A capture file that cannot be read, or not to its end.  Every packet before `packet` has been returned.
 
-    `file` is its name; `packet` is the number of the packet at fault, counted from 1 (0: before the first one); `octet` is
-    the offset in the file of what is wrong (0: its start, or all of it); `rule` says what should be there and what is.
+    `file` is its name; `packet` is the number of the packet at fault, counted from 1 (0: before the first one); `octet` is the
+    offset of the fault in the file (0: its start, or all of it); `rule` says what should be there and what is.
     """
 
     def __init__(self, file: str, packet: int, octet: int, rule: str) -> None:
@@ -27,7 +27,7 @@ class CaptureError(AmqpError):
 
 
 class LocationError(AmqpError):
-    """A path or URI that nothing here can open: `place` is the URI without a password, `rule` says what is wrong with it."""
+    """A path or URI that cannot be opened: `place` is the URI without a password, `rule` the reason."""
 
     def __init__(self, place: str, rule: str) -> None:
         super().__init__(f"{place}: {rule}", made=(place, rule))
@@ -36,15 +36,15 @@ class LocationError(AmqpError):
 
 
 class PlaceError(AmqpError):
-    """A folder of tables that cannot be written, or that another run is writing.  The text is one sentence for people."""
+    """A folder of tables that cannot be written, or that another run is writing.  The text is one sentence for a person."""
 
 
 class PipelineError(AmqpError):
-    """The pipeline cannot run, or could not finish; nothing was published.  The text is one sentence for people."""
+    """The pipeline cannot run, or could not finish; nothing was published.  The text is one sentence for a person."""
 
 
 class OutOfDisk(PipelineError):
-    """A disk is full: that of the tables, or one for what is in work (`$TMPDIR`, `spark.local.dir`).  Nothing was published."""
+    """A disk is full: that of the tables, or one for temporary files (`$TMPDIR`, `spark.local.dir`).  Nothing was published."""
 
 
 class OutOfMemory(PipelineError):

@@ -1,7 +1,7 @@
-"""A capture file, or a split of one, in stretches: some megabytes of octets, the records in them, what is wrong behind them.
+"""Reads a capture file, or a split of one, in stretches: some megabytes of octets with their records, and any fault after them.
 
-Files are mapped into memory; what is compressed, or cannot be mapped, is read through a window.  Wherever records cannot be
-followed the rest is read from where they can be found again.
+Files are mapped into memory; compressed files, and those that cannot be mapped, are read through a window.  After damage,
+reading goes on where records are found again.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from amqp_sansio.captures.walk_pcap import HEADER_OCTETS, pcap_walk
 from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 STRETCH_OCTETS: Final = 4 * 1024 * 1024
-"""Octets of the file in one stretch, the last record not counted."""
+"""Octets of the file in one stretch, not counting the last record."""
 WINDOW_OCTETS: Final = 2 * STRETCH_OCTETS
-"""Octets of a stream that are read ahead; more only for the record that does not fit."""
+"""Octets of a stream that are read ahead; more only for a record that does not fit."""
 SEARCH_OCTETS: Final = CHAIN_REACH + MAX_BLOCK_OCTETS + STRETCH_OCTETS
-"""Octets of a stream that are read ahead behind a damaged place, to find the next record."""
+"""Octets of a stream that are read ahead after damage, to find the next record."""
 
 
 class Stretch(NamedTuple):
-    """Records of packets at `positions` of `octets`, whose first octet is the one at `base` of the file.
+    """Packet records at `positions` of `octets`, whose first octet is at offset `base` of the file.
 
-    `problem` is what is wrong behind them, and where in the file; `next` is where in the file it goes on, with `after`.
+    `problem` is the fault after them with its offset in the file; reading continues at `next` in the file, with `after`.
     """
 
     octets: Octets
@@ -45,12 +45,13 @@ class Stretch(NamedTuple):
 
 
 def mapped(path: str) -> mmap | None:
-    """The file in memory; None when it cannot be mapped (a pipe, an empty file, a URI).  CaptureError: it cannot be opened."""
+    """Maps the file into memory; None when it cannot be mapped (a pipe, an empty file, a URI).  Raises CaptureError if it
+    cannot be opened."""
     if is_remote(path):
         return None
     try:
         if stat.S_ISFIFO(os.stat(path).st_mode):
-            return None  # not opened even: who writes into it would lose a reader
+            return None  # not even opened: the writer of a pipe would lose its reader
         with open(path, "rb") as stream:
             return mmap(stream.fileno(), 0, access=ACCESS_READ)
     except ValueError as error:
@@ -64,7 +65,8 @@ def mapped(path: str) -> mmap | None:
 
 
 def beginning(octets: Octets, end: int) -> tuple[Walk, int]:
-    """How to go over a file that starts with these octets, and from where.  ValueError says why it cannot be read."""
+    """Returns the walk for a file that starts with these octets, and where it begins.  Raises ValueError, with the reason, for
+    no capture."""
     magic = bytes(octets[:4])
     if magic == MAGIC:
         return PcapngWalk(), 0
@@ -77,7 +79,7 @@ def beginning(octets: Octets, end: int) -> tuple[Walk, int]:
 
 
 def over_map(octets: mmap, walk: Walk, at: int, stop: int) -> Iterator[Stretch]:
-    """From the record at `at` to the first one that starts at `stop` or behind it."""
+    """Yields the stretches from the record at `at` to the first one that starts at `stop` or after it."""
     end = len(octets)
     while at < stop:
         run = walk.run(octets, at, min(stop, at + STRETCH_OCTETS), end, True)
@@ -96,7 +98,7 @@ def over_map(octets: mmap, walk: Walk, at: int, stop: int) -> Iterator[Stretch]:
 
 
 def over_stream(stream: BinaryIO, name: str) -> Iterator[Stretch]:
-    """A whole file, read once from its start.  What is no capture gives a problem and nothing else."""
+    """Yields the stretches of a whole file, read once from its start; for what is no capture, only a problem."""
     window = _Window(stream, name)
     window.fill(WINDOW_OCTETS)
     try:
@@ -117,7 +119,7 @@ def over_stream(stream: BinaryIO, name: str) -> Iterator[Stretch]:
         yield Stretch(
             window.octets, window.base, walk, run.positions, window.base + following, after, None if ended else problem
         )
-        if ended:  # the stream broke here: that is what is wrong, not the record that it cut
+        if ended:  # the stream broke here: report that, not the record that it cut
             yield Stretch(b"", 0, after, [], window.base + end, after, window.trouble)
             return
         if run.over:
@@ -135,7 +137,7 @@ def over_stream(stream: BinaryIO, name: str) -> Iterator[Stretch]:
 
 
 class _Window:
-    """Octets of a stream: `octets`, of which the first is the one at `base`.  `trouble` is what made it end early."""
+    """A window of a stream: `octets`, the first of which is at offset `base`.  `trouble` is the error that ended it early."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self.octets = b""
@@ -146,7 +148,7 @@ class _Window:
         self._name: Final = name
 
     def fill(self, octets: int) -> None:
-        """Read until there are `octets` octets, or the stream ends."""
+        """Reads until there are `octets` octets, or the stream ends."""
         parts, length = [self.octets], len(self.octets)
         while length < octets and not self.final:
             try:
@@ -162,17 +164,17 @@ class _Window:
             self.octets = b"".join(parts)
 
     def drop(self, octets: int) -> None:
-        """Forget the first `octets` octets."""
+        """Drops the first `octets` octets."""
         self.octets = self.octets[octets:]
         self.base += octets
 
     def search(self, walk: Walk) -> int:
-        """Where in the octets the next record starts, reading on as far as needed; their end when there is none."""
+        """Returns where the next record starts in the window, reading on as needed; the window's end when there is none."""
         while True:
             self.fill(SEARCH_OCTETS)
             end = len(self.octets)
             found = walk.find(self.octets, 0, end, self.final)
-            # What starts in the first octets has been tried against all that it could need.
+            # Starts within the first octets have been tried against all that they could need.
             if found is not None and (self.final or found < STRETCH_OCTETS):
                 return found
             if self.final:
@@ -181,7 +183,7 @@ class _Window:
 
 
 def over_file(path: str) -> Iterator[Stretch]:
-    """A whole file of any kind from its start.  What cannot be opened or is no capture gives a problem and nothing else."""
+    """Yields the stretches of a whole file of any kind; for one that cannot be opened, or is no capture, only a problem."""
     try:
         octets = mapped(path)
         if octets is not None:
@@ -191,7 +193,7 @@ def over_file(path: str) -> Iterator[Stretch]:
     except CaptureError as error:
         yield Stretch(b"", 0, PcapngWalk(), [], 0, PcapngWalk(), (0, error.rule))
         return
-    except ValueError:  # compressed, or no capture: the stream tells
+    except ValueError:  # compressed, or no capture: reading it as a stream tells
         pass
     try:
         stream = open_capture(path)

@@ -1,4 +1,4 @@
-"""Which files are meant: paths, folders and patterns, and the files of a rotating capture that nobody writes to any more."""
+"""Selects capture files: by paths, folders and patterns, and of a rotating capture those that are complete."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from amqp_sansio.captures.errors import CaptureError, LocationError
 from amqp_sansio.captures.locations import local
 
 PACKED: Final = (".gz", ".zst", ".zstd")
-"""Endings that a file gets when it is compressed after it was closed: it stays the same file."""
+"""Endings of files compressed after they were closed; such a file counts as the same file."""
 UNFINISHED: Final = (".tmp", ".part", ".partial")
-"""Endings of files that are about to get another name."""
+"""Endings of files that will be renamed when they are complete."""
 DONE: Final = ".done"
-"""Ending of the empty file that says: the one beside it, of this name without the ending, is closed."""
+"""Ending of an empty marker file: the file of the same name without this ending is closed."""
 CLOSED: Final = ("newest", "done", "all")
-"""How to know that nobody writes to a file any more: all but the last one by name are closed; a file `NAME.done` stands beside
-it; every file that is there (they come by renaming, or the capture is over)."""
+"""How to know that a file is closed: "newest": all but the last one by name are; "done": a file `NAME.done` stands beside it;
+"all": every file is (files are moved into place, or the capture is over)."""
 
 Key: TypeAlias = tuple[tuple[tuple[int, int, str], ...], str]
 
@@ -28,14 +28,15 @@ _DIGITS: Final = re.compile(r"(\d+)")
 
 
 def order(name: str) -> Key:
-    """What to sort names by: numbers in them count as numbers (dump2 before dump10), endings of compression do not count."""
+    """Returns the sort key of a name: numbers count as numbers (dump2 before dump10), endings of compression do not count."""
     name = _unpacked(name)
     words = [word for word in _DIGITS.split(name) if word]
     return tuple((1, int(word), "") if word.isdecimal() else (0, 0, word) for word in words), name
 
 
 def resolved(path: str) -> str:
-    """A path without `file:` before it; a URI of another file system stays one.  CaptureError when nothing can open it."""
+    """Returns a path without `file:` before it, or a URI of another file system.  Raises CaptureError for one that cannot be
+    opened."""
     try:
         here = local(path)
     except LocationError as error:
@@ -44,15 +45,15 @@ def resolved(path: str) -> str:
 
 
 def is_remote(path: str) -> bool:
-    """Whether it is a URI of another file system than those of this machine."""
+    """Whether the path is a URI of a file system that is not on this machine."""
     return ":/" in path and local(path) is None
 
 
 def named(paths: Iterable[str]) -> list[str]:
-    """The files that paths name, in the order in which they are named and as often; folders and patterns as in `found`.
+    """Returns the files that paths name, in the order given and as often; folders and patterns as in `found`.
 
-    What is no folder and no pattern stays as it is, whether it is there or not: a pipe, "-" for the standard input.
-    CaptureError for a folder or pattern without any file.
+    Anything but a folder or pattern stays as it is, whether it exists or not: a pipe, "-" for standard input.  Raises
+    CaptureError for a folder or pattern without files.
     """
     files: list[str] = []
     for path in paths:
@@ -64,10 +65,10 @@ def named(paths: Iterable[str]) -> list[str]:
 
 
 def found(paths: Iterable[str]) -> list[str]:
-    """The files that paths, folders (all files in them, hidden ones left out) and patterns (* ? [ ]) stand for, each once, in
-    the order of their names, whatever the order in which they were given.  URIs likewise.
+    """Returns the files that paths, folders (all files in them but hidden ones) and patterns (* ? [ ]) stand for, each once, in
+    the order of their names.  URIs likewise.
 
-    CaptureError for what is not there or is no file (a pipe), and for a folder or pattern without any file.
+    Raises CaptureError for what does not exist or is no file (a pipe), and for a folder or pattern without files.
     """
     files: set[str] = set()
     for path in map(resolved, paths):
@@ -110,7 +111,7 @@ def _found_remote(uri: str) -> list[str]:
 
 
 def names_in(folder: str) -> list[str]:
-    """Names of the files in a folder that may be captures, in order.  Each file once, compressed or not; no pipes."""
+    """Returns the names of possible captures in a folder, in order.  Each file once, compressed or not; no pipes."""
     kept: dict[Key, str] = {}
     if is_remote(folder):
         names = remote.files_in(folder)
@@ -124,14 +125,14 @@ def names_in(folder: str) -> list[str]:
 
 
 def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a link to nothing: the reader reports it."""
+    """Whether the entry is a dangling link; the reader reports it."""
     return entry.is_symlink() and not os.path.exists(entry.path)
 
 
 def closed_in(folder: str, closed: str) -> list[str]:
-    """Names of the files in a folder to which nobody writes any more, in order; `closed` is one of CLOSED.
+    """Returns the names of the files in a folder that are closed, in order; `closed` is one of CLOSED.
 
-    CaptureError when the folder cannot be read, ValueError for another word.
+    Raises CaptureError when the folder cannot be read, ValueError for another word.
     """
     if closed not in CLOSED:
         raise ValueError(f"closed is {' or '.join(CLOSED)}, not {closed!r}")
@@ -148,21 +149,21 @@ def closed_in(folder: str, closed: str) -> list[str]:
 
 
 def there(path: str) -> str:
-    """The path, or that of the same file compressed by now; the path itself when neither is there."""
+    """Returns the path, or that of the same file compressed since; the path itself when neither exists."""
     exists = remote.is_file if is_remote(path) else os.path.exists
     return next((path + ending for ending in ("", *PACKED) if exists(path + ending)), path)
 
 
 def size_of(path: str) -> int:
-    """Octets of a file; 0 when it cannot be asked."""
+    """Returns the octets of a file; 0 when they are unknown."""
     try:
         return remote.about(path).size or 0 if is_remote(path) else os.stat(path).st_size
-    except (OSError, CaptureError):  # whoever reads it tells
+    except (OSError, CaptureError):  # the reader reports it
         return 0
 
 
 def _done_in(folder: str) -> set[str]:
-    """The names that a file NAME.done stands for."""
+    """Returns the names for which a file NAME.done stands there."""
     names = remote.files_in(folder) if is_remote(folder) else os.listdir(folder)
     return {name.removesuffix(DONE) for name in names if name.endswith(DONE)}
 

@@ -1,4 +1,4 @@
-"""Things found in a conversation: violations, which accuse their speaker, and notes, which accuse nobody."""
+"""Findings in a conversation: violations, which accuse their speaker, and notes, which accuse nobody."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ NOTE: Final = "note"
 
 
 class Finding(NamedTuple):
-    """One thing found.  A "violation" accuses its speaker, a "note" nobody.
+    """One finding.  A "violation" accuses its speaker, a "note" nobody.
 
     `said` is the offending word (for a note: one sentence), `legal` the legal ones; `text` is one sentence.  `channel` is None
-    for the connection, `code` that of a close about it, 0 for none, `octet` where it begins in what its speaker said.
+    for the connection, `code` that of a matching close, 0 for none, `octet` the offset of its beginning in its speaker's
+    stream.
     """
 
     level: str
@@ -32,7 +33,7 @@ class Finding(NamedTuple):
 
 
 def finding_of(heard: Heard) -> Finding | None:
-    """The finding about an event, if any."""
+    """Returns the finding that an event makes; None for others."""
     said = heard.said
     if isinstance(said, Violation):
         found = VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text

@@ -1,6 +1,6 @@
-"""All TCP connections of a capture: which segment belongs to which, and when one is over.
+"""The TCP connections of a capture: assigns segments to connections, and decides when one is over.
 
-What is kept is bounded: connections that are open, a short memory of those that were.
+Bounded memory: open connections, and a short memory of ended ones.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from amqp_sansio.protocol import SIZE as HEADER_OCTETS
 from amqp_sansio.protocol import ProtocolHeader
 
 CONVERSATIONS: Final = 16384
-"""AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
+"""AMQP connections followed at a time; beyond it, the one that has been quiet longest counts as ended."""
 STRANGERS: Final = 8192
 """Other TCP connections remembered at a time, so that nothing inside them is taken for a protocol header."""
 ENDED: Final = 256
-"""Ended connections remembered at a time: what still comes of them is left alone."""
+"""Ended connections remembered at a time; late segments of them are ignored."""
 USED: Final = 65536
-"""Pairs of addresses and ports of which it is remembered how often they were used."""
+"""Pairs of addresses and ports whose number of uses is remembered."""
 WAITING_OCTETS: Final = 64 * 1024 * 1024
-"""Octets that wait behind holes in all connections together."""
+"""Octets that wait for missing ones in all connections together."""
 LINGER_PACKETS: Final = 64
-"""Packets of the file during which a connection that was reset may still have segments: swapped in the capture, or sent by the
-other side before it heard of the reset."""
+"""Packets of the file during which segments of a reset connection may follow: reordered in the capture, or sent by the peer
+before the reset reached it."""
 
 AGAIN: Final = "they repeat a connection from its SYN on, or are of another one with the same sequence numbers"
-"""Why packets are left out that come behind a SYN that came before."""
+"""Why packets are left out that follow a repeated SYN."""
 
 Key: TypeAlias = tuple[bytes, int, bytes, int]
 
@@ -55,17 +55,17 @@ class Talk(Flow):
     def __init__(self, conversation: Conversation, key: Key, another: bool, begun: tuple[int, int] = (0, 0)) -> None:
         super().__init__(conversation)
         self.begun: Final = begun
-        """Its first packet, and the time of it."""
+        """Its first packet and that packet's time."""
         self.conversation: Final = conversation
         self.key: Final = key
         self.another: Final = another
         """Whether it is another one than the last AMQP connection on its ports, if there was one."""
         self.number = 0
-        """The how-manieth AMQP connection on its ports it is; 0 as long as nobody knows that it is one."""
+        """Its ordinal among the AMQP connections on its ports; 0 until it is recognised as one."""
         self.syn: list[int | None] = [None, None]
         self.name = ""
         self.label = ""
-        """For printed lines: its short name, once they have given the long one."""
+        """Its short name for printed lines, once they have given the long one."""
 
     def reopened(self, side: int, sequence: int) -> bool:
         """Whether a SYN with this sequence number opens another connection on the same ports."""
@@ -74,19 +74,19 @@ class Talk(Flow):
 
 
 class Past(NamedTuple):
-    """What is remembered of a connection that has ended."""
+    """What is remembered of an ended connection."""
 
     ends: tuple[int, int]  # the next sequence number of each side
     syn: tuple[int | None, int | None]
     foreign: bool  # it did not speak AMQP and may still go on
-    again: bool = False  # its SYN has come again
+    again: bool = False  # its SYN has been repeated
     client: int = 0  # the side that opened it
-    version: str | None = None  # what its client's header asked for
+    version: str | None = None  # the version that its client's header asked for
 
     def differs(self, side: int, sequence: int, octets: bytes) -> bool:
-        """Whether octets behind a SYN that came again are the header of another version: they are of another connection.
+        """Whether octets after a repeated SYN are the header of another version, so that they belong to another connection.
 
-        Other octets further on are not noticed: nothing is kept of a stream.
+        Differences further on go unnoticed, because no stream is kept.
         """
         syn = self.syn[side]
         if syn is None or not self.again or side != self.client or (sequence - syn) & _MASK != 1:
@@ -96,16 +96,16 @@ class Past(NamedTuple):
 
 
 def address(octets: bytes, port: int) -> str:
-    """An address and port as people write them: 127.0.0.1:5672, [::1]:5672."""
+    """Formats an address and port for people: 127.0.0.1:5672, [::1]:5672."""
     if len(octets) == 4:
         return f"{octets[0]}.{octets[1]}.{octets[2]}.{octets[3]}:{port}"
     return f"[{IPv6Address(octets).compressed}]:{port}"
 
 
 class Listener:
-    """Takes packets; hands the events in them to `tell`, the end of each conversation to `ended`.
+    """Takes packets; passes their events to `tell`, and each ended conversation to `ended`.
 
-    `ports` are server ports whose connections count in any case, also from the middle.
+    Connections to the server `ports` count as AMQP even when captured from the middle.
     """
 
     def __init__(
@@ -119,23 +119,21 @@ class Listener:
         self.make: Final = make
         self._tell: Final = tell
         self.hears: Final = self._heard
-        """Takes what conversations tell."""
+        """Called with what conversations report."""
         self.many: Many | None = None
-        """Takes many things at once from the witness of a conversation, if it can."""
+        """Takes a batch from the witness of a conversation, where that is possible."""
         self.floors = True
-        """Whether somebody will ask for `floor`."""
+        """Whether `floor` will be used."""
         self._say_ended: Final = ended
         self._ports: Final = frozenset(ports)
         self._warn: Final = warn
         self._talks: OrderedDict[Key, Talk] = OrderedDict()
         self._strangers: OrderedDict[Key, Talk] = OrderedDict()
         self._past: OrderedDict[Key, Past] = OrderedDict()
-        self._used: OrderedDict[int, int] = OrderedDict()  # by the hash of the key: it takes a quarter of the memory
+        self._used: OrderedDict[int, int] = OrderedDict()  # keyed by a hash, which needs a quarter of the memory
         self._reset: deque[tuple[int, Talk]] = deque()
-        self._stalled: Final[Agenda[Key]] = Agenda()  # connections of which octets wait, by the packet since when
-        self._unfinished: Final[Agenda[Key]] = (
-            Agenda()
-        )  # those on which something is under way, by the packet of its latest part
+        self._stalled: Final[Agenda[Key]] = Agenda()  # connections whose octets wait, by the packet since when
+        self._unfinished: Final[Agenda[Key]] = Agenda()  # those with something unfinished, by the packet of its latest part
         self._waiting = 0
         self._left_out: Final = LeftOut()
         self._packet = 0
@@ -144,7 +142,7 @@ class Listener:
         self._talking: Talk | None = None
 
     def hear(self, packet: Packet) -> None:
-        """The next packet of the file."""
+        """Takes the next packet of the file."""
         self.at(packet.number, packet.time)
         find = LINKS.get(packet.link)
         data, original = packet.data, packet.original
@@ -169,26 +167,26 @@ class Listener:
 
     @property
     def time(self) -> int:
-        """That of the packet at hand."""
+        """The time of the present packet."""
         return self._time
 
     @property
     def quiet(self) -> bool:
-        """Whether no connection is open: what is remembered is of the past only."""
+        """Whether no connection is open."""
         return not self._talks and not self._strangers
 
     @property
     def spoken(self) -> bool:
-        """Whether AMQP was spoken on any connection so far."""
+        """Whether any connection has spoken AMQP so far."""
         return bool(self._used)
 
     def state(self) -> tuple[object, ...]:
-        """What it remembers: dicts and lists of plain values, talks and what belongs to them; `resume` takes it."""
+        """Returns its state: dicts and lists of plain values and talks, for `resume`."""
         open_ = dict(self._talks), dict(self._strangers), dict(self._past), dict(self._used)
         return (*open_, list(self._reset), self._count, self._packet, self._time, self._waiting)
 
     def resume(self, state: tuple[object, ...]) -> None:
-        """Goes on where another one was when `state` was taken.  TypeError or ValueError when that is none."""
+        """Restores a state that another one returned.  Raises TypeError or ValueError when it is invalid."""
         talks, strangers, past, used, reset, count, packet, time, waiting = state
         self._talks.update(talks)  # type: ignore[call-overload]
         self._strangers.update(strangers)  # type: ignore[call-overload]
@@ -198,25 +196,25 @@ class Listener:
         self._count, self._packet, self._time, self._waiting = [typed(each, int) for each in (count, packet, time, waiting)]
 
     def memory(self) -> tuple[object, ...]:
-        """What a quiet one remembers: plain values; `recall` takes them."""
+        """Returns the memory of a quiet one as plain values, for `recall`."""
         past = [(key, *each) for key, each in self._past.items()]
         return past, list(self._used.items()), self._count, self._packet, self._time
 
     def recall(self, memory: tuple[Any, ...]) -> None:
-        """Goes on where a quiet one was."""
+        """Restores the memory of a quiet one."""
         past, used, self._count, self._packet, self._time = memory
         self._past.update([(key, Past(*each)) for key, *each in past])
         self._used.update(used)
 
     def finish(self) -> None:
-        """The file is over: everything that is still open ends here."""
+        """Ends everything that is still open: the file is over."""
         for text in self._left_out.sentences():
             self._warn(text)
         for talk in [*self._strangers.values(), *self._talks.values()]:
             self._close(talk)
 
     def floor(self) -> int:
-        """No later event is from a packet with a number below this one."""
+        """No later event comes from a packet with a number below this one."""
         lowest = self._packet + 1
         for open_ends in (self._stalled, self._unfinished):
             if (first := open_ends.next) is not None:
@@ -236,13 +234,13 @@ class Listener:
         self.segment(key, side, sequence, acknowledged, flags, data[start:end], found.end - max(end, start))
 
     def at(self, packet: int, time: int) -> None:
-        """The next octets were captured in this packet.  Packets may have any numbers that grow."""
+        """Sets the packet of the next octets.  Packet numbers may have gaps but must grow."""
         self._packet, self._time = packet, time
         self._count += 1
 
     def segment(self, key: Key, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
-        """A TCP segment of the packet at hand.  `key` has the lower address and port first, `side` tells which of them spoke;
-        `cut` is how many octets behind `octets` were not captured."""
+        """Takes a TCP segment of the present packet.  `key` has the lower address and port first, `side` is the sender's; `cut`
+        octets after `octets` were not captured."""
         talk = self._talks.get(key) or self._strangers.get(key)
         if flags & SYN and talk is not None and talk.reopened(side, sequence) and not flags & RST:
             self._close(talk)
@@ -275,12 +273,12 @@ class Listener:
 
     @property
     def talking(self) -> Talk:
-        """The connection of the current packet."""
+        """The connection of the present packet."""
         assert self._talking is not None
         return self._talking
 
     def steady(self, key: Key) -> Talk | None:
-        """The conversation on these ports, if it simply goes on: nothing waits, nothing ends."""
+        """Returns the conversation on these ports if it is in its steady state: nothing waits, nothing ends."""
         talk = self._talks.get(key)
         if talk is None or self._reset or not talk.steady:
             return None
@@ -288,7 +286,7 @@ class Listener:
         return talk
 
     def skip(self, count: int, packet: int, time: int) -> None:
-        """Counts packets that were replayed elsewhere; this was the last one."""
+        """Counts packets that were replayed elsewhere; `packet` is the last of them."""
         self._packet, self._time = packet, time
         self._count += count
 
@@ -314,7 +312,7 @@ class Listener:
         conversation.many = self.many
         begun = self._packet, self._time
         talk = Talk(conversation, key, bool(flags & SYN or past), begun)
-        if past is not None and differs:  # its SYN was taken for the earlier one's
+        if past is not None and differs:  # its SYN was taken for the earlier connection's
             conversation.begun = True
             conversation.server = 1 - past.client
             conversation.asked = key[1 + 2 * conversation.server] in self._ports
@@ -333,7 +331,7 @@ class Listener:
         return talk
 
     def _number(self, key: Key, another: bool) -> int:
-        """The how-manieth AMQP connection on these ports it is; `another` than the last one, if there was one."""
+        """Returns its ordinal among the AMQP connections on these ports; `another`: it is not the same as the last one."""
         name = b"%s%d,%s%d" % key
         which = int.from_bytes(blake2b(name, digest_size=8).digest(), "big")  # the same in every process
         number = self._used.pop(which, 0)
@@ -352,7 +350,7 @@ class Listener:
         conversation.asked = talk.key[1 + 2 * conversation.server] in self._ports
 
     def _after(self, talk: Talk) -> None:
-        """Look after a connection after its packet."""
+        """Updates the state of a connection after its packet."""
         conversation = talk.conversation
         key = talk.key
         if conversation.foreign:
@@ -383,7 +381,7 @@ class Listener:
         self._unfinished.note(key, unfinished)
 
     def _adopt(self, talk: Talk) -> None:
-        """From the strangers to the conversations."""
+        """Moves a connection from the strangers to the conversations."""
         self._strangers.pop(talk.key, None)
         self._talks[talk.key] = talk
         self._baptise(talk)
@@ -429,7 +427,7 @@ class Listener:
 
 
 def _remembered(talk: Talk, foreign: bool) -> Past:
-    """What is remembered of a connection once it has ended."""
+    """Returns what is remembered of an ended connection."""
     first, second = talk.sides
     conversation = talk.conversation
     ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK

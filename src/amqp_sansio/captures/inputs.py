@@ -1,4 +1,4 @@
-"""The capture files that a run is to read, and what can be seen to be wrong with them before it begins."""
+"""Finds the capture files of a run, and checks them before it begins."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MAGIC_OCTETS: Final = 4
 
 
 def files_of(captures: Sequence[str]) -> list[str]:
-    """The files that are meant, if there is work in them.
+    """Returns the files to read.
 
-    CaptureError when one is not there, and when none of them can be opened and is a capture.  One that is none among others is
-    no error: it becomes a row in `violations`, and the others are read.
+    Raises CaptureError when one does not exist, and when none of them is a readable capture.  A single unreadable one is no
+    error: it becomes a row in `violations`, and the others are read.
     """
     files = found(captures)
     for path in files:
@@ -27,14 +27,14 @@ def files_of(captures: Sequence[str]) -> list[str]:
     first: str | None = None
     for path in files:
         reason = _why_not(path)
-        if reason is None:  # one is enough: whoever reads the others tells of them
+        if reason is None:  # one is enough: the readers report the others
             return files
         first = first or reason
     raise CaptureError(files[0], 0, 0, str(first))
 
 
 def is_text(name: str) -> bool:
-    """Whether the octets of a name are UTF-8.  Others stand in it as surrogate escapes (PEP 383)."""
+    """Whether a name is valid UTF-8.  Other octets appear in it as surrogate escapes (PEP 383)."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -43,12 +43,12 @@ def is_text(name: str) -> bool:
 
 
 def octets_of(files: Sequence[str]) -> int:
-    """How large these files are together; 0 for one that has gone."""
+    """Returns the total size of these files in octets; 0 for one that is gone."""
     return sum(map(size_of, files))
 
 
 def _why_not(path: str) -> str | None:
-    """Why the file is no capture, or cannot be opened; None when it is one."""
+    """Returns why the file is no capture, or cannot be opened; None when it is one."""
     try:
         with open_capture(path) as stream:
             magic = stream.read(_MAGIC_OCTETS)

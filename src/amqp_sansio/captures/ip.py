@@ -1,4 +1,4 @@
-"""IPv4 and IPv6: the TCP segment in a packet, without the padding behind it."""
+"""IPv4 and IPv6: finds the TCP segment in a packet, without its padding."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Final, NamedTuple
 
 _TCP: Final = 6
 _OPTIONS: Final = frozenset((0, 43, 60, 135, 139, 140))
-"""IPv6 extension headers that say their length in units of 8 octets: hop-by-hop, routing, destination, mobility, HIP, shim6."""
+"""IPv6 extension headers with a length in units of 8 octets: hop-by-hop, routing, destination, mobility, HIP, shim6."""
 _FRAGMENT: Final = 44
 AUTHENTICATION: Final = 51
-"""Stands behind IPv4, too."""
+"""The authentication header, which may follow IPv4 too."""
 EXTENSIONS: Final = (*sorted(_OPTIONS), _FRAGMENT, AUTHENTICATION)
-"""All that are stepped over."""
+"""All headers that are skipped."""
 STEPPED: Final = frozenset(EXTENSIONS)
 _LENGTH: Final = struct.Struct(">H").unpack_from
 
 
 class Carried(NamedTuple):
-    """What an IP packet carries: the protocol, where that starts, whether the packet is a later fragment, or has some."""
+    """The payload of an IP packet: its protocol and start, whether the packet is a later fragment, and whether more follow."""
 
     protocol: int
     start: int
@@ -27,7 +27,7 @@ class Carried(NamedTuple):
 
 
 def payload_of(data: bytes, at: int) -> Carried | None:
-    """What the IP packet at `at` carries; None when the header was not captured, or is none."""
+    """Returns the payload of the IP packet at `at`; None when its header was not captured, or is not valid."""
     if len(data) < at + 20:
         return None
     version = data[at] >> 4
@@ -53,20 +53,20 @@ def payload_of(data: bytes, at: int) -> Carried | None:
             later, more = fragment & 0xFFF8 != 0, fragment & 1 != 0
         kind = data[start]
         start += size
-        if later:  # what follows are octets of the packet, wherever a header may seem to stand
+        if later:  # a later fragment: what looks like a header is payload
             break
     return Carried(kind, start, later, more)
 
 
 def _authenticated(data: bytes, kind: int, start: int) -> tuple[int, int]:
-    """What follows the authentication headers of IPv4 (AH), if that is what `kind` names, and where."""
+    """Skips authentication headers of IPv4 (AH), if `kind` is one; returns the next protocol and its start."""
     while kind == AUTHENTICATION and start + 8 <= len(data):
         kind, start = data[start], start + 8 + data[start + 1] * 4
     return kind, start
 
 
 class TcpIn(NamedTuple):
-    """A TCP segment inside a packet: from `start` to `end` of the data; `end` may lie behind the octets captured."""
+    """A TCP segment in a packet: from `start` to `end` of the data; `end` may lie beyond the captured octets."""
 
     source: bytes
     target: bytes
@@ -79,10 +79,10 @@ FRAGMENT: Final = TcpIn(b"", b"", 0, 0)
 
 
 def tcp_in(data: bytes, at: int, original: int) -> TcpIn | None:
-    """The TCP segment in the IP packet at `at`; None when it is something else or the header was not captured.
+    """Returns the TCP segment in the IP packet at `at`; None for any other packet, or when the header was not captured.
 
-    `original` is the length on the wire: it counts where the IP header says 0 (segmentation left to the network card).
-    The first fragment of a fragmented packet counts as a segment of its own length; the others are FRAGMENT.
+    `original` is the length on the wire, used where the IP header says 0 (segmentation offload).  The first fragment of a
+    packet counts as a segment of its own length; the others are FRAGMENT.
     """
     if len(data) < at + 20:
         return None

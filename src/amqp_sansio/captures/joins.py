@@ -1,6 +1,6 @@
-"""What is joined over connections once the tables are there: end-to-end latency of messages.  (Branches: `captures.views`.)
+"""Joins across connections on finished tables: end-to-end latency of messages.  (Branches: `captures.views`.)
 
-As SQL, for Spark and DuckDB; `columns.joined` says the same of columns.
+The join is SQL, for Spark and DuckDB; `columns.joined` does the same on columns.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Decoded values as plain JSON: ASCII, no NaN, octets as hex.
+"""Converts decoded values to plain JSON: ASCII, no NaN, octets as hex digits.
 
-bool, int, text and null are themselves; octets are hex digits in a string; a float that is not finite is the string "NaN",
-"Infinity" or "-Infinity"; a decimal and a UUID are their text; a set of ids is a list of [low, high], ends included; maps are
-objects, lists and arrays lists; a struct is an object whose "struct" names it; a value of unknown type is
-{"type": "0xNN", "octets": hex}.
+bool, int, text and null stay themselves; octets become a string of hex digits; a float that is not finite becomes the string
+"NaN", "Infinity" or "-Infinity"; a decimal and a UUID become text; a set of ids a list of [low, high], ends included; maps
+become objects, lists and arrays lists; a struct an object with its name as "struct"; a value of unknown type {"type": "0xNN",
+"octets": hex}.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from amqp_sansio.spec.values import OpaqueValue, UnknownStruct
 
 
 def text_of(octets: bytes | None) -> str | None:
-    """Octets that are text nearly always: as text; otherwise as hex digits behind 0x."""
+    """Returns octets that are nearly always text as text; others as hex digits after 0x."""
     if octets is None:
         return None
     try:
@@ -37,7 +37,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 
 def plain(value: object) -> Json:
-    """A decoded value as JSON."""
+    """Converts a decoded value to JSON."""
     kind = type(value)
     if kind is str or kind is int or kind is bool or value is None:
         return value  # type: ignore[return-value]  # narrowed by `is`, which mypy does not follow
@@ -68,7 +68,7 @@ def plain(value: object) -> Json:
 
 
 def compact(value: Json) -> str:
-    """JSON without spaces, text as it is: for small values several times as fast as an encoder of the standard library."""
+    """Serialises JSON without spaces, text unescaped: for small values several times as fast as the standard library."""
     kind = type(value)
     if kind is int:
         return str(value)
@@ -86,14 +86,14 @@ def compact(value: Json) -> str:
 
 
 def struct(value: Struct) -> dict[str, Json]:
-    """A struct as an object: its name, then the fields that are there."""
+    """Converts a struct to an object: its name, then the fields that are present."""
     if isinstance(value, UnknownStruct):
         return {"struct": f"{value.class_code}.{value.code}", "octets": value.octets.hex()}
     return {"struct": value.NAME, **fields(value)}
 
 
 def fields(value: Value, secrets: bool = True) -> dict[str, Json]:
-    """The fields that are there, by name.  Without `secrets`, those that are secret as their length in octets."""
+    """Returns the fields that are present, by name.  Without `secrets`, secret fields become their length in octets."""
     found: dict[str, Json] = {}
     hidden: frozenset[str] = frozenset() if secrets else value.SECRETS
     for name in value.FIELDS:
@@ -108,7 +108,7 @@ def fields(value: Value, secrets: bool = True) -> dict[str, Json]:
 
 
 def fields_text(value: Value, secrets: bool = True, begun: str = "") -> str:
-    """What `compact` makes of `fields`, at once; behind what is `begun`."""
+    """Equals `compact` of `fields`, in one step; appended to what is `begun`."""
     found = [begun] if begun else []
     for name, key, secret in _keys(value.FIELDS, value.SECRETS):
         each = getattr(value, name)
@@ -131,7 +131,7 @@ def fields_text(value: Value, secrets: bool = True, begun: str = "") -> str:
 
 
 def struct_text(value: Struct) -> str:
-    """What `compact` makes of `struct`, at once."""
+    """Equals `compact` of `struct`, in one step."""
     if isinstance(value, UnknownStruct):
         return compact(struct(value))
     return fields_text(value, True, f'"struct":"{value.NAME}"')
@@ -139,5 +139,5 @@ def struct_text(value: Struct) -> str:
 
 @cache
 def _keys(names: tuple[str, ...], secrets: frozenset[str]) -> tuple[tuple[str, str, bool], ...]:
-    """Of each field its name, how it begins in JSON, and whether it is secret."""
+    """Returns for each field its name, its key in JSON, and whether it is secret."""
     return tuple([(name, f'"{name.rstrip("_")}":', name in secrets) for name in names])

@@ -1,4 +1,4 @@
-"""Link layers: where in a captured packet the IP packet starts."""
+"""Link layers: finds the IP packet in a captured packet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Final
 
 IPS: Final = frozenset((0x0800, 0x86DD))
 MAX_TAGS: Final = 8
-"""Headers of one packet between the link layer and IP that are stepped over, VLAN tags above all; MPLS labels likewise."""
+"""The most headers between the link layer and IP that are skipped in one packet, mostly VLAN tags; also the most MPLS
+labels."""
 STEPS: Final = {
     0x8100: 2, 0x88A8: 2, 0x9100: 2, 0x9200: 2, 0x9300: 2,  # VLAN
     0x892F: 4,  # HSR
@@ -18,9 +19,9 @@ STEPS: Final = {
     0x8903: 14,  # FabricPath
     0x88E7: 16,  # PBB (802.1ah)
 }  # fmt: skip
-"""EtherType -> octets from behind it to the next EtherType; the last three hold Ethernet addresses."""
+"""EtherType -> octets from its end to the next EtherType; the last three headers contain Ethernet addresses."""
 _PPP_HEADS: Final = {0x8864: 6, 0x880B: 0}
-"""PPP in Ethernet or GRE: octets before the number of its protocol."""
+"""PPP in Ethernet or GRE: octets before its protocol number."""
 _MPLS: Final = frozenset((0x8847, 0x8848))
 _TRILL: Final = 0x22F3
 NSH: Final = 0x894F
@@ -28,19 +29,19 @@ _MACSEC: Final = 0x88E5
 _JUMBO_LLC: Final = 0x8870
 _NOT_READ: Final = {0xA0ED: -8, 0x4305: -9}
 SHIMS: Final = (*_PPP_HEADS, *sorted(_MPLS), _TRILL, NSH, _MACSEC, _JUMBO_LLC, *_NOT_READ)
-"""What else may stand in the place of IP's EtherType and carry IP."""
+"""Other EtherTypes that may stand in place of IP's and carry IP."""
 _ETHERTYPES: Final = 0x0600
-"""Numbers below are lengths, and LLC follows."""
+"""Smaller numbers are lengths, and LLC follows."""
 _SNAP: Final = (b"\xaa\xaa\x03\0\0\0", b"\xaa\xaa\x03\0\0\xf8")
 _IP_IN_LLC: Final = b"\x06\x06\x03"
 LLC_STARTS: Final = (_SNAP[0][:2], _IP_IN_LLC[:2])
 _ISL: Final = (b"\x01\0\x0c\0\0", b"\x03\0\x0c\0\0")
 _ISL_OCTETS: Final = 26
 _ETHERNET_IN_MPLS: Final = frozenset((*IPS, *STEPS, *SHIMS, 0x0806, 0x88CC))
-"""By what an Ethernet header is known behind MPLS labels; ARP and LLDP too."""
+"""EtherTypes by which an Ethernet header after MPLS labels is recognised; ARP and LLDP too."""
 
 CUT: Final = "too little of it was captured to find a TCP header"
-"""Said of a packet of which the capture program kept only the beginning."""
+"""The reason for a packet of which only the beginning was captured."""
 NONE: Final = -1
 _CUT: Final = -2
 _MORE_LABELS: Final = -3
@@ -62,15 +63,15 @@ UNREAD: Final = {
     _MPLS_UNREAD: "MPLS with what is not IP or Ethernet is not read",
     _UNKNOWN_LINK: "its link type inside PKTAP is not known",
 }
-"""In the place of a start: packets that may hold IP and are not read, and the note about them.  CUT holds only of packets of
-which less was captured than was on the wire."""
+"""Results in place of an offset: packets that may hold IP and are not read, with the note about them.  CUT only applies to
+packets of which less was captured than was on the wire."""
 FAMILIES: Final = (2, 10, 23, 24, 28, 30)
-"""AF_INET, and AF_INET6 as Linux, Windows, NetBSD, FreeBSD and Darwin number it."""
+"""AF_INET, and AF_INET6 by its numbers on Linux, Windows, NetBSD, FreeBSD and Darwin."""
 
 
 def after_type(data: bytes, at: int) -> int:
-    """Where IP starts when the two octets at `at` are an EtherType, behind all headers that are known; -1 when it is not IP, or
-    one of UNREAD."""
+    """Returns where IP starts if the two octets at `at` are an EtherType, after all known headers; -1 when it is not IP, or one
+    of UNREAD."""
     return behind_type(data, _word(data, at), at + 2) if len(data) >= at + 2 else _CUT
 
 
@@ -79,8 +80,8 @@ def _word(data: bytes, at: int) -> int:
 
 
 def behind_type(data: bytes, kind: int, at: int) -> int:
-    """The same where what is of the EtherType `kind` starts at `at`."""
-    for _ in range(MAX_TAGS + 1):  # one step after the other: headers in headers cost no depth
+    """Does the same where the payload of EtherType `kind` starts at `at`."""
+    for _ in range(MAX_TAGS + 1):  # iterative, so that nested headers need no recursion
         if kind in IPS:
             return at
         if kind in STEPS:
@@ -125,11 +126,11 @@ def behind_type(data: bytes, kind: int, at: int) -> int:
 
 _IP_HERE: Final = 0
 _INNER: Final = 1
-"""In the place of an EtherType: IP starts here; another EtherType stands here.  What is below 0 ends the search."""
+"""Results in place of an EtherType: IP starts here; another EtherType stands here.  A negative one ends the search."""
 
 
 def _in_nsh(data: bytes, at: int) -> tuple[int, int]:
-    """What follows, and where, behind the network service header at `at`."""
+    """Returns what follows the network service header at `at`, and where."""
     if len(data) < at + 4:
         return _CUT, 0
     following, behind = data[at + 3], at + 4 * (data[at + 1] & 63)
@@ -141,7 +142,7 @@ def _in_nsh(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _in_ppp(data: bytes, at: int) -> tuple[int, int]:
-    """The same where the number of a PPP protocol is at `at`: of two octets, or, compressed, of one."""
+    """Returns what follows the PPP protocol number at `at`, and where; the number has two octets or, compressed, one."""
     if len(data) <= at:
         return _CUT, 0
     size = 1 if data[at] & 1 else 2
@@ -150,12 +151,12 @@ def _in_ppp(data: bytes, at: int) -> tuple[int, int]:
         return _IP_HERE, at + size
     if number in (0x281, 0x283):
         return 0x8847, at + size
-    # What only rules the link, and never carries packets, has a number from 0x4000 on.
+    # Numbers from 0x4000 on are link control and never carry packets.
     return _PPP_UNREAD if number < 0x4000 else NONE, 0
 
 
 def _behind_labels(data: bytes, at: int) -> tuple[int, int]:
-    """The same behind MPLS labels: IP itself, or Ethernet, with a control word before it or without."""
+    """Returns what follows MPLS labels, and where: IP itself, or Ethernet, with or without a control word before it."""
     for _ in range(MAX_TAGS):
         if len(data) < at + 5:
             return _CUT, 0
@@ -172,12 +173,12 @@ def _behind_labels(data: bytes, at: int) -> tuple[int, int]:
         return _INNER, at + 16
     if _word(data, at + 12) in _ETHERNET_IN_MPLS or _word(data, at + 12) < _ETHERTYPES:
         return _INNER, at + 12
-    # Behind labels 1 stands for the channel by which the path itself is watched.
+    # After labels, 1 stands for the path's own control channel.
     return NONE if first == 1 else _MPLS_UNREAD, 0
 
 
 def after_labels(data: bytes, at: int) -> int:
-    """Where IP starts behind MPLS labels."""
+    """Returns where IP starts after MPLS labels."""
     return behind_type(data, 0x8847, at)
 
 
@@ -186,7 +187,7 @@ def _ethernet(data: bytes) -> int:
 
 
 def _loopback(data: bytes) -> int:
-    # The address family stands in the byte order of the machine that captured, or (LOOP) the network's: one end is zero.
+    # The address family is in the byte order of the capturing machine, or (LOOP) the network's: one end is zero.
     family = data[:4]
     if len(family) < 4:
         return _CUT
@@ -198,7 +199,7 @@ def _cooked(data: bytes) -> int:
 
 
 def _cooked_2(data: bytes) -> int:
-    # The protocol stands first and the payload after 20 octets; VLAN tags stand in the payload.
+    # The protocol comes first, the payload after 20 octets; VLAN tags are in the payload.
     return behind_type(data, _word(data, 0), 20) if len(data) >= 2 else _CUT
 
 
@@ -207,7 +208,7 @@ def _raw(data: bytes) -> int:
 
 
 def _ppp(data: bytes) -> int:
-    """In HDLC framing or without; Cisco's HDLC has an EtherType."""
+    """Finds IP in PPP, with or without HDLC framing; Cisco's HDLC has an EtherType."""
     if data[:1] in (b"\x0f", b"\x8f"):
         return after_type(data, 2)
     return _in_link_of_ppp(data, 2 if data[:2] == b"\xff\x03" else 0)
@@ -223,7 +224,7 @@ def _in_link_of_ppp(data: bytes, at: int) -> int:
 
 
 def _pktap(data: bytes) -> int:
-    """What Darwin puts before packets: its length, and at 8 the link type of what follows, in the order of the machine."""
+    """Finds IP after Darwin's header: its length, and at 8 the link type of the packet, in the machine's byte order."""
     if len(data) < 12:
         return _CUT
     length, link = int.from_bytes(data[:4], "little"), int.from_bytes(data[8:12], "little")
@@ -250,11 +251,11 @@ LINKS: Final[dict[int, Callable[[bytes], int]]] = {
     258: _pktap,
     276: _cooked_2,
 }
-"""LINKTYPE_ number -> function that finds the start of the IP packet: NULL, Ethernet, PPP (plain, in HDLC, in PPPoE), RAW (as
-BSDs number it too), Cisco HDLC, LOOP, Linux cooked 1 and 2, IPv4, IPv6, PKTAP.  The function answers -1 when there is no IP
-packet, or one of UNREAD."""
+"""LINKTYPE_ number -> function that finds the IP packet: NULL, Ethernet, PPP (plain, in HDLC, in PPPoE), RAW (with the BSDs'
+numbers), Cisco HDLC, LOOP, Linux cooked 1 and 2, IPv4, IPv6, PKTAP.  The function returns -1 when there is no IP packet, or one
+of UNREAD."""
 
 
 def unknown_link(link: int) -> str:
-    """Why packets of a LINKTYPE that is not among LINKS are left out."""
+    """Returns why packets of a LINKTYPE that is not in LINKS are left out."""
     return f"link type {link} is not known"

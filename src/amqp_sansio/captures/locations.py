@@ -1,7 +1,7 @@
-"""Where captures and tables lie: a path on this machine, or a URI of an object store or a cluster's file system.
+"""Locations of captures and tables: a path on this machine, or a URI of an object store or a cluster's file system.
 
-Everything that opens, lists, moves or removes them by a URI goes through `located`, which is the one way through pyarrow's file
-systems.  A URI is a scheme of at least two letters, a colon and a slash; `C:/captures` and `eth0:1.pcap` are paths.
+Everything that opens, lists, moves or removes files by URI uses `located`, the only way to pyarrow's file systems.  A URI is a
+scheme of at least two letters, a colon and a slash; `C:/captures` and `eth0:1.pcap` are paths.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 S3: Final = ("s3", "s3a")
-"""Schemes of Amazon S3 and of servers that speak as it does; Hadoop calls it s3a."""
+"""Schemes of Amazon S3 and compatible servers; Hadoop calls it s3a."""
 BY_ARROW: Final = ("gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
-"""Schemes that pyarrow opens from the URI: Google Cloud Storage, Azure, and Hadoop's (through libhdfs, which a cluster's
-machines have).  No test of ours has tried them."""
+"""Schemes that pyarrow opens by URI: Google Cloud Storage, Azure, and Hadoop's (through libhdfs, which the machines of a
+cluster have).  Not covered by our tests."""
 KNOWN: Final = "paths, file:, s3:, s3a:, gs:, abfs: and hdfs:"
 
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -30,7 +30,7 @@ _ATTEMPTS: Final = 3
 
 
 class Located(NamedTuple):
-    """A file system, the path in it, and what stands before that path in a URI ("" on this machine)."""
+    """A file system, the path in it, and the prefix of that path in a URI ("" on this machine)."""
 
     system: fs.FileSystem
     path: str
@@ -38,14 +38,14 @@ class Located(NamedTuple):
 
     @property
     def uri(self) -> str:
-        """The same as one text that `located` takes."""
+        """Returns the location as one text that `located` takes."""
         return self.base + self.path
 
 
 def local(place: str) -> str | None:
-    """The path on this machine of a path or a `file:` URI; None for a URI of another file system.
+    """Returns the local path of a path or a `file:` URI; None for a URI of another file system.
 
-    LocationError for a URI that nothing here can open: the scheme is not one of KNOWN, or it carries a password.
+    Raises LocationError for a URI that cannot be opened: its scheme is not one of KNOWN, or it contains a password.
     """
     found = _URI.match(place)
     if found is None:
@@ -65,13 +65,14 @@ def local(place: str) -> str | None:
         raise LocationError(_bare(place), f"no file system is known for {scheme}: (known are {KNOWN})")
     if not rest.startswith("//") or (scheme in S3 and not rest.strip("/")):
         raise LocationError(_bare(place), f"is no {scheme} URI: {scheme}://bucket/path")
-    if "@" in rest[2:].partition("/")[0] and scheme not in ("abfs", "abfss"):  # Azure writes container@account
+    if "@" in rest[2:].partition("/")[0] and scheme not in ("abfs", "abfss"):  # Azure's URIs have the form container@account
         raise LocationError(_bare(place), "a URI must not carry a password: set it in the environment")
     return None
 
 
 def located(place: str) -> Located:
-    """The file system of a path or URI, and the path in it.  LocationError when there is none, or it cannot be reached."""
+    """Returns the file system of a path or URI, and the path in it.  Raises LocationError when there is none, or it is
+    unreachable."""
     from pyarrow import fs
 
     here = local(place)
@@ -91,7 +92,7 @@ def located(place: str) -> Located:
 
 @cache
 def _s3(bucket: str) -> fs.FileSystem:
-    """Keys, region and endpoint are those of the environment (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...)."""
+    """Returns S3 with keys, region and endpoint from the environment (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...)."""
     from pyarrow import fs
 
     environment = os.environ
@@ -108,5 +109,5 @@ def _s3(bucket: str) -> fs.FileSystem:
 
 
 def _bare(place: str) -> str:
-    """A URI without a user and password, for an error."""
+    """Returns a URI without user and password, for an error."""
     return re.sub(r"//[^/]*@", "//", place)

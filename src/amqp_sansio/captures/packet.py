@@ -1,4 +1,4 @@
-"""One packet of a capture file, the limits of what a reader takes for one, and which packet brought which octets."""
+"""Packets of capture files, their limits, and the index from octets of a stream to packets."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 MAX_PACKET_OCTETS: Final = 1024 * 1024
-"""Octets of one captured packet.  More is damage: the tools cut at 262144, and the largest IP packets stay below 600000."""
+"""The most octets of one captured packet.  Larger is damage: tools cut at 262144, and the largest IP packets stay below
+600000."""
 
 Warn: TypeAlias = Callable[[str], None]
-"""Takes one sentence about something that is odd and does not stop the reading."""
+"""Takes one sentence about an oddity that does not stop the reading."""
 
 PLACE_BITS: Final = 48
 """Bits of the offset in a packet's number."""
@@ -20,11 +21,11 @@ _FILE: Final = (1 << _FILE_BITS) - 1
 
 
 class Packet(NamedTuple):
-    """A packet as it was captured.
+    """A captured packet.
 
-    `number` counts from 1 in the order of the file; `time` is in nanoseconds since 1970 UTC (0 where the file tells none);
-    `link` is the LINKTYPE_ number of what `data` starts with; `original` is the packet's length on the wire, of which
-    `data` may be only the beginning; `offset` is where the packet's record starts in the file.
+    `number` counts from 1 in file order; `time` is in nanoseconds since 1970 UTC (0 where the file has none); `link` is the
+    LINKTYPE_ number of the header at the start of `data`; `original` is the packet's length on the wire, of which `data` may be
+    only the beginning; `offset` is where the packet's record starts in the file.
     """
 
     number: int
@@ -36,23 +37,23 @@ class Packet(NamedTuple):
 
 
 def packet_number(order: int, file: int, offset: int) -> int:
-    """One number for a packet: it grows with `order`, and holds the file and the offset in it."""
+    """Packs a packet's position into one number that grows with `order` and contains the file and the offset in it."""
     return order << PLACE_BITS + _FILE_BITS | file << PLACE_BITS | offset
 
 
 def packet_place(number: int) -> tuple[int, int]:
-    """File and offset of a packet."""
+    """Returns the file and the offset of a packet."""
     return number >> PLACE_BITS & _FILE, number & _PLACE
 
 
 MARKS: Final = 64
-"""Packets per direction of which the place in the stream is remembered, even if nothing that began in them is under way."""
+"""Packets per direction whose positions are remembered, even if nothing unfinished began in them."""
 MOST_MARKS: Final = 4096
-"""Packets per direction that something under way may have come in; beyond it older ones are thinned out."""
+"""The most packets per direction remembered for unfinished units; beyond it older ones are thinned out."""
 
 
 class Marks:
-    """Where in a stream each packet's octets end."""
+    """Where the octets of each packet end in a stream."""
 
     __slots__ = ("_near", "ends", "packets", "room", "times")
 
@@ -61,12 +62,12 @@ class Marks:
         self.packets: list[int] = []
         self.times: list[int] = []
         self._near = (0, 0, 0, 0)
-        """What was asked for last: from, to, packet, time."""
+        """The last lookup: from, to, packet, time."""
         self.room = MARKS
-        """How many marks are kept without looking whether they may still be asked for."""
+        """How many marks are kept before checking whether they are still needed."""
 
     def add(self, end: int, packet: int, time: int) -> None:
-        """The next packet's octets end there."""
+        """Adds the next packet, whose octets end at `end`."""
         if self.packets and packet < self.packets[-1]:  # it waited for an earlier octet that was captured later
             packet, time = self.packets[-1], self.times[-1]
         self.ends.append(end)
@@ -74,22 +75,22 @@ class Marks:
         self.times.append(time)
 
     def forget(self) -> None:
-        """Nothing will be asked for before the last octet."""
+        """Drops all but the last octet's mark."""
         del self.ends[:-1], self.packets[:-1], self.times[:-1]
         self.room = MARKS
 
     def thin(self) -> None:
-        """All of them may be asked for: makes room, and when there is none left, of the older half every other mark goes; what
-        it covered counts to the packet after it."""
+        """Makes room while all marks may be needed: when there is none left, drops every other one of the older half, whose
+        octets then count to the packet after it."""
         if len(self.ends) < 2 * MOST_MARKS:
             self.room = min(2 * len(self.ends), 2 * MOST_MARKS - 1)
             return
         self._near = (0, 0, 0, 0)
         for column in (self.ends, self.packets, self.times):
-            del column[1:MOST_MARKS:2]  # the first stays: an opaque direction is told where it begins
+            del column[1:MOST_MARKS:2]  # the first stays, for the start of an opaque direction
 
     def at(self, end: int) -> tuple[int, int]:
-        """The packet that brought the octet before `end`, and its time."""
+        """Returns the packet that contained the octet before `end`, and its time."""
         low, high, packet, time = self._near
         if low < end <= high:
             return packet, time

@@ -1,8 +1,8 @@
-"""The columns of a table of packets: what the vectorised reader yields and what a replay is fed with.
+"""The columns of a table of packets: output of the vectorised reader and input of a replay.
 
-One row is one TCP segment, or a note about a place in a file at which something cannot be read.  (`file_id`, `offset`) is
-unique for each packet, whatever the splits.  Rows of one connection in the order of (`ts_ns`, `file_id`, `offset`) are
-its traffic in the order of time.  Plain names and words only: nothing here needs Arrow or Spark.
+One row is one TCP segment, or a note about a place in a file that cannot be read.  (`file_id`, `offset`) is unique for each
+packet, however the file is split.  Rows of one connection in the order of (`ts_ns`, `file_id`, `offset`) are its traffic in
+time order.  Plain values only: nothing here needs Arrow or Spark.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Column(NamedTuple):
-    """One column.  `arrow` is Arrow's name of its type, `ddl` is Spark's; `null` tells whether it may be null."""
+    """One column.  `arrow` is Arrow's name of its type, `ddl` Spark's; `null`: it may be null."""
 
     name: str
     arrow: str
@@ -41,15 +41,15 @@ PACKETS: Final[tuple[Column, ...]] = (
     Column("cut", "int32", "int", False, "octets of the stream behind those that the capture did not keep (snaplen)"),
     Column("note", "string", "string", True, "what cannot be read at this place, in one sentence; null for a good packet"),
 )  # fmt: skip
-"""Every column, in order.  A row with a `note` carries no octets of a stream."""
+"""Every column, in order.  A row with a `note` has no octets of a stream."""
 
 NAMES: Final = tuple(column.name for column in PACKETS)
 
 
 def picked(columns: str | tuple[str, ...] | None) -> tuple[Column, ...]:
-    """The columns of those names (a tuple, or words between commas), in the order of the table; None: all.
+    """Returns the columns of those names (a tuple, or a comma-separated text), in table order; None: all.
 
-    ValueError for a name that is none of them, or when none is named.
+    Raises ValueError for an unknown name, or when none is given.
     """
     if columns is None:
         return PACKETS
@@ -61,5 +61,5 @@ def picked(columns: str | tuple[str, ...] | None) -> tuple[Column, ...]:
 
 
 def ddl(columns: tuple[Column, ...] = PACKETS) -> str:
-    """The columns as Spark's schema text."""
+    """Returns the columns as a Spark schema in DDL."""
     return ", ".join(f"`{column.name}` {column.ddl}{'' if column.null else ' NOT NULL'}" for column in columns)

@@ -15,22 +15,22 @@ MAGICS: Final[dict[bytes, tuple[str, int]]] = {
     b"\x4d\x3c\xb2\xa1": ("<", 1),
     b"\xa1\xb2\x3c\x4d": (">", 1),
 }
-"""First four octets -> byte order, nanoseconds in one unit of the fraction."""
+"""First four octets -> byte order, nanoseconds per unit of the fraction."""
 
 MOST_ZEROS: Final = 4096
-"""Records in a row of which every octet is 0: no capture has them, and a compressed file may hold billions in a few octets."""
+"""The most consecutive all-zero records: no capture has more, but a compressed file may hold billions in a few octets."""
 ONLY_ZEROS: Final = f"more than {MOST_ZEROS} records in a row are nothing but zeros: what follows is no capture"
-"""What is wrong where there are more of them."""
+"""The error where there are more."""
 _HEADER_OCTETS: Final = 24
 _RECORD_OCTETS: Final = 16
 _ZEROS: Final = bytes(_RECORD_OCTETS)
 
 
 def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
-    """The packets of the file whose first four octets were `magic`.
+    """Yields the packets of the file whose first four octets were `magic`.
 
-    A last record that is cut short is left out with a warning.  CaptureError for a file header that is not whole, another
-    major version than 2, or a record that claims more than MAX_PACKET_OCTETS.
+    A truncated last record is left out with a warning.  Raises CaptureError for an incomplete file header, a major version
+    other than 2, or a record of more than MAX_PACKET_OCTETS.
     """
     order, unit = MAGICS[magic]
     header = source.take(_HEADER_OCTETS - 4)
@@ -39,7 +39,7 @@ def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
     major, minor, _, _, _, link = struct.unpack(order + "HHIIII", header)
     if major != 2:
         raise source.error(f"pcap version {major}.{minor} is not known, only 2.x", 4)
-    link &= 0xFFFF  # what stands above tells how many octets of checksum end each frame: the IP length leaves those out
+    link &= 0xFFFF  # the upper bits give the length of the frame check sequence, which the IP length excludes
     record = struct.Struct(order + "IIII").unpack
     take = source.take
     number = zeros = 0

@@ -11,7 +11,7 @@ from amqp_sansio.captures.source import Source
 
 MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 MAX_BLOCK_OCTETS: Final = 16 * 1024 * 1024
-"""Octets of one block.  More is damage."""
+"""The most octets of one block.  Larger is damage."""
 
 SECTION: Final = 0x0A0D0D0A
 INTERFACE: Final = 1
@@ -19,7 +19,7 @@ OLD_PACKET: Final = 2
 SIMPLE_PACKET: Final = 3
 ENHANCED_PACKET: Final = 6
 PACKETS: Final = frozenset((OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET))
-"""The kinds of block that hold a packet."""
+"""The block types with a packet."""
 FIXED: Final = {ENHANCED_PACKET: 20, OLD_PACKET: 20, SIMPLE_PACKET: 4}
 """Octets of their fixed fields."""
 ORDERS: Final = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
@@ -29,7 +29,7 @@ _IF_TSOFFSET: Final = 14
 
 
 class Interface(NamedTuple):
-    """What a section says about one interface: `per_second` ticks make a second, counted from `start` (ns since 1970)."""
+    """A section's description of an interface: `per_second` ticks make a second, counted from `start` (ns since 1970)."""
 
     link: int
     snaplen: int
@@ -37,12 +37,12 @@ class Interface(NamedTuple):
     start: int
 
     def nanoseconds(self, ticks: int) -> int:
-        """The time of a packet, rounded down to nanoseconds since 1970."""
+        """Converts ticks to nanoseconds since 1970, rounded down."""
         return self.start + ticks * 1_000_000_000 // self.per_second
 
 
 def described(body: bytes, order: str) -> Interface:
-    """The interface that the body of an interface description block (8 octets at least) describes."""
+    """Parses the body of an interface description block (at least 8 octets)."""
     link, _, snaplen = struct.unpack_from(order + "HHI", body)
     per_second, seconds, at = 1_000_000, 0, 8
     while at + 4 <= len(body):
@@ -69,7 +69,7 @@ class _Reader:
         self.number = 0
 
     def packets(self, magic: bytes) -> Iterator[Packet]:
-        """Every packet.  `magic` is what has been taken of the first block already."""
+        """Yields every packet.  `magic` are the octets of the first block that were read already."""
         head = magic
         while True:
             source = self.source
@@ -140,7 +140,7 @@ class _Reader:
             which = 0
             interface = self._of(which, start)
             captured = min(original, interface.snaplen or original)
-            time = 0  # a simple packet block holds none
+            time = 0  # a simple packet block has no time
         else:
             pattern = "IIIII" if kind == ENHANCED_PACKET else "HxxIIII"
             which, high, low, captured, original = struct.unpack_from(self.order + pattern, body)
@@ -159,10 +159,10 @@ class _Reader:
 
 
 def read_pcapng(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
-    """The packets of the file whose first four octets were `magic`; blocks of other kinds are stepped over.
+    """Yields the packets of the file whose first four octets were `magic`; skips blocks of other types.
 
-    A last block that is cut short is left out with a warning.  CaptureError for a first section header that is not whole,
-    blocks whose lengths contradict one another or pass MAX_BLOCK_OCTETS, a packet longer than its block, an unknown interface,
-    or another major version than 1.
+    A truncated last block is left out with a warning.  Raises CaptureError for an incomplete first section header, blocks whose
+    lengths are inconsistent or exceed MAX_BLOCK_OCTETS, a packet longer than its block, an unknown interface, or a major
+    version other than 1.
     """
     return _Reader(source, warn).packets(magic)

@@ -1,4 +1,4 @@
-"""Any capture file, by its first octets."""
+"""Reads any capture file, whose kind it recognises by the first octets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from amqp_sansio.captures.pcapng import MAGIC, read_pcapng
 from amqp_sansio.captures.source import Source, Told
 
 STDIN: Final = "-"
-"""In place of a path: what comes to the standard input."""
+"""In place of a path: standard input."""
 _NOT_OURS: Final = (
     (b"\xfd7zX", "it is compressed with xz: decompress it first (unxz)"),
     (b"BZh", "it is compressed with bzip2: decompress it first (bunzip2)"),
@@ -26,10 +26,9 @@ _NOT_OURS: Final = (
 
 
 def open_capture(path: str) -> BinaryIO:
-    """The file at `path`, a path or URI, to be read from its start, or for STDIN what comes there; what is compressed with gzip
-    or zstd as what is in it.
+    """Opens the file at `path`, a path or URI, or standard input for STDIN; decompresses gzip and zstd.
 
-    CaptureError when it cannot be opened.
+    Raises CaptureError when it cannot be opened.
     """
     path = resolved(path)
     try:
@@ -52,7 +51,7 @@ def open_capture(path: str) -> BinaryIO:
 
 
 def no_capture(magic: bytes) -> str:
-    """Why a file that starts with these octets is no capture."""
+    """Returns why a file that starts with these octets is no capture."""
     if not magic:
         return "the file is empty"
     for start, reason in _NOT_OURS:
@@ -62,10 +61,10 @@ def no_capture(magic: bytes) -> str:
 
 
 def read_packets(path: str, warn: Warn, told: Told | None = None) -> Iterator[Packet]:
-    """The packets of the pcap or pcapng file at `path`, compressed or not, in file order, in constant memory.
+    """Yields the packets of the pcap or pcapng file at `path`, compressed or not, in file order, in constant memory.
 
-    CaptureError when it cannot be opened or read, is empty, is no capture, or is damaged; what was good before comes first.
-    `warn` hears what does not stop the reading: a last record cut short; `told` how far it is.
+    Raises CaptureError when it cannot be opened or read, is empty, is no capture, or is damaged, after the packets before the
+    fault.  `warn` is called for what does not stop the reading, such as a truncated last record; `told` with the progress.
     """
     with open_capture(path) as stream:
         source = Source(path, stream, told)

@@ -1,4 +1,4 @@
-"""Captures behind URIs: what is there, and their octets, through pyarrow's file systems."""
+"""Captures behind URIs, through pyarrow's file systems."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 BUFFER_OCTETS: Final = 4 * 1024 * 1024
-"""Octets that are asked for at a time."""
+"""Octets per request."""
 _MAGIC: Final = re.compile(r"[*?[]")
 
 
 def reached(uri: str) -> Located:
-    """CaptureError when nothing can open it, or pyarrow is not installed."""
+    """Locates a URI.  Raises CaptureError when it cannot be opened, or pyarrow is not installed."""
     try:
         return located(uri)
     except LocationError as error:
@@ -29,14 +29,14 @@ def reached(uri: str) -> Located:
 
 
 def opened(uri: str) -> io.BufferedReader:
-    """Its octets from the start.  OSError when they cannot be read."""
+    """Opens a file.  Raises OSError when it cannot be read."""
     place = reached(uri)
     raw = place.system.open_input_stream(place.path, compression=None)
     return io.BufferedReader(raw, BUFFER_OCTETS)
 
 
 def about(uri: str) -> fs.FileInfo:
-    """Whether it is a file, a folder or nothing; its size and when it was changed.  OSError when it cannot be asked."""
+    """Returns whether it is a file, a folder or nothing, with size and modification time.  Raises OSError when that fails."""
     place = reached(uri)
     return place.system.get_file_info(place.path)
 
@@ -47,7 +47,7 @@ def is_file(uri: str) -> bool:
 
 
 def files_in(folder: str) -> list[str]:
-    """The names of the files directly in a folder.  OSError when it cannot be read."""
+    """Returns the names of the files directly in a folder.  Raises OSError when it cannot be read."""
     from pyarrow import fs
 
     place = reached(folder)
@@ -55,7 +55,7 @@ def files_in(folder: str) -> list[str]:
 
 
 def matching(pattern: str) -> list[str]:
-    """The URIs of the files that a pattern stands for: * and ? stay within a folder, ** goes through folders."""
+    """Returns the URIs of the files that match a pattern: * and ? stay within a folder, ** crosses folders."""
     from pyarrow import fs
 
     place = reached(pattern)
@@ -69,7 +69,7 @@ def matching(pattern: str) -> list[str]:
 
 
 def has_magic(uri: str) -> bool:
-    """Whether it is a pattern."""
+    """Whether the URI is a pattern."""
     return _MAGIC.search(uri) is not None
 
 

@@ -1,4 +1,4 @@
-"""A capture file as a stream of rows, in the order in which the last octet of each thing was captured."""
+"""Turns a capture file into a stream of rows, in the order in which the last octet of each observation was captured."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from amqp_sansio.captures.source import Told
 from amqp_sansio.events.observed import CommandSeen, MethodSeen
 
 HELD_ROWS: Final = 8192
-"""Rows that wait for something captured before them and not yet whole; beyond it they come out of order."""
+"""Rows that may wait for an earlier one that is still incomplete; beyond it they come out of order."""
 HELD_OCTETS: Final = 8 * 1024 * 1024
-"""What their headers, arguments and, where rows have them, bodies took on the wire, likewise."""
+"""The same in octets, on the wire, of their headers, arguments and, if included, bodies."""
 
 _Entry: TypeAlias = tuple[int, int, int, Talk, Row]
 
@@ -32,11 +32,11 @@ def transcript(
     told: Told | None = None,
     bodies: str = "none",
 ) -> Iterator[tuple[Talk, Row]]:
-    """A row for everything heard in the file at `path`, as its packets are read: nothing is kept beyond named limits.
+    """Yields a row for each observation in the file at `path`, as its packets are read, in bounded memory.
 
-    `make` makes the observer of a conversation, `ports` are server ports that count in any case; `told` hears how far the
-    reading is; `bodies` is one of `rows.BODIES`.  When the file cannot be read (any further), what was good comes first and
-    then CaptureError.
+    `make` makes the observer of a conversation; connections to the server `ports` always count as AMQP; `told` is called with
+    the progress; `bodies` is one of `rows.BODIES`.  Raises CaptureError when the file cannot be read, or not to its end, after
+    the rows before the fault.
     """
     waiting: list[_Entry] = []
     count = octets = 0

@@ -34,13 +34,13 @@ class Row(TypedDict):
 
 
 BODIES: Final = ("none", "text", "hex")
-"""How a row has the body of a message: not at all; as `body` where it is UTF-8, else as `body_hex`; as `body_hex`."""
+"""How a row includes the body of a message: not at all; as `body` where it is UTF-8, else as `body_hex`; as `body_hex`."""
 
 
 def row_of(file: str, connection: str, heard: Heard, secrets: bool = False, bodies: str = "none") -> Row | None:
-    """The row of one thing heard; None for violations and notes, which `check` is for.
+    """Returns the row of an observation; None for violations and notes, which `check` reports.
 
-    Without `secrets` SASL responses and challenges are given as their length in octets.  `bodies` is one of BODIES.
+    Without `secrets`, SASL responses and challenges appear as their length in octets.  `bodies` is one of BODIES.
     """
     said = heard.said
     row: Row = {
@@ -102,14 +102,14 @@ def _add_body(row: Row, body: bytes, as_text: bool) -> None:
 
 
 def properties_of(verb: str, properties: Value | None, header: bytes) -> Json:
-    """What a content header holds; its octets as they are when it cannot be read."""
+    """Returns the properties of a content header; its octets when it could not be decoded."""
     if properties is None:
         return {"struct": None, "octets": header.hex()}
     return {"struct": f"{verb.partition('.')[0]}.properties", **fields(properties)}
 
 
 def headers_of(segment: bytes) -> list[Json]:
-    """The structs of a header segment; its octets as they are when they cannot be read."""
+    """Returns the structs of a header segment; its octets when it cannot be decoded."""
     try:
         return [struct(each) for each in decode_headers(segment, 0, len(segment))]
     except DecodeError:

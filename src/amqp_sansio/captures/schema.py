@@ -1,7 +1,7 @@
-"""What a table is: columns with type, unit and text; their form in Spark's words.  `captures.tables` holds them all.
+"""Definitions of tables: columns with type, unit and text, and their DDL for Spark.  `captures.tables` has all tables.
 
-Nothing is imported for it: `captures.columns` makes Arrow schemas of the same definitions, `spark/` the schemas of data frames,
-the docs a page.
+This module imports nothing: `captures.columns` derives Arrow schemas from the definitions, `spark/` data frame schemas, the
+docs a page.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 
 class Type(Enum):
-    """The type of a column; the value is Spark's name for it."""
+    """The type of a column; the value is Spark's name of it."""
 
     STRING = "string"
     INT = "int"
@@ -21,7 +21,7 @@ class Type(Enum):
     BINARY = "binary"
     DATE = "date"
     TIME = "timestamp"
-    """A moment, UTC, to the microsecond: what lies below is cut off, so that times keep their order."""
+    """A moment, UTC, truncated to microseconds, so that times keep their order."""
     STRINGS = "array<string>"
     RANGES = "array<struct<first:bigint,last:bigint>>"
     """Ranges of command ids, ends included."""
@@ -44,7 +44,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: one row for each `row`.  Tables that are not in `default` are written when asked for."""
+    """A table with one row for each `row`.  Tables that are not `default` are written only on request."""
 
     name: str
     row: str
@@ -59,7 +59,7 @@ class Table(NamedTuple):
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The columns of which a row holds a value: all but those that say a time once more, in nanoseconds.
+        """The columns that a row has a value for: all but those that repeat a timestamp in nanoseconds.
 
         A row holds times as whole ns since 1970 UTC.
         """
@@ -68,22 +68,22 @@ class Table(NamedTuple):
 
     @property
     def ddl(self) -> str:
-        """The columns in Spark's DDL, as `DataFrame` readers and `applyInArrow` take it."""
+        """The columns in Spark's DDL, for `DataFrame` readers and `applyInArrow`."""
         return ", ".join([column.ddl for column in self.columns])
 
     def without(self, names: Iterable[str]) -> tuple[Column, ...]:
-        """The columns but for some."""
+        """Returns the columns except those named."""
         left_out: Final = frozenset(names)
         return tuple([column for column in self.columns if column.name not in left_out])
 
 
 def at(name: str, text: str, nullable: bool = True) -> Column:
-    """A column of times."""
+    """Returns a column of times."""
     return Column(name, Type.TIME, text, "UTC", nullable)
 
 
 def exactly(name: str, text: str, nullable: bool = True) -> tuple[Column, Column]:
-    """A column of times and, beside it, the same in nanoseconds: where a reader compares it with others, or subtracts."""
+    """Returns a column of times and a second one with the same in nanoseconds, for comparing and subtracting."""
     beside = Column(in_ns(name), Type.LONG, f"`{name}` to the nanosecond.", "ns since 1970 UTC", nullable)
     return at(name, text, nullable), beside
 
@@ -94,5 +94,5 @@ def is_time(name: str) -> bool:
 
 
 def in_ns(name: str) -> str:
-    """What a column is called that says the time of column `name` in nanoseconds: `ts_ns` of `ts`, `said_ns` of `said_at`."""
+    """Returns the name of the nanoseconds column for column `name`: `ts_ns` of `ts`, `said_ns` of `said_at`."""
     return f"{name.removesuffix('_at')}_ns"

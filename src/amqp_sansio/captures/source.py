@@ -1,4 +1,4 @@
-"""The octets of a capture file, read forward only, so that memory does not grow with the file."""
+"""A capture file read forward only, so that memory does not grow with the file."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import BinaryIO, Final, TypeAlias
 from amqp_sansio.captures.errors import CaptureError
 
 Told: TypeAlias = Callable[[str, int], object]
-"""Hears the name of a file and how many octets of it are read."""
+"""Called with the name of a file and how many octets of it have been read."""
 TELL_OCTETS: Final = 1024 * 1024
-"""Octets between two calls of it."""
+"""Octets between two such calls."""
 
 
 class Source:
-    """A file read once from start to end.  `name` is how messages call it, `offset` how many octets have been taken.
+    """A file read once from start to end.  `name` is its name in messages, `offset` how many octets have been taken.
 
-    `packet` is the number of the packet that is being read; the readers set it, and errors name it.
-    `told` hears now and then how far it is.
+    `packet` is the number of the packet being read; the readers set it, and errors report it.  `told` is called now and then
+    with the progress.
     """
 
     def __init__(self, name: str, stream: BinaryIO, told: Told | None = None) -> None:
@@ -29,7 +29,8 @@ class Source:
         self._tell_at: int = TELL_OCTETS
 
     def take(self, octets: int) -> bytes:
-        """The next octets: fewer than asked for only at the end of the file.  CaptureError when it cannot be read."""
+        """Returns the next octets; fewer than asked for only at the end of the file.  Raises CaptureError when it cannot be
+        read."""
         try:
             data = self._read(octets)
         except OSError as error:
@@ -41,5 +42,5 @@ class Source:
         return data
 
     def error(self, rule: str, octet: int | None = None) -> CaptureError:
-        """An error at this place, or at `octet`."""
+        """Returns an error at this position, or at `octet`."""
         return CaptureError(self.name, self.packet, self.offset if octet is None else octet, rule)

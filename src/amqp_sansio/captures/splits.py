@@ -1,10 +1,10 @@
-"""Splits of large capture files: parts that can be read alone, and each of which ends exactly where the next one starts.
+"""Splits of large capture files: parts that can be read independently, each ending exactly where the next one starts.
 
-Two ways lead to them.  The index goes over every header of the file, which is exact and takes a second for some two
-gigabytes.  Resynchronisation looks at each place where a split should begin for the next record, which takes milliseconds for
-any file; that it was right shows when the split before has been read, and must end there.
+There are two ways to find them.  The index visits every record header of the file; it is exact and takes a second for some two
+gigabytes.  Resynchronisation searches for the next record at each place where a split should begin, in milliseconds for any
+file; it is verified when the split before has been read, which must end there.
 
-A split knows the latest time before it, so that a clock that steps back keeps the order of the file across the borders.
+A split has the latest time before it, so that a clock that steps back keeps file order across the borders.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from amqp_sansio.captures.files import is_remote, size_of
 from amqp_sansio.captures.walk import Walk
 
 SPLIT_OCTETS: Final = 32 * 1024 * 1024
-"""Octets of a split, unless told otherwise."""
+"""Default octets of a split."""
 LEAST_SPLIT_OCTETS: Final = 4096
-"""No split is asked to be smaller."""
+"""The smallest size of a split."""
 NO_TIME: Final = -(2**62)
 """Earlier than any packet, in ns since 1970 UTC."""
 
 INDEX: Final = "read it with an exact index (resync off)"
-"""What helps against a SplitError, and how its text ends."""
+"""The remedy for a SplitError, which ends its text."""
 
 
 class SplitError(CaptureError):
     """A split does not end where the next one starts: resynchronisation was misled, or the file has changed.
 
-    What was read behind that place must not be used; an exact index (`resync` off) reads it rightly.  `octet` and `walk` are
-    where and how the split has ended.
+    What was read after that place must not be used; with an exact index (`resync` off) the file is read correctly.  `octet` and
+    `walk` are where and how the split ended.
     """
 
     def __init__(self, file: str, octet: int, rule: str, walk: Walk) -> None:
         super().__init__(file, 0, octet, rule)
         self.walk: Final = walk
         self.before = 0
-        """Time of the last packet before it, ns since 1970 UTC, for a reader that goes on from there."""
+        """Time of the last packet before it, ns since 1970 UTC, for a reader that continues there."""
 
     def __reduce__(self) -> tuple[type[SplitError], tuple[str, int, str, Walk]]:
         return type(self), (self.file, self.octet, self.rule, self.walk)
 
 
 class Split(NamedTuple):
-    """Part of a file: the records that start from `start` on and before `stop`.
+    """Part of a file: the records that start at or after `start` and before `stop`.
 
-    `walk` is how to go over them (None: the file tells, from its start); `stop` and `following` are where and how the next
-    split goes on, None for the last one.  `before` is the time of the packet before it, where the first record may be damaged;
-    `latest` the latest time of all packets before it, as far as it is known: by the index all of them, else the first of each
-    split.
-    Plain values: it travels to its reader.
+    `walk` is how to read them (None: determined at the file's start); the next split continues at `stop` with `following`, None
+    for the last one.  `before` is the time of the packet before it, in case the first record is damaged; `latest` the latest
+    time of all packets before it, as far as known: of all with the index, else of the first packet of each split.
+
+    Plain values, because it is sent to its reader.
     """
 
     path: str
@@ -66,7 +66,7 @@ class Split(NamedTuple):
     latest: int = NO_TIME
 
     def landed(self, at: int, walk: Walk) -> None:
-        """Told where reading has ended, and with what walk.  SplitError when the next split does not start so."""
+        """Checks where and how reading has ended.  Raises SplitError when the next split does not start there."""
         if self.stop is not None and (at != self.stop or walk != self.following):
             how = f"ends at octet {at}" if at != self.stop else "ends with other interfaces"
             text = f"the split from octet {self.start} on {how} where the next one starts at {self.stop}"
@@ -74,10 +74,10 @@ class Split(NamedTuple):
 
 
 def splits(path: str, file_id: int, octets: int = SPLIT_OCTETS, resync: bool = False) -> list[Split]:
-    """The splits of a file, each of about `octets` octets.
+    """Returns the splits of a file, each of about `octets` octets.
 
-    With `resync` they are found without reading the file.  A file that is compressed, small or cannot be read is one split: its
-    reader reports what is wrong.
+    With `resync` they are found without reading the file.  A compressed, small or unreadable file is one split; its reader
+    reports the fault.
     """
     whole = [Split(path, file_id)]
     if is_remote(path) or size_of(path) <= octets:  # not opened: there may be very many
@@ -93,9 +93,9 @@ def splits(path: str, file_id: int, octets: int = SPLIT_OCTETS, resync: bool = F
 
 
 def over_split(split: Split) -> Iterator[Stretch]:
-    """The stretches of a split.  SplitError after the last one when the next split does not start where they end.
+    """Yields the stretches of a split.  Raises SplitError after the last one when the next split does not start where they end.
 
-    CaptureError when the file cannot be opened any more, or has become shorter than the split.
+    Raises CaptureError when the file cannot be opened any more, or has become shorter than the split.
     """
     if split.walk is None and split.stop is None:
         yield from over_file(split.path)
@@ -117,7 +117,7 @@ def over_split(split: Split) -> Iterator[Stretch]:
 
 
 def reindexed(split: Split, error: SplitError, octets: int = SPLIT_OCTETS) -> list[Split]:
-    """The rest of the file behind `split`, of which reading has ended with `error`, by an exact index."""
+    """Returns splits for the rest of the file after `split`, whose reading ended with `error`, by an exact index."""
     at, walk = error.octet, error.walk
     if at >= _size(split.path):
         return []
@@ -169,14 +169,14 @@ def _found(path: str, file_id: int, octets: int, resync: bool, first: Split, beg
 
 
 def _later(peak: int, mapping: mmap, walk: Walk, positions: list[int]) -> int:
-    """The latest time up to and with these packets."""
+    """Returns the latest time up to and including these packets."""
     from amqp_sansio.captures.columns.heads import records
 
     return max(peak, int(records(mapping, walk, positions).time.max())) if positions else peak
 
 
 def _settled(mapping: mmap, at: int, walk: Walk) -> tuple[Walk, list[int]]:
-    """The walk for what comes after the first packet of a file, and where that one is."""
+    """Returns the walk after the first packet of a file, and the position of that packet."""
     for stretch in over_map(mapping, walk, at, len(mapping)):
         if stretch.positions:
             return stretch.walk, stretch.positions[:1]

@@ -1,4 +1,4 @@
-"""All tables that captures are turned into: their columns stand here once, for Arrow, Spark and the docs."""
+"""The definitions of all tables made from captures, for Arrow, Spark and the docs."""
 
 from __future__ import annotations
 
@@ -388,4 +388,4 @@ TABLES: Final[dict[str, Table]] = {
 """Every table by its name."""
 
 DEFAULT_TABLES: Final = tuple([table.name for table in TABLES.values() if table.default])
-"""Those that are written when nobody asks for others."""
+"""The tables that are written by default."""

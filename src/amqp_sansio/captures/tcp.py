@@ -1,8 +1,8 @@
-"""One TCP connection: two streams of octets put together from segments in whatever order they were captured.
+"""One TCP connection: reassembles two streams of octets from segments captured in any order.
 
-Offsets count the octets of a direction from its first one, 0 (the SYN stands before it, the FIN takes one after the last).
-Each stream comes out in order, and both in an order that could have been: octets that were sent in answer, as their
-acknowledgement tells, come after what they answer, even where the capture holds them the other way round.
+Offsets count the octets of a direction from 0 (the SYN stands before it, the FIN takes one after the last).  Each stream comes
+out in order, and both in a possible order: octets that were sent in answer, as their acknowledgement shows, come after what
+they answer, even where they were captured the other way round.
 """
 
 from __future__ import annotations
@@ -16,41 +16,43 @@ RST: Final = 0x04
 ACK: Final = 0x10
 
 REORDER_OCTETS: Final = 8 * 1024 * 1024
-"""Octets of one direction that wait behind a hole before it counts as lost."""
+"""Octets of one direction that wait for missing ones before those count as lost."""
 REORDER_SEGMENTS: Final = 32768
-"""Segments of one direction, likewise."""
+"""The same in segments."""
 GRACE_SEGMENTS: Final = 64
 """Segments of a connection after which a hole that the receiver has acknowledged counts as lost."""
 GRACE_NANOSECONDS: Final = 1_000_000_000
-"""Time after which it does, if GRACE_FEW segments have come.  Captures from several queues swap packets by milliseconds."""
+"""Time after which it counts as lost if GRACE_FEW segments have come.  Captures from several queues swap packets by
+milliseconds."""
 GRACE_FEW: Final = 16
 PIECE_OCTETS: Final = 200
-"""What keeping a segment costs beside its octets, as counted against REORDER_OCTETS."""
+"""The cost of a waiting segment besides its octets, counted against REORDER_OCTETS."""
 
 _MASK: Final = 0xFFFFFFFF
 _WINDOW: Final = 1 << 30
-"""The largest TCP window: what is farther away does not belong to this connection."""
+"""The largest TCP window; octets farther away do not belong to this connection."""
 
 
 class Sink(Protocol):
-    """Receives the streams.  `side` is 0 or 1: the speaker."""
+    """Receives the streams.  `side`, 0 or 1, is the speaker."""
 
     def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
-        """The next octets; they were captured in `packet`."""
+        """Called with the next octets; they were captured in `packet`."""
 
     def gap(self, side: int, octets: int, packet: int, time: int) -> None:
-        """`octets` octets are not in the capture; `packet` is the one after them, or that made it known."""
+        """Called for `octets` octets that are missing from the capture; `packet` is the one after them, or the one that
+        revealed it."""
 
     def eof(self, side: int, packet: int, time: int) -> None:
-        """The side has said its last octet (FIN)."""
+        """Called when the side has sent its last octet (FIN)."""
 
     def reset(self, side: int, packet: int, time: int) -> None:
-        """The side has reset the connection."""
+        """Called when the side has reset the connection."""
 
 
 class Piece(NamedTuple):
-    """Octets that wait.  `octets` is None where they were cut off the packet (snaplen); `need` is how far the other
-    direction must have come first."""
+    """Waiting octets.  `octets` is None where they were cut off the packet (snaplen); `need` is the offset that the other
+    direction must reach first."""
 
     start: int
     end: int
@@ -61,52 +63,52 @@ class Piece(NamedTuple):
 
 
 class Direction:
-    """What one side has said."""
+    """The stream of one side."""
 
     __slots__ = ("acked", "ended", "fin", "fin_need", "first", "known", "lost", "pieces", "position", "since", "waiting")
 
     def __init__(self) -> None:
         self.known = False
         self.first = 0  # sequence number of offset 0
-        self.position = 0  # offset up to which everything has been handed out
+        self.position = 0  # offset up to which everything has been passed on
         self.pieces: list[Piece] = []  # by offset, not overlapping
-        self.waiting = 0  # what they cost
+        self.waiting = 0  # their cost
         self.fin: int | None = None
-        self.fin_need = 0  # how far the other direction must have come before the FIN
+        self.fin_need = 0  # offset that the other direction must reach before the FIN
         self.ended = False
         self.acked = 0  # offset up to which the other side has acknowledged
         self.lost = 0  # offset below which holes are gaps
         self.since: tuple[int, int] | None = None  # segment and time at which the acknowledged hole was noticed
 
     def begin(self, sequence: int) -> None:
-        """Offset 0 is this sequence number."""
+        """Sets the sequence number of offset 0."""
         self.first = sequence & _MASK
         self.known = True
 
     def offset(self, sequence: int) -> int:
-        """The offset of a sequence number, the one nearest to where we are."""
+        """Returns the offset of a sequence number, the one nearest to the present position."""
         away = (sequence - self.first - self.position) & _MASK
         return self.position + (away - (1 << 32) if away >> 31 else away)
 
     @property
     def plain(self) -> bool:
-        """Nothing waits, nothing is missing, it has not ended."""
+        """Whether nothing waits, nothing is missing, and it has not ended."""
         return self.known and not self.pieces and self.fin is None and self.since is None and self.acked <= self.position
 
     @property
     def at_fin(self) -> bool:
-        """Everything was handed out but the FIN."""
+        """Whether everything was passed on except the FIN."""
         return self.fin == self.position and not self.ended
 
     @property
     def next_packet(self) -> int | None:
-        """The packet of the next octets, if they are there; that of a FIN comes after every other."""
+        """Returns the packet of the next octets, if they are there; that of a FIN comes after every other."""
         if self.pieces and self.pieces[0].start <= self.position:
             return self.pieces[0].packet
         return 1 << 62 if self.at_fin else None
 
     def insert(self, piece: Piece) -> int:
-        """Keep what is new of `piece`: what came first wins.  Answers by how much the cost grew."""
+        """Stores what is new of `piece`; earlier octets win.  Returns by how much the cost grew."""
         start, end = max(piece.start, self.position), piece.end
         pieces = self.pieces
         grown = 0
@@ -134,7 +136,7 @@ class Direction:
         return grown
 
     def _again(self, index: int, need: int) -> None:
-        """Octets of a piece have come again: the lower of two needs was there the first time that they were sent."""
+        """Notes a retransmission of a piece: the lower of the two needs is that of its first transmission."""
         if need < self.pieces[index].need:
             self.pieces[index] = self.pieces[index]._replace(need=need)
 
@@ -144,7 +146,7 @@ def _start(piece: Piece) -> int:
 
 
 class TimeBack(NamedTuple):
-    """How the times of a connection's packets go back: how often, by how many ns at most, and the first such packet."""
+    """How often and by at most how many ns the times of a connection's packets go back, and the first such packet."""
 
     often: int
     most: int
@@ -154,7 +156,7 @@ class TimeBack(NamedTuple):
 
 
 class Flow:
-    """A TCP connection as it was captured.  Hand in each segment; the sink hears both streams."""
+    """A captured TCP connection.  Pass it each segment; the sink receives both streams."""
 
     __slots__ = ("_sink", "_time", "back", "closed", "packet", "payload", "reset_by", "segments", "sides")
 
@@ -178,19 +180,19 @@ class Flow:
 
     @property
     def waiting(self) -> int:
-        """What the segments that wait cost, in octets."""
+        """The cost of the waiting segments, in octets."""
         return self.sides[0].waiting + self.sides[1].waiting
 
     @property
     def steady(self) -> bool:
-        """Whether both sides are known and nothing waits: segments that come in their order are handed out at once."""
+        """Whether both sides are known and nothing waits, so that segments in order are passed on at once."""
         if self.closed or self.reset_by is not None:
             return False
         first, second = self.sides
         return first.plain and second.plain
 
     def skip(self, count: int, octets: tuple[int, int], packet: int, time: int) -> None:
-        """Counts segments that came in their order and were replayed elsewhere, with the octets of each side."""
+        """Counts segments that came in order and were replayed elsewhere, with the octets of each side."""
         self.segments += count
         self.payload += octets[0] + octets[1]
         self.packet, self._time = packet, time
@@ -198,14 +200,14 @@ class Flow:
         self.sides[1].position += octets[1]
 
     def went_back(self, by: int, packet: int, time: int, side: int, count: int = 1) -> None:
-        """The time of a packet lies `by` ns before that of the one before it; `count` and `by` may be of several."""
+        """Notes a packet whose time is `by` ns before that of the one before it; `count` and `by` may cover several."""
         back = self.back or TimeBack(0, 0, packet, time, side)
         self.back = back._replace(often=back.often + count, most=max(back.most, by))
 
     def hear(
         self, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int, packet: int, time: int
     ) -> None:
-        """A segment of `side`; `cut` is how many octets of it were not captured."""
+        """Takes a segment of `side`; `cut` of its octets were not captured."""
         if time < self._time and self.segments:
             self.went_back(self._time - time, packet, time, side)
         self.segments += 1
@@ -227,7 +229,7 @@ class Flow:
                 other.acked = need
         length = len(octets) + cut
         if not mine.known:
-            if length < 2:  # a keep-alive repeats one octet: no place to begin
+            if length < 2:  # a keep-alive repeats one octet, so it is no starting point
                 return
             mine.begin(sequence)
         start = mine.offset(sequence)
@@ -264,7 +266,7 @@ class Flow:
             self._watch()
 
     def give_up(self) -> None:
-        """Whatever is missing is lost: hand out what waits."""
+        """Treats whatever is missing as lost, and passes on what waits."""
         for side in self.sides:
             side.lost = max(side.acked, side.pieces[-1].end if side.pieces else 0)
         self._advance()
@@ -272,7 +274,7 @@ class Flow:
             side.since = None
 
     def _watch(self) -> None:
-        """Note acknowledged holes, and give them up when they have been there for long."""
+        """Notes acknowledged holes, and treats them as lost after their grace."""
         for side in self.sides:
             if side.acked <= side.position:
                 side.since = None
@@ -291,7 +293,7 @@ class Flow:
                 before = side.position, other.position, len(side.pieces)
                 self._advance()
                 if before == (side.position, other.position, len(side.pieces)):
-                    side.fin = other.fin = None  # octets behind a FIN: one of the two is not of this connection
+                    side.fin = other.fin = None  # octets after a FIN: one of the two is not of this connection
 
     def _over(self, segment: int, time: int) -> bool:
         """Whether the grace of a hole noticed then is over."""
@@ -306,12 +308,13 @@ class Flow:
             if not moved:
                 ready = [index for index, side in enumerate(self.sides) if side.next_packet is not None]
                 if len(ready) == 2:
-                    # Each acknowledges the other: one was sent again, with a newer acknowledgement than the first time.
+                    # Each acknowledges the other: one was retransmitted with a newer acknowledgement.
                     ready.sort(key=lambda index: self.sides[index].next_packet or 0)
                     moved = self._one(ready[0], force=True)
 
     def _one(self, index: int, force: bool = False) -> bool:
-        """Hand out what can be of one direction; whether there was anything.  `force`: its next piece in any case."""
+        """Passes on what is possible of one direction; returns whether there was anything.  `force`: its next piece in any
+        case."""
         side, other = self.sides[index], self.sides[1 - index]
         pieces = side.pieces
         before = side.position
@@ -337,7 +340,7 @@ class Flow:
                 if side.fin is not None and side.position <= side.fin < stop:
                     stop = side.fin
                 elif stop == side.position + 1 and done == len(pieces) and side.fin is None:
-                    side.fin = side.position  # one octet acknowledged and nothing after it: the FIN is what was lost
+                    side.fin = side.position  # one octet acknowledged with nothing after it: the FIN is missing
                     break
                 if stop == side.position:
                     break

@@ -1,7 +1,7 @@
-"""Tunnels: packets inside packets.  GRE (with ERSPAN), VXLAN, GENEVE, LISP, MPLS, Ethernet and IP in IP behind an IP header.
+"""Tunnels, that is packets in packets: GRE (with ERSPAN), VXLAN, GENEVE, LISP, MPLS, Ethernet and IP in IP after an IP header.
 
-VXLAN and GENEVE are known by their ports, and on other ports by what they hold: an IP packet of the length that its UDP header
-leaves.  Tunnels that are known by their number and not read are counted, by the reason.
+VXLAN and GENEVE are recognised by their ports, and on other ports by their content: an IP packet that fits the length in the
+UDP header.  Tunnels that are recognised by number but not supported are counted by reason.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from amqp_sansio.captures.ip import STEPPED, payload_of
 from amqp_sansio.captures.link_layer import CUT, NSH, UNREAD, after_labels, after_type, behind_type
 
 MAX_TUNNELS: Final = 4
-"""Tunnels inside one another that are followed."""
+"""The most nested tunnels that are followed."""
 IP_IN_IP: Final = (4, 41, 94)
 GRE: Final = 47
 UDP: Final = 17
 MPLS_IN_IP: Final = 137
 ETHERNET_IN_IP: Final = {97: 2, 143: 0}
-"""EtherIP, and what SRv6 names so: octets before the Ethernet header."""
+"""EtherIP, and Ethernet in SRv6: octets before the Ethernet header."""
 UNREAD_PROTOCOLS: Final = {50: "ESP (IPsec)", 55: "minimal encapsulation", 108: "IPComp", 115: "L2TP", 132: "SCTP"}
-"""IP protocols that carry packets and are not read."""
+"""IP protocols that carry packets and are not supported."""
 VXLAN_PORTS: Final = (4789, 8472)
 GPE_PORT: Final = 4790
 GENEVE_PORT: Final = 6081
@@ -41,15 +41,15 @@ UNREAD_PORTS: Final = {
     6636: "MPLS in DTLS",
     37008: "TZSP",
 }
-"""UDP ports that carry packets and are not read, in either direction."""
+"""UDP ports that carry packets and are not supported, in either direction."""
 WELL_KNOWN: Final = 1024
-"""What is sent to a port below it from one of those is the request of a client that took it for its own end."""
+"""A packet from one of those ports to a port below this one is a client's request, whose own port happens to be that number."""
 KNOWN_PORTS: Final = (*VXLAN_PORTS, GPE_PORT, GENEVE_PORT, GRE_PORT, MPLS_PORT, LISP_PORT, *UNREAD_PORTS)
 WIREGUARD: Final = b"\4\0\0\0"
-"""How a packet of WireGuard that carries one begins, on any port; 32 octets and more are not of the packet in it, and all are
-a multiple of 16."""
+"""The beginning of a WireGuard data packet, on any port; it is at least 32 octets longer than its content, and its length is a
+multiple of 16."""
 IN_FRAGMENTS: Final = "what later fragments of a tunnel's packets hold counts as missing"
-"""Why a packet is read in part: its later fragments have no header that tells of the tunnel."""
+"""Why a packet is read in part: its later fragments have no header that identifies the tunnel."""
 
 MAYBE_A_TUNNEL: Final = "it is a later fragment of a packet of UDP or AH, which may be a tunnel's"
 IN_TWO: Final = "it is a later fragment of an IP packet; its octets count as missing"
@@ -58,7 +58,7 @@ IN_TWO: Final = "it is a later fragment of an IP packet; its octets count as mis
 _WORD: Final = struct.Struct(">H").unpack_from
 _TUNNELLED: Final = frozenset(
     [*IP_IN_IP, GRE, UDP, MPLS_IN_IP, *ETHERNET_IN_IP, *UNREAD_PROTOCOLS]
-)  # for mypyc, which takes no star in a test
+)  # for mypyc, which has no star in a membership test
 _ETHERNET: Final = 0x6558
 _IN_GENEVE: Final = frozenset([0x0800, 0x86DD, _ETHERNET])
 _ERSPAN: Final = 0x88BE
@@ -107,7 +107,7 @@ def innermost(data: bytes, at: int) -> Inside:
 
 
 def _in(protocol: int, data: bytes, start: int, at: int) -> Inside:
-    """One tunnel further: `at` is where its own IP packet starts, `start` what that carries."""
+    """Follows one tunnel: `at` is where its IP packet starts, `start` where the payload of that starts."""
     if protocol in UNREAD_PROTOCOLS:
         return Inside(-1, f"{UNREAD_PROTOCOLS[protocol]} is not read")
     if protocol in IP_IN_IP:
@@ -142,7 +142,7 @@ def _in_gre(data: bytes, start: int) -> Inside:
 
 
 def _of_type(data: bytes, kind: int, at: int, tunnel: str) -> Inside:
-    """What a tunnel names by an EtherType."""
+    """Follows the payload of a tunnel, named by an EtherType."""
     found = behind_type(data, kind, at)
     if found == -1 and kind != _ETHERNET:
         return Inside(-1, f"{tunnel} with protocol {kind:#06x} is not read")
@@ -150,7 +150,7 @@ def _of_type(data: bytes, kind: int, at: int, tunnel: str) -> Inside:
 
 
 def _in_udp(data: bytes, start: int, at: int) -> Inside:
-    """What is no tunnel stays where it is."""
+    """Follows a tunnel in UDP; returns `at` for anything else."""
     if len(data) < start + 4:
         return Inside(-1, CUT)
     source, port, behind = _WORD(data, start)[0], _WORD(data, start + 2)[0], start + 8
@@ -183,7 +183,7 @@ def _in_geneve(data: bytes, behind: int) -> Inside:
 
 
 def _in_gpe(data: bytes, behind: int) -> Inside:
-    """VXLAN or LISP that names what it holds."""
+    """Follows VXLAN-GPE or LISP, which name their payload."""
     kind, inside = data[behind + 3], behind + 8
     if kind in _GPE_IP:
         return Inside(inside, "")
@@ -197,8 +197,8 @@ def _in_gpe(data: bytes, behind: int) -> Inside:
 
 
 def _on_any_port(data: bytes, behind: int, end: int, at: int) -> int:
-    """Where the IP packet starts in what looks like VXLAN or GENEVE and holds one that ends, but for padding, where the
-    UDP packet does, at `end`; else `at`."""
+    """Returns the start of the IP packet in what looks like VXLAN or GENEVE, if that packet ends, up to padding, where the UDP
+    packet does, at `end`; else `at`."""
     inside = -1
     if data[behind + 7] == 0:
         if data[behind : behind + 4] == _VXLAN_FLAGS:
@@ -213,25 +213,25 @@ def _on_any_port(data: bytes, behind: int, end: int, at: int) -> int:
 
 
 def packets_left_out(count: int, why: str) -> str:
-    """One sentence about packets in tunnels that are not read, or not all of them."""
+    """Describes in one sentence packets in tunnels that are not read, or not all of them."""
     how = "read in part" if why == IN_FRAGMENTS else "left out"
     return f"{count} packet{' is' if count == 1 else 's are'} {how}: {why}"
 
 
 class LeftOut:
-    """Counts packets that are not read, or not all of them, by the reason."""
+    """Counts packets that are not read, or not all of them, by reason."""
 
     def __init__(self) -> None:
         self.counts: Final[dict[str, int]] = {}
 
     def add(self, why: str, captured: int, original: int, count: int = 1) -> None:
-        """`count` more, with `original` octets on the wire, of which `captured` were captured.
+        """Adds `count` packets with `original` octets on the wire, of which `captured` were captured.
 
-        What was captured whole is not CUT.
+        CUT does not apply to packets that were captured whole.
         """
         if why and count and (why != CUT or captured < original):
             self.counts[why] = self.counts.get(why, 0) + count
 
     def sentences(self) -> list[str]:
-        """A sentence about each kind."""
+        """Returns one sentence for each reason."""
         return [packets_left_out(count, why) for why, count in self.counts.items()]

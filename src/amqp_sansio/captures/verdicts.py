@@ -1,4 +1,4 @@
-"""A capture file as a stream of verdicts: for each connection, who broke the protocol and what else is worth knowing."""
+"""Turns a capture file into a stream of verdicts: for each connection, which side broke the protocol, and notes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
 from amqp_sansio.wire.headers import Headers
 
 FINDINGS: Final = 1000
-"""Findings kept for one connection; one more note counts the rest."""
+"""The most findings kept for one connection; one more note counts the rest."""
 
 CLEAN: Final = "clean"
 VIOLATIONS: Final = "violations"
@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
     """The verdict about one connection.
 
     `not_judged` says why nothing in it was judged, None when something was; `octets` and `unread` are those of the client and
-    of the server that were captured, and that could not be read; `doubt` is what a person may have lost; `methods` counts the
+    of the server that were captured, and that could not be decoded; `doubt` is what may have been lost; `methods` counts the
     methods on the channels of a dialect without commands.
     """
 
@@ -54,14 +54,14 @@ class Verdict(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """ "violations", "not judged" or "clean": nobody broke a rule in what could be read."""
+        """ "violations", "not judged" or "clean": no side broke a rule in what could be decoded."""
         if any(each.level == VIOLATION for each in self.findings):
             return VIOLATIONS
         return CLEAN if self.not_judged is None else NOT_JUDGED
 
 
 class DoubtRow(TypedDict):
-    """What is in doubt on a connection as JSON shows it."""
+    """What is in doubt on a connection, as JSON."""
 
     publishes: int
     deliveries: int
@@ -84,7 +84,7 @@ class VerdictRow(TypedDict):
 
 
 class FindingRow(TypedDict):
-    """A finding as JSON shows it."""
+    """A finding as JSON."""
 
     level: str
     speaker: str
@@ -128,7 +128,7 @@ class _Case:
             self.add(found)
 
     def many(self, found: Transfers[Properties] | Answered) -> None:
-        """Transfers that are alike, or what answers them."""
+        """Takes a batch: equal transfers, or their answers."""
         if isinstance(found, Answered):
             self._recorder.answered(found)
             self.commands += found.accepts
@@ -139,14 +139,14 @@ class _Case:
         self._drop()
 
     def _drop(self) -> None:
-        """Rows serve to count what is in doubt."""
+        """Drops rows after counting what is in doubt in them."""
         if self._rows.full(_ROWS):
             self._recorder.leave()
             self._doubt = self._doubt.grown(self._rows, self._recorder.common[1])
             self._rows.clear()
 
     def add(self, finding: Finding) -> None:
-        # A violation that comes after FINDINGS notes must still be seen.
+        # A violation that comes after FINDINGS notes must still be reported.
         if len(self.findings) < FINDINGS or (finding.level == VIOLATION and not self.violated):
             self.findings.append(finding)
         else:
@@ -180,11 +180,11 @@ def verdicts(
     options: ReplayOptions = ReplayOptions(),
     told: Told | None = None,
 ) -> Iterator[Verdict]:
-    """One verdict for each connection in the file at `path`, as soon as it is over, in the order of their ends.
+    """Yields one verdict for each connection in the file at `path`, as soon as it is over, in the order of their ends.
 
-    `make` makes the observer of a conversation, `ports` are server ports that count in any case; `options` says what brokers
-    are called; `told` hears how far the reading is.  When the file cannot be read (any further), verdicts on what was good come
-    first and then CaptureError.
+    `make` makes the observer of a conversation; connections to the server `ports` always count as AMQP; `options` names
+    brokers; `told` is called with the progress.  Raises CaptureError when the file cannot be read, or not to its end, after the
+    verdicts before the fault.
     """
     cases: dict[Talk, _Case] = {}
     done: list[Verdict] = []
@@ -234,7 +234,7 @@ def verdicts(
 
 
 def verdict_row(file: str, verdict: Verdict) -> VerdictRow:
-    """A verdict as a line of JSON."""
+    """Returns a verdict as a JSON row."""
     doubt = verdict.doubt
     return {
         "file": file,

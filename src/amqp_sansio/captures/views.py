@@ -1,7 +1,7 @@
-"""Views on the tables that a person asks by name: `branches`, `in_doubt`, `latency`, `redeliveries`.
+"""Named views on the tables for interactive use: `branches`, `in_doubt`, `latency`, `redeliveries`.
 
-They stand here once, as SQL that Spark, DuckDB and SQLite read alike.  `create` says it to an engine that has the tables under
-their names; `captures.columns.views` gives the rows as pandas frames, and `spark.views` puts them into a session.
+They are SQL that Spark, DuckDB and SQLite accept alike.  `create` is for an engine that has the tables under their names;
+`captures.columns.views` returns the rows as pandas frames, and `spark.views` adds them to a session.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
 
 
 class View(NamedTuple):
-    """A view: its name, what a row is, the tables (or views) that it is made of, and how."""
+    """A view: its name, what a row is, the tables (or views) that it is made from, and its SQL."""
 
     name: str
     text: str
@@ -99,18 +99,19 @@ WHERE redelivered
 )
 
 VIEWS: Final[dict[str, View]] = {view.name: view for view in (BRANCHES, IN_DOUBT, LATENCY, REDELIVERIES)}
-"""Every view by its name; one that is made of another comes after it."""
+"""Every view by its name; one that uses another comes after it."""
 
 
 def create(name: str, temporary: bool = True) -> str:
-    """The statement that makes a view where its tables have their names.  KeyError for another name than those of VIEWS."""
+    """Returns the statement that creates a view where the tables have their names.  Raises KeyError for a name that is not in
+    VIEWS."""
     return f"CREATE {'TEMPORARY ' if temporary else ''}VIEW {name} AS{VIEWS[name].sql}"
 
 
 def duckdb(folder: str, version: int = SCHEMA_VERSION) -> str:
-    """A script for DuckDB: the tables in a folder, and the views on them, by name.
+    """Returns a script for DuckDB: the tables in a folder, and the views on them, by name.
 
-    `version` is the schema that the folder's manifest names; the columns have the names of today in any case.
+    `version` is the schema version in the folder's manifest; the columns have today's names in any case.
     """
     quoted = folder.replace("'", "''")
     tables = sorted({table for view in VIEWS.values() for table in view.of} - set(VIEWS))
@@ -123,7 +124,7 @@ def duckdb(folder: str, version: int = SCHEMA_VERSION) -> str:
 
 
 def _from_former(table: Table) -> str:
-    """The columns of a table, made of those of schema version 1, in DuckDB's words."""
+    """Returns the columns of a table, derived from those of schema version 1, in DuckDB's SQL."""
     columns = []
     for column in table.columns:
         before = former_name(column.name)

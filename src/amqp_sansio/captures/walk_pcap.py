@@ -1,4 +1,4 @@
-"""Over the records of classic pcap files."""
+"""Walks over the records of classic pcap files."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from amqp_sansio.captures.pcap import MAGICS, MOST_ZEROS, ONLY_ZEROS
 from amqp_sansio.captures.walk import Chains, Octets, Run, long_enough
 
 HEADER_OCTETS: Final = 24
-"""Octets of the header of the file."""
+"""Octets of the file header."""
 RECORD_OCTETS: Final = 16
-"""Octets of the header of a record."""
+"""Octets of a record header."""
 CLOCK_SECONDS: Final = 100_000_000
-"""How far (some three years) the times of records may be from the first ones of the file, where a record is looked for."""
+"""In a search, how far (some three years) the times of records may be from the first ones of the file."""
 MAX_ORIGINAL_OCTETS: Final = 16 * 1024 * 1024 - 1
-"""Octets of a packet on the wire, where a record is looked for."""
+"""In a search, the most octets of a packet on the wire."""
 
 _CAPTURED: Final = {order: struct.Struct(order + "8xI").unpack_from for order in "<>"}
 _RECORD: Final = {order: struct.Struct(order + "IIII").unpack_from for order in "<>"}
 _FIRST: Final = 9
 _EMPTY: Final = re.compile(b"(?:\\0{%d}){1,%d}" % (RECORD_OCTETS, MOST_ZEROS + 1))
-"""Records of nothing but zeros, one more than there may be in a row."""
+"""All-zero records, one more than may follow one another."""
 
 
 class PcapWalk(NamedTuple):
-    """What the header of the file tells: byte order, ns in one unit of the fraction, link type.
+    """The contents of the file header: byte order, ns per unit of the fraction, link type.
 
-    `clock` is the time of the first records in seconds, which helps to tell records from other octets.
+    `clock` is the time of the first records in seconds, which helps to distinguish records from other octets.
     """
 
     order: str
@@ -44,7 +44,7 @@ class PcapWalk(NamedTuple):
         positions: list[int] = []
         add = positions.append
         inside = min(stop, end - RECORD_OCTETS + 1)
-        looked = at  # records of zeros before here are not too many: each octet of them is looked at once
+        looked = at  # zero records before this are not too many, so each octet of them is checked once
         try:
             while at < inside:
                 (length,) = captured(octets, at)
@@ -59,7 +59,7 @@ class PcapWalk(NamedTuple):
                         return Run(positions, at, more=True)
                 add(at)
                 at += RECORD_OCTETS + length
-        except struct.error:  # the octets are fewer than they were said to be
+        except struct.error:  # there are fewer octets than `end` says
             end, final = len(octets), True
         if at > end and positions:
             at = positions.pop()
@@ -82,7 +82,7 @@ class PcapWalk(NamedTuple):
         return None
 
     def _candidates(self) -> re.Pattern[bytes]:
-        """What the header of a record may look like, at every octet."""
+        """Returns a pattern of possible record headers, tried at every octet."""
         seconds = {(self.clock + away >> 24) & 0xFF for away in range(-CLOCK_SECONDS, CLOCK_SECONDS + 1, 1 << 20)}
         high = b"[" + b"".join(re.escape(bytes([each])) for each in sorted(seconds)) + b"]"
         most = 1_000_000_000 // self.unit >> 24
@@ -91,7 +91,7 @@ class PcapWalk(NamedTuple):
             shape = b"..." + high + b"..." + fraction + b"..[\\x00-\\x10]\\x00...\\x00"
         else:
             shape = high + b"..." + fraction + b"...\\x00[\\x00-\\x10]..\\x00..."
-        # Zeros are no record, which saves a look at each octet of them where the clock stands near 0.
+        # Zeros are no record, which saves a check at each of them where the clock is near 0.
         return re.compile(b"(?=(?!\\0{%d})" % RECORD_OCTETS + shape + b")", re.DOTALL)
 
     def _chain(self, octets: Octets, start: int, end: int, final: bool, broken: Chains) -> bool:
@@ -107,7 +107,7 @@ class PcapWalk(NamedTuple):
                 broken.broke(places, stop, more)
                 return False
             if at + RECORD_OCTETS > end:
-                # What is less than a record at the end of a file is one that was cut.
+                # Less than a record at the end of a file is one that was truncated.
                 return final and records > 0 and (at == end or records > 1)
             seconds, fraction, captured, original = record(octets, at)
             if (
@@ -127,9 +127,9 @@ class PcapWalk(NamedTuple):
 
 
 def pcap_walk(octets: Octets, end: int) -> tuple[PcapWalk | None, str]:
-    """How to go over a file that starts with these octets; None and what is wrong when its header does not allow it.
+    """Returns the walk for a file that starts with these octets; None and the fault when its header does not allow it.
 
-    The octets should hold the first records too.
+    The octets should include the first records.
     """
     order, unit = MAGICS[bytes(octets[:4])]
     if end < HEADER_OCTETS:

@@ -1,4 +1,4 @@
-"""Over the blocks of pcapng files."""
+"""Walks over the blocks of pcapng files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from amqp_sansio.captures.pcapng import (
 from amqp_sansio.captures.walk import Chains, Octets, Run, long_enough
 
 MAX_INTERFACES: Final = 4096
-"""Interfaces of one section; what names another one cannot be read."""
+"""The most interfaces of one section; packets of further ones cannot be read."""
 
 _HEAD: Final = {order: struct.Struct(order + "II").unpack_from for order in "<>"}
 _JOINT: Final = {order: struct.Struct(order + "III").unpack_from for order in "<>"}
@@ -29,19 +29,19 @@ _STARTS: Final = (*sorted(PACKETS), INTERFACE)
 
 
 class PcapngWalk(NamedTuple):
-    """The section that a block is in: its byte order, and the interfaces that it has described so far."""
+    """The section of a block: its byte order, and the interfaces described in it so far."""
 
     order: str = "<"
     interfaces: tuple[Interface, ...] = ()
 
     def run(self, octets: Octets, at: int, stop: int, end: int, final: bool) -> Run:
-        """See `Walk`.  Positions are those of blocks that hold a packet; what is in them is not looked at."""
+        """See `Walk`.  Positions are those of packet blocks, whose content is not examined."""
         joint, head = _JOINT[self.order], _HEAD[self.order]
         positions: list[int] = []
         add = positions.append
         inside = min(stop, end - 8)
         while at < stop:
-            # One look takes the length at the end of a block and the head of the next one.
+            # One read covers the length at the end of a block and the head of the next one.
             kind, total = head(octets, at) if at < inside else (0, 0)
             while at < inside and kind == ENHANCED_PACKET and 12 <= total <= MAX_BLOCK_OCTETS and not total & 3:
                 following = at + total
@@ -61,7 +61,7 @@ class PcapngWalk(NamedTuple):
         return Run(positions, at)
 
     def _one(self, octets: Octets, at: int, end: int, final: bool, positions: list[int]) -> Run:
-        """One block of any kind, or what is wrong with it."""
+        """Visits one block of any type; returns its fault if it has one."""
         cut = Run(positions, at, "the file ends inside its last block") if final else Run(positions, at, more=True)
         if at + 12 > end:
             return cut
@@ -108,7 +108,7 @@ class PcapngWalk(NamedTuple):
         return Run(positions, following, changed=PcapngWalk(order))
 
     def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
-        """See `Walk`.  A section, an interface or a packet."""
+        """See `Walk`.  Searches for a section, an interface or a packet."""
         broken = Chains()
         for match in self._candidates().finditer(octets, at, end):
             if self._chain(octets, match.start(), end, final, broken):
@@ -116,7 +116,7 @@ class PcapngWalk(NamedTuple):
         return None
 
     def _candidates(self) -> re.Pattern[bytes]:
-        """What the head of such a block may look like, at every octet."""
+        """Returns a pattern of possible heads of such blocks, tried at every octet."""
         kinds = b"[" + bytes(_STARTS) + b"]"
         four = b"[" + b"".join(re.escape(bytes([each])) for each in range(0, 256, 4)) + b"]"
         none = rb"\x00\x00\x00"
@@ -127,7 +127,7 @@ class PcapngWalk(NamedTuple):
         """Whether blocks follow one another from here."""
         order = self.order
         at, blocks = start, 0
-        places: list[int] | None = []  # None once a section of another byte order is among them
+        places: list[int] | None = []  # None after a section of another byte order
         bad: tuple[int, int] | None = None
         while bad is None and not long_enough(blocks, at - start):
             known = broken.end(at) if order == self.order else None

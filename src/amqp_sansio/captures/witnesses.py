@@ -1,4 +1,4 @@
-"""Observers for conversations in captures."""
+"""Makes observers for conversations in captures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from amqp_sansio.wire.codec import Codec
 
 
 def observers(strict: bool = False, frames: bool = False, dialects: Sequence[Dialect[Codec]] = DIALECTS) -> MakeWitness:
-    """Makes observers; `strict` reports also what deployed peers do everywhere against the letter, `frames` every frame.
+    """Returns a factory of observers; `strict` also reports deviations that all deployed peers have, `frames` every frame.
 
-    A conversation says in its protocol header which of the `dialects` it is in; in one whose beginning is missing the frames
-    tell, where these are not the same in all of them.
+    A conversation's protocol header selects one of the `dialects`; where the beginning is missing its frames do, as far as they
+    differ between dialects.
     """
 
     def make(middle: bool) -> Witness:

@@ -1,4 +1,4 @@
-"""Addresses and ports of many packets: as text, and as the number of their connection."""
+"""Addresses and ports of many packets: as text, and as connection numbers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SIX: Final = 0x9E3779B97F4A7C15  # sets IPv6 apart from IPv4 addresses of the s
 
 
 def text_of(octets: bytes) -> str:
-    """An address of 4 or 16 octets as people write it."""
+    """Formats an address of 4 or 16 octets."""
     return ".".join(map(str, octets)) if len(octets) == 4 else IPv6Address(octets).compressed
 
 
 def texts(rows: Bytes) -> pa.StringArray:
-    """Addresses, one in each row of 4 or 16 octets, as text.  Each different one is written once."""
+    """Formats addresses, one per row of 4 or 16 octets.  Each distinct one is formatted once."""
     width = rows.shape[1]
     packed = np.ascontiguousarray(rows)
     column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(packed), [None, pa.py_buffer(packed)])
@@ -31,14 +31,14 @@ def texts(rows: Bytes) -> pa.StringArray:
 
 
 def mixed(words: Words) -> Words:
-    """Each word stirred: every bit of it moves about half of all bits.  Arithmetic modulo 2^64."""
+    """Mixes the bits of each word: every input bit affects about half of the output bits.  Arithmetic modulo 2^64."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))
 
 
 def _end(addresses: Bytes, ports: Ints) -> Words:
-    """A word for each address with its port."""
+    """Returns a word for each address with its port."""
     big = np.ascontiguousarray(addresses).view(">u4" if addresses.shape[1] == 4 else ">u8").astype(np.uint64)
     word = ports.astype(np.uint64)
     if big.shape[1] == 1:
@@ -47,7 +47,7 @@ def _end(addresses: Bytes, ports: Ints) -> Words:
 
 
 def connections(sources: Bytes, source_ports: Ints, targets: Bytes, target_ports: Ints) -> Ints:
-    """The number of the connection of each packet: the same in both directions, never 0."""
+    """Returns the connection number of each packet: the same in both directions, never 0."""
     here, there = _end(sources, source_ports), _end(targets, target_ports)
     found = mixed(mixed(here + there) ^ (here ^ there)).view(np.int64)
     return np.where(found == 0, np.int64(1), found)

@@ -1,4 +1,4 @@
-"""Record batches of packets, made column by column as far as they are asked for."""
+"""Record batches of packets, whose columns are made on demand."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _NUMBERS: Final = {
     "flags": ("flags", pa.int16()),
     "cut": ("cut", pa.int32()),
 }
-"""Columns that are a field of `Ports`, and of which type they are."""
+"""Columns that are a field of `Ports`, with their types."""
 
 
 class Parsed:
-    """The rows in some records: TCP segments, and notes about what cannot be read.  Columns are made when asked for.
+    """The rows of some records: TCP segments, and notes about what cannot be read.  Columns are made on demand.
 
-    `base` is where in the file the first of the octets stands; `left_out` counts packets that have no row.
+    `base` is the offset of the first octet in the file; `left_out` counts packets without a row.
     """
 
     def __init__(
@@ -67,19 +67,19 @@ class Parsed:
         return len(self._row)
 
     def keep(self, chosen: NDArray[np.bool_]) -> None:
-        """Only these rows, from now on."""
+        """Restricts the rows to these."""
         assert self._chosen is None
         self._chosen = np.flatnonzero(chosen)
         self._row = self._row[self._chosen]
 
     def strangers(self, ports: Sequence[int]) -> NDArray[np.bool_]:
-        """Which rows are of what cannot be AMQP, as far as these records show it (see `strangers`)."""
+        """Returns which rows belong to connections that cannot be AMQP, as far as these records show it (see `strangers`)."""
         fields = "source", "target", "sequence", "flags", "begin", "stop"
         sports, dports, sequences, flags, begin, stop = map(self._field, fields)
         keys, lengths = self._keys(), stop - begin
         begin = self._found.start[self._row] + begin
         heads = words(gathered(self._octets, begin, HEAD_OCTETS), 0, ">u4")
-        # By 16 bits of the key, which takes no comparisons: connections that share them count as none, where they meet.
+        # Grouped by 16 bits of the key, without comparisons: where connections share them, none counts as a stranger.
         order = np.argsort(keys.astype(np.uint16), kind="stable")
         columns = keys, sports, dports, sequences, flags, lengths, heads
         found = np.zeros(len(self), np.bool_)
@@ -87,23 +87,23 @@ class Parsed:
         return found
 
     def batch(self, columns: Iterable[Column]) -> pa.RecordBatch:
-        """The rows as a batch of these columns."""
+        """Returns the rows as a batch of these columns."""
         wanted = tuple(columns)
         return pa.RecordBatch.from_arrays([self.column(each.name) for each in wanted], schema=arrow_schema(wanted))
 
     def column(self, name: str) -> pa.Array:
-        """One column of `packets_schema.PACKETS`, or of `payloads.PLACES`."""
+        """Returns one column of `packets_schema.PACKETS`, or of `payloads.PLACES`."""
         if name in _NUMBERS:
             field, kind = _NUMBERS[name]
             return pa.array(self._field(field).astype(kind.to_pandas_dtype()), kind)
         return _MAKERS[name](self)
 
     def _field(self, name: str) -> Ints:
-        """One field of `Ports` as a column."""
+        """Returns one field of `Ports` as a column."""
         return self._whole([_number(part, name) for part in self._parts])
 
     def _whole(self, parts: list[Ints]) -> Ints:
-        """A column of numbers out of the parts, in the order of the file; 0 in what is wrong."""
+        """Joins the parts of a column of numbers in file order; 0 for records that are wrong."""
         if len(self._wrong):
             parts = [*parts, np.zeros(len(self._wrong), np.int64)]
         return self._sorted(parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.int64))
@@ -114,7 +114,7 @@ class Parsed:
         return column if self._chosen is None else column[self._chosen]
 
     def _arrow(self, parts: list[pa.Array], empty: object, kind: pa.DataType) -> pa.Array:
-        """The same for columns that are not numbers."""
+        """Does the same for columns that are not numbers."""
         if len(self._wrong):
             parts = [*parts, pa.repeat(pa.scalar(empty, kind), len(self._wrong))]
         column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.array([], kind)
@@ -126,7 +126,7 @@ class Parsed:
         return column if self._chosen is None else column.take(pa.array(self._chosen))
 
     def _keys(self) -> Ints:
-        """The numbers of their connections."""
+        """Returns the connection numbers."""
         if self._numbers is None:
             self._numbers = [
                 np.zeros(len(group.row), np.int64)
@@ -142,7 +142,8 @@ class Parsed:
         return self._arrow([texts(each) for each in addresses], "", pa.string())
 
     def _payloads(self) -> pa.Array:
-        """One copy out of the octets: payloads and what lies between them are the elements of one array over them."""
+        """Copies the payloads out of the octets once: payloads and the octets between them are elements of one array over
+        them."""
         count = len(self)
         if not count:
             return pa.array([], pa.binary())
@@ -187,7 +188,7 @@ def _number(part: tuple[Group, Ports | None], field: str) -> Ints:
 
 
 def note_batch(columns: Iterable[Column], capture: str, file_id: int, offset: int, time: int, text: str) -> pa.RecordBatch:
-    """One row that says what cannot be read at a place in a file; `time` is that of the packet before it, in ns."""
+    """Returns one row that says what cannot be read at a place in a file; `time` is that of the packet before it, in ns."""
     row: dict[str, object] = {"capture": capture, "file_id": file_id, "offset": offset, "ts_ns": time, "note": text}
     empty: dict[str, object] = {"string": "", "binary": b"", "int16": 0, "int32": 0, "int64": 0}
     wanted = tuple(columns)

@@ -1,9 +1,8 @@
-"""Packets of one connection as one row: what is shuffled between executors.
+"""Bundles: packets of one connection in one row, to be shuffled between executors.
 
-A row for every packet costs more on its way through a shuffle than the replay of what it holds; a bundle of some thousand
-packets costs what its octets cost.  Inside, it is a record batch as Arrow writes it, without the columns that its row has.
-
-The payloads are inside as well, or they stay in the file and a bundle tells where (see `payloads`): then it is small.
+Shuffling a row per packet costs more than replaying what it holds; a bundle of some thousand packets costs only its octets.
+Inside, it is an Arrow record batch without the columns that its row has.  It contains the payloads, or they stay in the file
+and the bundle says where (see `payloads`), which keeps it small.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ BUNDLES: Final = (
     "connection bigint NOT NULL, ts_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL, capture string NOT NULL,"
     " file_octets bigint NOT NULL, file_ns bigint NOT NULL, packets binary NOT NULL"
 )
-"""The columns in Spark's words: those of the first packet (`ts_ns` is the latest time up to it, see `latest`), the stamp of the
-file that has the payloads, and all packets, in the order of the file."""
+"""The columns as Spark DDL: those of the first packet (`ts_ns` is the latest time up to it, see `latest`), the stamp of the
+file that has the payloads, and all packets in file order."""
 BUNDLES_ARROW: Final = schema_of(BUNDLES)
 ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
-"""What bundles are sorted by."""
+"""The sort order of bundles."""
 BUNDLE_PACKETS: Final = 2048
-"""Packets of one bundle."""
+"""The most packets of one bundle."""
 BUNDLE_OCTETS: Final = 1024 * 1024
-"""Octets of the streams in one bundle, about: captures on the sending machine have segments of 64 KiB."""
+"""Approximate octets of the streams in one bundle: captures on the sending machine have segments of 64 KiB."""
 FED_PACKETS: Final = 4096
-"""Packets that a replay is fed with at a time, about."""
+"""Approximate number of packets per batch that a replay gets."""
 FED_OCTETS: Final = 4 * 1024 * 1024
-"""Octets of them."""
+"""Their octets."""
 GATHERED_OCTETS: Final = 8 * 1024 * 1024
-"""Octets of packets that are gathered before bundles are made of them."""
+"""Octets of packets gathered before bundles are made from them."""
 
 _SHARED: Final = ("capture", "file_id", "connection")
 _INSIDE: Final = pa.schema([field for field in PACKETS_ARROW if field.name not in _SHARED])
@@ -48,19 +47,19 @@ _TIMES: Final = [(_LATEST, "ascending"), ("file_id", "ascending"), ("offset", "a
 
 
 def latest(times: Ints, before: int) -> Ints:
-    """The latest time seen so far, for each packet of a connection in a file: what files are merged by.
+    """Returns the latest time so far for each packet of a connection in a file, by which files are merged.
 
-    The order of packets in a file is their order, whatever their clock did; a step back stays inside its file.
+    Packets of a file keep file order whatever their clock did; a step back stays within its file.
     """
     found: Ints = np.maximum.accumulate(np.maximum(times, before))
     return found
 
 
 def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED, before: int = NO_TIME) -> Iterator[pa.RecordBatch]:
-    """The packets of one file, in its order, as bundles: every connection by itself.
+    """Yields the packets of one file, in file order, as bundles, each of a single connection.
 
-    `before` is the latest time in the file before them.  With the stamp of the file, which is older than the reading, the
-    packets have the columns `payloads.PLACED`.
+    `before` is the latest time in the file before them.  With the stamp of the file, taken before reading, the packets have the
+    columns `payloads.PLACED`.
     """
     waiting: list[pa.RecordBatch] = []
     octets = 0
@@ -77,10 +76,10 @@ def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED, before: i
 
 
 def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int], before: int) -> pa.RecordBatch:
-    """`peaks` are the latest times of connections so far; of others it is `before`."""
+    """Makes bundles; `peaks` are the latest times of connections so far, `before` that of any other."""
     whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     keys = whole.column("connection").to_numpy()
-    order = np.argsort(keys, kind="stable")  # packets of a connection stay in the order of the file
+    order = np.argsort(keys, kind="stable")  # stable: packets of a connection stay in file order
     whole = whole.take(pa.array(order))
     keys = keys[order]
     times = whole.column("ts_ns").to_numpy().copy()
@@ -110,7 +109,7 @@ def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int],
 
 
 class _Bundle(NamedTuple):
-    """A row, its packets still packed; `first_ns` is the latest time up to its first packet."""
+    """A row with its packets still packed; `first_ns` is the latest time up to its first packet."""
 
     connection: int
     first_ns: int
@@ -120,16 +119,16 @@ class _Bundle(NamedTuple):
     data: pa.Buffer
 
     def packets(self) -> pa.RecordBatch:
-        """As they are inside."""
+        """Decodes its packets."""
         return pa.ipc.read_record_batch(self.data, _INSIDE if self.stamp == CARRIED else _PLACED)
 
 
 def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The packets in bundles that come in ORDER: connection after connection, files merged by the latest time in each.
+    """Yields the packets of bundles that come in ORDER: connection after connection, files merged by their latest times.
 
-    Bundles are put together, also those of many connections, up to FED_PACKETS and FED_OCTETS: each batch costs something.
-    What is held beside is what overlaps in time with the next bundle.  CaptureError when a file that has payloads was changed
-    or removed; told at the end, too, of what was handed out before.
+    Bundles, also those of many connections, are combined up to FED_PACKETS and FED_OCTETS, because each batch has a cost.  Only
+    what overlaps in time with the next bundle is held besides.  Raises CaptureError when a file with payloads was changed or
+    removed, even at the end, when its packets have been returned.
     """
     payloads = Payloads()
     yield from together(_opened(bundles, payloads))
@@ -179,7 +178,7 @@ def _with_the_next(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[_Bundle,
 
 
 def _stands_alone(bundle: _Bundle, inside: pa.RecordBatch, behind: _Bundle | None) -> bool:
-    """Whether no packet of the next bundle comes before one of these.  Of one file they come in its order."""
+    """Whether no packet of the next bundle comes before one of these.  Bundles of one file are in file order."""
     if behind is None or behind.connection != bundle.connection or behind.file == bundle.file:
         return True
     last: int = pc.max(inside.column("ts_ns")).as_py()
@@ -187,7 +186,7 @@ def _stands_alone(bundle: _Bundle, inside: pa.RecordBatch, behind: _Bundle | Non
 
 
 class _Alone:
-    """Bundles that nothing has to be merged with: those of one file become packets at once."""
+    """Combines bundles that need no merging: those of one file become packets at once."""
 
     def __init__(self, payloads: Payloads) -> None:
         self._payloads: Final = payloads
@@ -197,7 +196,7 @@ class _Alone:
         self._octets = 0
 
     def add(self, bundle: _Bundle, inside: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Takes one; what it has no room beside."""
+        """Adds a bundle; yields earlier ones when there is no room for both."""
         packets, octets = self._packets + inside.num_rows, self._octets + bundle.data.size
         if packets > FED_PACKETS or octets > FED_OCTETS or (self._bundles and self._bundles[-1].file != bundle.file):
             yield from self.rest()
@@ -207,7 +206,7 @@ class _Alone:
         self._packets, self._octets = packets, octets
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """What was taken."""
+        """Yields what was added."""
         insides, bundles = self._insides, self._bundles
         self._insides, self._bundles, self._packets, self._octets = [], [], 0, 0
         if bundles:
@@ -215,7 +214,7 @@ class _Alone:
 
 
 def _whole(insides: list[pa.RecordBatch], bundles: list[_Bundle], payloads: Payloads) -> Iterator[pa.RecordBatch]:
-    """The packets of bundles of one file, with the columns that their rows have and their payloads, some octets at a time."""
+    """Yields the packets of bundles of one file, with the columns of their rows and their payloads, some octets at a time."""
     first = bundles[0]
     packets = insides[0] if len(insides) == 1 else pa.concat_batches(insides)
     keys = np.repeat([each.connection for each in bundles], [each.num_rows for each in insides])
@@ -248,7 +247,7 @@ def _packets(inside: pa.RecordBatch, known: Mapping[str, pa.Array]) -> pa.Record
 
 
 def together(parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Small batches, one behind the other, as larger ones: up to FED_PACKETS and FED_OCTETS, or a single one that has more."""
+    """Combines consecutive small batches into larger ones, up to FED_PACKETS and FED_OCTETS; a larger batch stays alone."""
     waiting: list[pa.RecordBatch] = []
     count, octets = 0, 0
     for batch in parts:

@@ -1,4 +1,4 @@
-"""Small files of tables made into larger ones: the same rows in fewer files, published as every other run publishes."""
+"""Merges small files of tables into larger ones: the same rows in fewer files, published like any run."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from amqp_sansio.captures.errors import PlaceError
 from amqp_sansio.captures.locations import located
 
 FILE_OCTETS: Final = 64 * 1024 * 1024
-"""Octets that a file of a table may have after it was merged.  One that has half of them is not merged any more."""
+"""The most octets of a merged file.  A file with half of them is not merged any more."""
 FEW_FILES: Final = 4
-"""Fewer small files than these, of one table, day and broker, are left alone by a run that has just written them."""
+"""A run that has just written files merges them only if a table has at least this many small ones for a day and broker."""
 _OF_A_BATCH: Final = re.compile(r"b(\d+)-[^/]*\.parquet")
 
 
 @frozen
 class Compacted:
-    """What became of a folder: how many files its tables had and have, and their octets."""
+    """The result for a folder: the number of files of its tables before and after, and their octets."""
 
     out: str
     files_before: int
@@ -37,7 +37,7 @@ class Compacted:
 
 
 def batch_of(path: str) -> int:
-    """The number of the batch of a stream, the latest one, that a file is of; -1 for other files."""
+    """Returns the number of the latest stream batch in a file; -1 for other files."""
     found = _OF_A_BATCH.fullmatch(path.rpartition("/")[2])
     return int(found.group(1)) if found else -1
 
@@ -45,9 +45,10 @@ def batch_of(path: str) -> int:
 def groups_of(
     files: Iterable[Written], octets: int = FILE_OCTETS, few: int = FEW_FILES, alike: bool = False
 ) -> list[list[Written]]:
-    """Which files are worth merging: at least `few` of one table, day and broker, together at most `octets`.
+    """Returns groups of files worth merging: at least `few` of one table, day and broker, together at most `octets`.
 
-    `alike`: only files of about the same size, within a factor of 16, so that repeated merges write each row a few times only.
+    `alike`: only files of about the same size, within a factor of 16, so that repeated merges rewrite each row only a few
+    times.
     """
     small: dict[tuple[str, str, int], list[Written]] = {}
     for file in sorted(files, key=lambda file: file.path):
@@ -67,9 +68,9 @@ def groups_of(
 
 
 def merged(group: Sequence[Written], place: str) -> Written:
-    """Writes the rows of these files, all of one table, day and broker, to one file below `place`.
+    """Merges the rows of these files, all of one table, day and broker, into one file below `place`.
 
-    In a stream it is of the latest batch of theirs.
+    In a stream, the file counts to the latest batch of theirs.
     """
     where = located(place)
     first = group[0]
@@ -87,16 +88,16 @@ def merged(group: Sequence[Written], place: str) -> Written:
 
 
 def without(files: Iterable[Written], groups: Iterable[Sequence[Written]]) -> list[Written]:
-    """Those of the files that are in no group."""
+    """Returns the files that are in no group."""
     gone = {each.path for group in groups for each in group}
     return [file for file in files if file.path not in gone]
 
 
 def compact(folder: str, octets: int = FILE_OCTETS) -> Compacted:
-    """Merges the small files of the tables in `folder`.  The old ones are read until the new manifest is there.
+    """Merges the small files of the tables in `folder`.  Readers use the old ones until the new manifest exists.
 
-    Of a stream the files of its latest batch stay as they are: the stream may have to do it again.  PipelineError, and the
-    tables are as they were, when nothing was published there, another run is writing there, or it fails.
+    Of a stream, the files of the latest batch stay as they are, because the stream may repeat it.  Raises PipelineError, with
+    the tables unchanged, when nothing is published there, another run is writing there, or the merge fails.
     """
     with told("the files cannot be merged"):
         place = Place(folder)
@@ -120,6 +121,6 @@ def compact(folder: str, octets: int = FILE_OCTETS) -> Compacted:
 
 
 def _done(files: Sequence[Written]) -> list[Written]:
-    """The files of the batches of a stream that are surely noted as done: all but the latest one."""
+    """Returns the files of stream batches that are certainly committed: all but the latest one."""
     last = max((batch_of(file.path) for file in files), default=-1)
     return [file for file in files if 0 <= batch_of(file.path) < last]

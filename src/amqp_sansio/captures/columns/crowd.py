@@ -1,4 +1,4 @@
-"""Packets of many connections at once: their columns are taken apart once, and each connection hears its part of them."""
+"""Replays packets of many connections: splits their columns once, and passes each connection its part."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def heard(
     replay_of: Callable[[int], ConnectionReplay],
     behind: Callable[[int, ConnectionReplay], list[Records]],
 ) -> Iterator[Records]:
-    """What connections say in packets that are sorted by connection, those of each in their order.
+    """Yields the records that packets produce, which are sorted by connection, and in order within each.
 
-    `replay_of` gives the replay of a connection by its number; `behind` is called when it has heard its part.
+    `replay_of` returns the replay of a connection by its number; `behind` is called after it has processed its part.
     """
     keys = packets.column("connection").to_numpy()
     edges = edges_of(keys)
@@ -34,7 +34,7 @@ def heard(
     ends = list(map(_ends_of, *[packets.column(name).take(firsts).to_pylist() for name in ENDS]))
     highest = np.repeat(np.array([each[3] for each in ends], np.int64), np.diff(edges))
     rows = listed(packets, (packets.column("sport").to_numpy() == highest).astype(np.int64))
-    # Where files, and so the captures, change: the parts of connections in which they do not are heard at once.
+    # Edges where the file, and so the capture, changes: between them, a connection's packets are processed as one batch.
     turns = np.concatenate(([0], np.cumsum(files[1:] != files[:-1])))
     alone = (turns[starts] == turns[edges[1:] - 1]).tolist()
     capture, file = "", None

@@ -1,7 +1,7 @@
-"""The table `end_to_end`, joined from the files of `messages` once these are written, in this process.
+"""Writes the table `end_to_end`, joined from the finished files of `messages`, in this process.
 
-A few messages are joined in memory.  More are dealt by their ids into buckets on the disk, and each bucket is joined by itself:
-what is held is what is read at a time, and the publications of one bucket.
+A few messages are joined in memory.  More are partitioned by id into buckets on disk, and each bucket is joined by itself:
+memory holds one batch and the publications of one bucket.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.options import ReplayOptions
 
 SOURCE: Final = "messages"
-"""The table that is joined with itself: who delivered what somebody published under the same message-id."""
+"""The table that is joined with itself: deliveries with the publications that have the same message-id."""
 ROWS_HERE: Final = 250_000
-"""Messages that are joined in memory."""
+"""The most messages joined in memory."""
 ROWS_OF_A_BUCKET: Final = 131_072
-"""Messages of one bucket, about: its publications are held while its deliveries go by."""
+"""Approximate messages of one bucket, whose publications are held while its deliveries are read."""
 BUCKETS: Final = 128
-"""Buckets on the disk at most, each of two files: from 16 million messages on, buckets grow."""
+"""The most buckets, each of two files; from 16 million messages on, buckets grow."""
 ROWS_READ: Final = 65_536
-"""Messages that are read, and dealt, at a time."""
+"""Messages read and partitioned at a time."""
 
 
 def joined_of(plan: ReplayOptions) -> list[str]:
-    """The tables that are joined from those of a plan."""
+    """Returns the joined tables that follow from those of a plan."""
     return [END_TO_END.name] if SOURCE in plan.tables else []
 
 
 def with_messages(files: Iterable[Written]) -> list[Written]:
-    """Those of the files that hold messages."""
+    """Returns the files with messages."""
     return [each for each in files if each.table == SOURCE and each.rows]
 
 
 def messages_in(paths: Sequence[str], place: str) -> Iterator[pa.RecordBatch]:
-    """The columns that are needed of the messages in these files, in the file system of `place`."""
+    """Yields the columns needed of the messages in these files, in the file system of `place`."""
     system = located(place).system
     for path in paths:
         with system.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
@@ -54,15 +54,15 @@ def messages_in(paths: Sequence[str], place: str) -> Iterator[pa.RecordBatch]:
 
 
 def write_joined(batches: Iterable[pa.RecordBatch], place: str, empty: bool = False) -> list[Written]:
-    """Writes rows of the table below `place`: the list of files; of none without rows, unless `empty`."""
+    """Writes rows of the table below `place`; returns the files.  Without rows there is none, unless `empty`."""
     return write_whole(batches, table_schema(END_TO_END), place, END_TO_END.name, unique("part"), empty)
 
 
 def write_end_to_end(files: Sequence[Written], tables: str, place: str, here: int = ROWS_HERE) -> list[Written]:
-    """Writes the table below `place`, made of those of the `files` that hold messages, in the folder `tables`; gives the list
-    of files, one at least.
+    """Writes the table below `place`, from those of the `files` in the folder `tables` that hold messages; returns its files,
+    at least one.
 
-    Up to `here` messages are joined in memory, more through a temporary folder.  OSError when a disk is full.
+    Up to `here` messages are joined in memory, more through a temporary folder.  Raises OSError when a disk is full.
     """
     messages = with_messages(files)
     paths, rows = [each.path for each in messages], sum(each.rows for each in messages)
@@ -90,7 +90,7 @@ def _deal(messages: Iterable[pa.RecordBatch], names: Sequence[Sequence[Path]]) -
 
 
 def _opened(names: Iterable[Path]) -> Iterator[tuple[bool, pa.RecordBatch]]:
-    """A bucket: its publications, then its deliveries."""
+    """Reads a bucket: its publications, then its deliveries."""
     for delivered, name in enumerate(names):
         with pa.OSFile(str(name)) as file, pa.ipc.open_stream(file) as stream:
             for batch in stream:

@@ -1,4 +1,4 @@
-"""What can end a run, as an error of ours in one sentence: captures, the folder of the tables, memory and disks."""
+"""Turns what can end a run (captures, the folder of the tables, memory, disks) into one of our errors with one sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DISK: Final = re.compile(r"No space left on device|Disk quota exceeded")
 
 
 def kind_of(error: BaseException) -> type[PipelineError]:
-    """The class of a failure: whether memory or a disk ran out, or neither."""
+    """Returns the error class for a failure: memory exhausted, disk full, or another."""
     text = str(error)
     if isinstance(error, MemoryError) or _MEMORY.search(text):
         return OutOfMemory
@@ -29,7 +29,7 @@ def kind_of(error: BaseException) -> type[PipelineError]:
 
 @contextmanager
 def told(doing: str) -> Iterator[None]:
-    """What fails inside becomes a PipelineError: `doing`, and the reason, in one sentence."""
+    """Turns a failure inside the block into a PipelineError: `doing`, and the reason, in one sentence."""
     try:
         yield
     except (CaptureError, LocationError, PlaceError) as error:

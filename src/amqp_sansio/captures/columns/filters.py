@@ -1,4 +1,4 @@
-"""Conditions on packets that are looked at before a row is made whole."""
+"""Conditions on packets, tested before whole rows are made."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "in": lambda column, values: pc.is_in(column, value_set=pa.array(list(values), column.type)),
     "null": lambda column, _: pc.is_null(column),
 }
-"""What a column can be asked."""
+"""The operators of conditions."""
 
 FILTERED: Final = ("capture", "file_id", "offset", "ts_ns", "connection", "src", "dst", "sport", "dport", "flags", "note")
-"""The columns that can be asked: those that cost little."""
+"""The columns that can be tested: the cheap ones."""
 
 
 class Filter(NamedTuple):
-    """A column, an operator of OPERATORS, a value (several for "in"); `negated`: it must not hold.  null is never what is asked
-    for but with "null"."""
+    """A column, an operator of OPERATORS and a value (several for "in"); `negated`: it must not hold.  null matches only
+    "null"."""
 
     column: str
     operator: str
@@ -36,7 +36,7 @@ class Filter(NamedTuple):
 
 
 def chosen(filters: Sequence[Filter], column: Callable[[str], pa.Array]) -> NDArray[np.bool_]:
-    """Which rows all filters hold of; `column` gives a column by name."""
+    """Returns which rows satisfy all filters; `column` returns a column by name."""
     masks = []
     for each in filters:
         mask = OPERATORS[each.operator](column(each.column), each.value)

@@ -1,4 +1,4 @@
-"""What files of `violations` and of `end_to_end` hold, counted and named where they lie: it takes no job of Spark's."""
+"""Counts and lists the contents of `violations` and `end_to_end` files in place, without a Spark job."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from amqp_sansio.captures.tables import TABLES
 
 TABLE: Final = "violations"
 DAMAGE: Final = "damage"
-"""The level of what is wrong with a file."""
+"""The level of damage in a file."""
 NAMED: Final = 100
-"""Places of captures that cannot be read, named one by one; the others are counted."""
+"""The most unreadable places listed one by one; the others are counted."""
 
 _SCHEMA: Final = table_schema(TABLES[TABLE])
 _NAMED: Final = ("level", "capture", "file_offset", "text")
@@ -30,7 +30,7 @@ _NAMED: Final = ("level", "capture", "file_offset", "text")
 
 @frozen(order=True)
 class Damage:
-    """A place in a capture that cannot be read: its octet (decompressed), and why, in one sentence."""
+    """A place in a capture that cannot be read: its (decompressed) offset, and the reason in one sentence."""
 
     capture: str
     offset: int
@@ -42,8 +42,8 @@ class Damage:
 
 @frozen
 class Findings:
-    """How many rows there are of each level, the first places of captures that cannot be read, in their order, and how many
-    deliveries ended before their publication began, by the recorded times: they have no latency."""
+    """Rows per level, the first unreadable places of captures in order, and deliveries without a latency because, by the
+    recorded times, they ended before their publication began."""
 
     levels: dict[str, int] = field(factory=dict)
     damage: tuple[Damage, ...] = ()
@@ -51,8 +51,7 @@ class Findings:
 
 
 def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Findings:
-    """The findings in those of these files that hold any, in the file system of `place`; nothing is held but counts and what is
-    named."""
+    """Returns the findings in these files, in the file system of `place`; holds only counts and the listed places."""
     levels: dict[str, int] = {}
     damage: list[Damage] = []
     paths = [each.path for each in files if each.table == TABLE and each.rows]
@@ -71,7 +70,7 @@ def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Fin
 
 
 def _nulls(system: fs.FileSystem, path: str, name: str) -> int:
-    """How many values of a column are null, as the end of the file says."""
+    """Returns how many values of a column are null, from the statistics in the file's footer."""
     with system.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
         place = file.schema_arrow.names.index(name)
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]

@@ -1,4 +1,4 @@
-"""Rows of many connections that become batches together: a batch for each connection costs more than its few rows."""
+"""Collects rows of many connections into common batches: a batch per connection costs more than its few rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from amqp_sansio.captures.tables import TABLES
 R = TypeVar("R")
 
 BATCH_ROWS: Final = 8192
-"""Rows of one batch at most."""
+"""The most rows of one batch."""
 
 
 class Records(NamedTuple):
@@ -28,7 +28,7 @@ class Records(NamedTuple):
 
 
 class _Waiting(Generic[R]):
-    """Rows of one kind that become batches of a table, and of which connection how many of them are."""
+    """Waiting rows of one table, with the number of rows of each connection."""
 
     __slots__ = ("_commons", "_make", "_rows", "_table")
 
@@ -39,7 +39,7 @@ class _Waiting(Generic[R]):
         self._commons: list[tuple[Common, int]] = []
 
     def add(self, common: Common, rows: Sequence[R]) -> Iterator[Records]:
-        """Takes rows of one connection; the batches that are full."""
+        """Adds rows of one connection; yields full batches."""
         at = 0
         while at < len(rows):
             part = rows[at : at + BATCH_ROWS - len(self._rows)]
@@ -50,7 +50,7 @@ class _Waiting(Generic[R]):
                 yield from self.rest()
 
     def rest(self) -> Iterator[Records]:
-        """What waits, as a batch."""
+        """Yields the waiting rows as a batch."""
         rows, commons = self._rows, self._commons
         if rows:
             self._rows, self._commons = [], []
@@ -58,11 +58,11 @@ class _Waiting(Generic[R]):
 
 
 class Gathered:
-    """`take` it the rows of connections, one after the other; `full` gives batches that are full, `rest` all there is."""
+    """Takes the rows of one connection after the other (`take`); `full` returns the full batches, `rest` everything."""
 
     def __init__(self, options: ReplayOptions) -> None:
         self.rows: Final = Rows()
-        """Where the connection at hand puts its rows; they are taken from here."""
+        """Where the present connection adds its rows; `take` empties it."""
         self._tables: Final = frozenset(options.tables)
         self._plain: Final[dict[str, _Waiting[Row]]] = {
             name: _Waiting(name, partial(table_batch, TABLES[name])) for name in options.tables if name != "end_to_end"
@@ -72,7 +72,7 @@ class Gathered:
         self._made: list[Records] = []
 
     def take(self, common: Common) -> None:
-        """Takes what stands in `rows`: it is of the connection with this capture, broker and id."""
+        """Takes the contents of `rows`, which belong to the connection with this capture, broker and id."""
         rows = self.rows
         for name, found in rows.by_table.items():
             if found:
@@ -89,12 +89,12 @@ class Gathered:
             rows.messages.clear()
 
     def full(self) -> list[Records]:
-        """The batches that are full."""
+        """Returns the full batches."""
         made, self._made = self._made, []
         return made
 
     def rest(self) -> list[Records]:
-        """All that was taken."""
+        """Returns everything that was taken."""
         for waiting in self._plain.values():
             self._made += waiting.rest()
         self._made += self._transfers.rest()
@@ -102,6 +102,6 @@ class Gathered:
         return self.full()
 
     def damage(self, common: Common, row: Row) -> None:
-        """Takes a row of `violations` that is about a file."""
+        """Takes a row of `violations` about a file."""
         if "violations" in self._tables:
             self._made += self._plain["violations"].add(common, [row])

@@ -1,4 +1,4 @@
-"""The collector of reference cycles while rows are made: it looks at what the work makes, and seldom."""
+"""Makes the garbage collector run rarely while rows are made."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import Final
 
 THRESHOLD: Final = 50_000
-"""Objects made and not let go before the collector looks at them: rows wait by the ten thousand and are in no cycle."""
+"""Net allocations before the collector runs: rows wait by the ten thousand and form no cycles."""
 
 
 @contextmanager
 def rarely() -> Iterator[None]:
-    """While it is entered the collector runs seldom, as everything else in this process finds, too; then as before.
+    """Makes the collector run rarely within the block, for the whole process; then restores it.
 
-    A collector that is switched off, or runs more seldom yet, is left alone.
+    A collector that is disabled, or runs even more rarely, stays as it is.
     """
     before = gc.get_threshold()
     if 0 < before[0] < THRESHOLD:
@@ -28,10 +28,10 @@ def rarely() -> Iterator[None]:
 
 @contextmanager
 def seldom() -> Iterator[None]:
-    """The same in a worker of Spark's, a process of our own: what is there already the collector leaves alone for good.
+    """Does the same in a Spark worker, a process of our own, and permanently exempts existing objects from collection.
 
-    Spark's workers collect everything after each task, imported modules too.  That and the collector's own rounds were a tenth
-    of what a worker did.
+    Spark's workers collect everything after each task, imported modules included.  That and the regular collections were a
+    tenth of a worker's time.
     """
     gc.freeze()
     with rarely():

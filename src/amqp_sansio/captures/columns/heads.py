@@ -1,4 +1,4 @@
-"""The heads of many records at once: what their own headers say, and the first octets of each packet."""
+"""Parses the headers of many records at once, and the first octets of each packet."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
 
 HEAD_OCTETS: Final = 96
-"""Octets of a packet that are looked at: link layer with eight VLAN tags, the IP header but for its options."""
+"""Octets examined of a packet: link layer with eight VLAN tags, and the IP header without its options."""
 
 
 class Records(NamedTuple):
-    """What the headers of records say, one entry each: where the record and its packet start (in the walked octets), octets
-    captured and on the wire, time in ns, LINKTYPE.  `wrong` holds what is wrong with records, by their index."""
+    """The headers of records, one entry each: offsets of the record and its packet in the walked octets, octets captured and on
+    the wire, time in ns, LINKTYPE.  `wrong` has the fault of each bad record, by index."""
 
     at: Ints
     start: Ints
@@ -34,9 +34,9 @@ class Records(NamedTuple):
 
 
 def gathered(octets: Octets, at: Ints, width: int) -> Bytes:
-    """`width` octets from each place on, as rows; zeros behind the end."""
+    """Returns `width` octets from each position on, as rows; zeros beyond the end."""
     size = len(octets)
-    if len(at) and int(at[-1]) + width > size:  # places are in order: only some at the end
+    if len(at) and int(at[-1]) + width > size:  # positions are in order, so only the last ones may exceed it
         rows = np.zeros((len(at), width), np.uint8)
         whole = int(np.searchsorted(at, size - width, "right"))
         rows[:whole] = gathered(octets, at[:whole], width)
@@ -52,18 +52,18 @@ def gathered(octets: Octets, at: Ints, width: int) -> Bytes:
 
 
 def words(rows: Bytes, column: int, kind: str) -> Ints:
-    """The unsigned integers of the type `kind` ("<u4") that start at a column."""
+    """Returns the unsigned integers of type `kind` ("<u4") that start at a column."""
     width = int(kind[-1])
     return np.ascontiguousarray(rows[:, column : column + width]).view(kind)[:, 0].astype(np.int64)
 
 
 def edges_of(keys: Ints) -> Ints:
-    """Where in keys that are sorted each different one begins, and behind them their number."""
+    """Returns where each distinct value begins in sorted keys, followed by their number."""
     return np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1, [len(keys)])) if len(keys) else np.zeros(1, np.int64)
 
 
 def records(octets: Octets, walk: Walk, positions: list[int]) -> Records:
-    """The headers of the records at these places."""
+    """Parses the headers of the records at these positions."""
     at = np.array(positions, np.int64)
     if isinstance(walk, PcapWalk):
         return _pcap(octets, walk, at)
@@ -115,7 +115,7 @@ def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints) -> Records:
 
 
 def _times(walk: PcapngWalk, which: Ints, high: Ints, low: Ints) -> Ints:
-    """Ticks of each packet's interface as ns since 1970, as `Interface.nanoseconds` has them."""
+    """Converts ticks of each packet's interface to ns since 1970, as `Interface.nanoseconds` does."""
     time = np.zeros(len(which), np.int64)
     for number, interface in enumerate(walk.interfaces):
         mine = which == number
@@ -123,7 +123,7 @@ def _times(walk: PcapngWalk, which: Ints, high: Ints, low: Ints) -> Ints:
             continue
         ticks = (high[mine] << 32) | low[mine]
         per_second = interface.per_second
-        # 1_000_000_000 ns in whole ticks, and few enough of them: no product overflows.
+        # 1_000_000_000 ns are a whole number of ticks, and few enough that no product overflows.
         if (
             1_000_000_000 % per_second == 0
             and not (high[mine] >> 29).any()
@@ -138,5 +138,5 @@ def _times(walk: PcapngWalk, which: Ints, high: Ints, low: Ints) -> Ints:
 
 
 def _bounded(time: int) -> int:
-    """A time that a column can hold: damaged files tell any."""
+    """Clamps a time to what a column can hold; damaged files have arbitrary ones."""
     return max(-(2**62), min(time, 2**62))

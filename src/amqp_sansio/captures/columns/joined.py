@@ -1,8 +1,8 @@
-"""End-to-end latencies of many messages at once: what `captures.joins` says of rows, said of columns.
+"""End-to-end latencies of many messages at once: the join of `captures.joins`, on columns.
 
-Ids become numbers, and for each delivery the latest publication before its end is found by bisection in one sorted column: a
-hundred times as quick as going over the rows, and without an engine for SQL.  Messages under one id concern no others: they
-can be dealt into buckets and each bucket be joined by itself, wherever.
+Ids become numbers, and each delivery's latest earlier publication is found by bisection in one sorted column: a hundred times
+as fast as going over rows, and without an SQL engine.  Messages with different ids are independent, so they can be partitioned
+into buckets and each bucket joined anywhere.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.joins import END_TO_END
 
 PUBLISHED: Final = ("message_id", "connection", "stream_offset", "ts_ns")
-"""The columns of a publication that it needs."""
+"""The columns needed of a publication."""
 DELIVERED: Final = ("message_id", "connection", "queue", "redelivered", "last_octet_ns")
-"""Those of a delivery."""
+"""The columns needed of a delivery."""
 COLUMNS: Final = tuple(dict.fromkeys(("direction", *PUBLISHED, *DELIVERED)))
-"""The columns of `messages` that it needs."""
+"""The columns needed of `messages`."""
 LOOKED_UP: Final = 65536
-"""Deliveries of a bucket that are looked up at a time."""
+"""Deliveries of a bucket looked up at a time."""
 
 _KEPT: Final = file_schema("messages")
 SCHEMAS: Final = tuple(pa.schema([_KEPT.field(name) for name in names]) for names in (PUBLISHED, DELIVERED))
-"""What publications look like in a bucket, and deliveries."""
+"""The schemas of publications and of deliveries in a bucket."""
 
 _WORD: Final = 8
 _FACTOR: Final = 0x9E3779B97F4A7C15
 
 
 class Publications:
-    """Who published what under which id, and when; deliveries are looked up in it."""
+    """An index of publications by id and time, in which deliveries are looked up."""
 
     def __init__(self, published: pa.Table) -> None:
-        """`published` are the PUBLISHED columns of publications that have an id."""
+        """`published`: the PUBLISHED columns of publications with an id."""
         self._ids: Final = pc.unique(published["message_id"])
         begun = _numbers(published["ts_ns"])
         self._times: Final = np.unique(begun)
         ids = _numbers(pc.index_in(published["message_id"], value_set=self._ids))
         keys = self._keys(ids, np.searchsorted(self._times, begun))
-        # The last of those that are equal is the one that counts, as in END_TO_END_SQL.
+        # Of equal ones the last counts, as in END_TO_END_SQL.
         order = np.lexsort((_numbers(published["stream_offset"]), _numbers(published["connection"]), keys))
         self._sorted: Final = keys[order]
         self._begun: Final = begun[order]
         self._connections: Final = _numbers(published["connection"])[order]
 
     def _keys(self, ids: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
-        # Times are ranked, for nanoseconds since 1970 times the number of ids would not fit.
+        # Times are ranked, because nanoseconds since 1970 times the number of ids would overflow.
         return ids * (len(self._times) + 1) + times + 1
 
     def _last_up_to(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The place of the last publication at or before each of these keys; -1 where there is none."""
+        """Returns the index of the last publication at or before each of these keys; -1 where there is none."""
         return np.searchsorted(self._sorted, keys, "right") - 1
 
     def latencies(self, delivered: pa.Table) -> pa.Table:
-        """The rows of END_TO_END, made of the DELIVERED columns of deliveries, in any order."""
+        """Returns the rows of END_TO_END for the DELIVERED columns of deliveries, in any order."""
         schema = table_schema(END_TO_END)
         seen = pc.is_valid(delivered["last_octet_ns"])
         delivered = delivered.filter(pc.and_(seen, pc.is_in(delivered["message_id"], value_set=self._ids)))
@@ -74,7 +74,7 @@ class Publications:
         least = self._keys(ids, np.zeros_like(ids)) - 1
         place = self._last_up_to(self._keys(ids, np.searchsorted(self._times, ended, "right") - 1))
         early = (place < 0) | (self._sorted[place] <= least)
-        # Each id has one publication at least: the first time under it is what comes behind all that is less.
+        # Each id has at least one publication: its first one follows all smaller keys.
         place[early] = self._last_up_to(self._sorted[self._last_up_to(least[early]) + 1])
         begun = pa.array(self._begun[place])
         columns = {
@@ -93,22 +93,22 @@ class Publications:
 
 
 def end_to_end(messages: pa.Table) -> pa.Table:
-    """The rows of END_TO_END, made of COLUMNS of `messages`: what END_TO_END_SQL gives, in any order."""
+    """Returns the rows of END_TO_END for COLUMNS of `messages`: those of END_TO_END_SQL, in any order."""
     published, delivered = _sides(messages)
     return Publications(published).latencies(delivered)
 
 
 def _sides(messages: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Publications and deliveries among messages: those that have an id."""
+    """Splits messages with an id into publications and deliveries."""
     named = messages.filter(pc.is_valid(messages["message_id"]))
     published = pc.equal(named["direction"], "C")
     return named.filter(published).select(PUBLISHED), named.filter(pc.invert(published)).select(DELIVERED)
 
 
 def dealt(messages: pa.Table, buckets: int) -> Iterator[tuple[int, bool, pa.RecordBatch]]:
-    """Those of `messages` (COLUMNS) that have an id, in `buckets` buckets; one id is always in the same.
+    """Partitions `messages` (COLUMNS) with an id into `buckets` buckets; equal ids go to the same one.
 
-    For each bucket that gets any its number, whether they are deliveries, and they, with the columns of SCHEMAS.
+    Yields for each bucket that gets any its number, whether they are deliveries, and the rows with the columns of SCHEMAS.
     """
     for delivered, (side, schema) in enumerate(zip(_sides(messages), SCHEMAS, strict=True)):
         if not side.num_rows:
@@ -123,12 +123,12 @@ def dealt(messages: pa.Table, buckets: int) -> Iterator[tuple[int, bool, pa.Reco
 
 
 def bucket_of(ids: pa.ChunkedArray, buckets: int) -> NDArray[np.int64]:
-    """A number below `buckets` for each of these ids, made of its octets alone."""
+    """Returns a number below `buckets` for each of these ids, derived from its octets alone."""
     longest = pc.max(pc.binary_length(ids)).as_py()
     width = max(1, -(-longest // _WORD)) * _WORD
     padded = pc.ascii_rpad(ids, width, "\0").combine_chunks()
     words = np.frombuffer(padded.buffers()[2], "<u8", len(ids) * width // _WORD).reshape(len(ids), -1)
-    # Padding adds nothing, so that an id has one number whatever stands beside it.
+    # Padding adds nothing, so that an id's number does not depend on its neighbours.
     mixed = np.zeros(len(ids), np.uint64)
     factor = _FACTOR
     for column in words.T:
@@ -140,7 +140,7 @@ def bucket_of(ids: pa.ChunkedArray, buckets: int) -> NDArray[np.int64]:
 
 
 def latencies(bucket: Iterable[tuple[bool, pa.RecordBatch]]) -> Iterator[pa.Table]:
-    """The rows of END_TO_END of one bucket, whose publications come before its deliveries: these are not held."""
+    """Yields the rows of END_TO_END of one bucket, whose publications come before its deliveries; deliveries are not held."""
     published: list[pa.RecordBatch] = []
     waiting: list[pa.RecordBatch] = []
     publications: Publications | None = None

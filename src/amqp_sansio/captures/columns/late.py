@@ -1,7 +1,7 @@
-"""Files of a stream that came too late: what they hold is older than what was judged of its connections already.
+"""Late files of a stream: files with packets older than what was already judged of their connections.
 
-The replay reads such packets after the later ones: they count as a repetition, or leave a gap, and rows that were
-written stay as they are.  So the file is named, with how much of it came too late.
+The replay sees such packets after the later ones: they count as repeated, or leave a gap, and written rows stay as they are.
+The file is therefore reported, with how much of it came too late.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.schema import schema_of
 
 LATE: Final = "late"
-"""The name of what tasks tell of it; it is none of the tables that are published."""
+"""The name of the tasks' reports about it; not a published table."""
 LATE_SCHEMA: Final = schema_of(
     "capture string NOT NULL, packets bigint NOT NULL, octets bigint NOT NULL,"
     " first_ns bigint NOT NULL, last_ns bigint NOT NULL"
 )
-"""A row: what of one file came too late on one connection."""
+"""A row: what came too late of one file on one connection."""
 SLACK_NS: Final = 100_000_000
-"""Nanoseconds that a packet may be older than what was judged before its file is named: threads of one capture program mix
-packets by less where a file ends.  Rows of `capture.time` tell of any step."""
+"""Nanoseconds that a packet may be older than what was judged before its file is reported: threads of one capture program
+reorder packets by less at the end of a file.  Rows of `capture.time` report any step."""
 NAMED: Final = 100
-"""Files that came too late, named one by one; the others are counted together."""
+"""The most late files listed one by one; the others are counted together."""
 
 
 @frozen(order=True, kw_only=True)
 class Late:
-    """What of one file came too late: packets, octets of TCP's streams in them, and when the first and the last of them were
-    captured (ns since 1970 UTC).  `batch` is the one of the stream that took it.  Without a `capture` it is the sum of `files`.
-    """
+    """What came too late of one file: packets, octets of TCP streams in them, and when the first and the last of them
+    were captured (ns since 1970 UTC).  `batch` is the stream's batch with the file.  Without a `capture` it is the sum of
+    `files`."""
 
     batch: int
     capture: str
@@ -56,9 +56,9 @@ class Late:
 
 
 class Lateness:
-    """Looks at the packets of one connection in one batch of a stream.
+    """Checks the packets of one connection in one batch of a stream.
 
-    `latest_ns` is the latest time of those before; `judged`: whether AMQP was among them, so that there are rows.
+    `latest_ns` is the latest time before them; `judged`: AMQP was among those, so that there are rows.
     """
 
     def __init__(self, latest_ns: int, judged: bool) -> None:
@@ -68,7 +68,7 @@ class Lateness:
         self._found: Final[list[pa.RecordBatch]] = []
 
     def look(self, packets: pa.RecordBatch) -> None:
-        """The next packets, before they are judged."""
+        """Checks the next packets, before they are replayed."""
         times: Ints = packets.column("ts_ns").to_numpy()
         self.latest_ns = max(self.latest_ns, int(times.max(initial=0)))
         if self._before is None or not (times < self._before).any():
@@ -87,7 +87,7 @@ class Lateness:
         self._found.append(_summed(named.filter(late)))
 
     def records(self) -> Iterator[Records]:
-        """What came too late, by file."""
+        """Yields what came too late, by file."""
         for batch in self._found:
             if batch.num_rows:
                 yield Records(LATE, batch)
@@ -102,7 +102,7 @@ def _summed(packets: pa.Table) -> pa.RecordBatch:
 
 
 def gathered(batches: Iterable[pa.RecordBatch], batch: int) -> list[Late]:
-    """What tasks have told of one batch of the stream, by file."""
+    """Sums the tasks' reports about one batch of the stream, by file."""
     found: dict[str, Late] = {}
     for rows in batches:
         for row in rows.to_pylist():
@@ -112,7 +112,8 @@ def gathered(batches: Iterable[pa.RecordBatch], batch: int) -> list[Late]:
 
 
 def bounded(late: Iterable[Late], named: int = NAMED) -> list[Late]:
-    """The first ones by name, and the sum of the others; those of the latest batch apart, which may be done again."""
+    """Returns the first ones by name, and the sum of the others; those of the latest batch stay apart, because it may be
+    repeated."""
     said = sorted(late)
     latest = max((each.batch for each in said), default=-1)
     kept = [each for each in said if each.capture]
@@ -124,7 +125,7 @@ def bounded(late: Iterable[Late], named: int = NAMED) -> list[Late]:
 
 
 def late_in(manifest: bytes | None) -> list[Late]:
-    """What a manifest says of files that came too late; nothing without a manifest."""
+    """Returns the late files in a manifest; none without a manifest."""
     return [Late(**each) for each in json.loads(manifest or b"{}").get(LATE, ())]
 
 
@@ -143,5 +144,5 @@ def _added(one: Late | None, other: Late) -> Late:
 
 
 def _at(ns: int) -> str:
-    """A time as people and other programs read it: UTC, to the millisecond."""
+    """Formats a time: UTC, to the millisecond."""
     return f"{datetime.fromtimestamp(ns // 1_000_000_000, UTC):%Y-%m-%dT%H:%M:%S}.{ns // 1_000_000 % 1000:03}Z"

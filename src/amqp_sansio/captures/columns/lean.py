@@ -1,4 +1,4 @@
-"""Arrow without pandas: pyarrow imports pandas with its first array, and what is done here needs none of it."""
+"""Imports Arrow without pandas: pyarrow imports pandas with its first array, which is not needed here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PANDAS: Final = "pandas"
 
 
 class _Absent:
-    """A finder that says that pandas is not installed."""
+    """An import finder that reports pandas as not installed."""
 
     @staticmethod
     def find_spec(fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -24,9 +24,9 @@ class _Absent:
 
 
 def without_pandas() -> None:
-    """Has pyarrow believe that pandas is not installed, unless pandas is imported already: saves a quarter of a small run.
+    """Makes pyarrow believe that pandas is not installed, unless it is imported already; saves a quarter of a small run.
 
-    `to_pandas` and `from_pandas` look once more, and work.
+    `to_pandas` and `from_pandas` check again, and work.
     """
     if _PANDAS in sys.modules:
         return

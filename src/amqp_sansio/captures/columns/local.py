@@ -1,6 +1,6 @@
-"""`analyze` in this process alone, without Spark and without Java: the same tables, in the same folder.
+"""`analyze` in this process alone, without Spark or Java: the same tables, in the same folder.
 
-Memory is bounded whatever the size of the captures: what `runner` and `writer` hold, and `end_to_end` when all is written.
+Memory is bounded whatever the size of the captures: by `runner` and `writer`, and by `end_to_end` at the end.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ def run(
     progress: Callable[[str, int], None] = lambda path, octets: None,
     file_octets: int = FILE_OCTETS,
 ) -> Outcome:
-    """Analyzes captures (files, folders, patterns) and publishes the tables in the folder `out`, in the place of those of an
-    earlier run.  `progress` hears now and then how many octets of which file have been read.  `file_octets` is what a file of a
-    table has at most after small ones were merged.
+    """Analyzes captures (files, folders, patterns) and publishes the tables in the folder `out`, replacing those of an earlier
+    run.
 
-    PipelineError, and `out` as it was before, when a capture cannot be read, the folder not be written, or the work fails.
-    While it works, the collector of reference cycles runs seldom in this process (see `cycles.rarely`).
+    `progress` is called now and then with a file and how many octets of it have been read.  `file_octets` is the most octets of
+    a file of a table after small ones were merged.  Raises PipelineError, with `out` as it was before, when a capture cannot be
+    read, the folder cannot be written, or the run fails.  While it runs, the garbage collector runs rarely in this process (see
+    `gc_tuning.rarely`).
     """
     plan = plan or ReplayOptions()
     began = time.monotonic()

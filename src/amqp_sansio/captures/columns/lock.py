@@ -1,9 +1,9 @@
-"""The lock of a folder of tables: one run writes there at a time, and the file `_LOCK.json` says which.
+"""The lock of a folder of tables: one run writes there at a time, named in the file `_LOCK.json`.
 
-On this machine's file systems the kernel holds the lock for the process (flock), so a dead process holds none, and its file is
-taken over.  pyarrow offers no conditional write to an object store: there the lock is a file that is read, written, read back,
-and read again before the manifest is written.  Two runs that begin within the same moment may both do their work; one of them
-then publishes nothing.
+On local file systems the kernel holds the lock for the process (flock), so a dead process holds none, and its file is taken
+over.  pyarrow has no conditional write to an object store: there the lock is a file that is read, written, read back, and read
+again before the manifest is written.  Two runs that begin within the same moment may then both do their work; one of them
+publishes nothing.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from amqp_sansio.captures.locations import Located
 
 _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-"""Errors of a mounted file system (FUSE, some network ones) that knows no locks: it is treated as an object store."""
+"""Errors of mounted file systems (FUSE, some network ones) without locks, which are treated like an object store."""
 LOCK: Final = "_LOCK.json"
 """The file, directly in the folder; removed at the end of a run."""
 
 
 class Lock:
-    """The lock of one run on one folder.  PlaceError names the run that holds it."""
+    """The lock of one run on one folder.  Raises PlaceError, which names the run that holds it."""
 
     def __init__(self, name: str, place: Located) -> None:
         self._name: Final = name
@@ -37,21 +37,22 @@ class Lock:
         self._file: IO[bytes] | None = None
         self._said = b""
         self.taken_over = False
-        """Whether a run that died has left it."""
+        """Whether it was left by a run that died."""
 
     def acquire(self) -> None:
-        """Takes the lock.  PlaceError when a run that may be alive holds it; OSError when the folder cannot be written."""
+        """Takes the lock.  Raises PlaceError when a run that may be alive holds it, OSError when the folder cannot be
+        written."""
         self._said = _about()
         if self._place.base or not self._hold():
             self._write()
 
     def confirm(self) -> None:
-        """PlaceError when another run has taken the lock meanwhile; where the kernel holds it none can."""
+        """Raises PlaceError when another run has taken the lock meanwhile, which a kernel lock prevents."""
         if self._file is None and self._read() != self._said:
             raise self._refused(self._read())
 
     def release(self) -> None:
-        """Gives the lock back, if it is held."""
+        """Releases the lock, if it is held."""
         if self._file is not None:
             os.unlink(self._path)
             self._file.close()
@@ -61,7 +62,7 @@ class Lock:
         self._said = b""
 
     def _hold(self) -> bool:
-        """Has the kernel hold the lock; False where it cannot."""
+        """Takes a kernel lock; returns False where that is impossible."""
         try:
             from fcntl import LOCK_EX, LOCK_NB, flock
         except ImportError:  # Windows
@@ -143,12 +144,12 @@ def _parsed(holder: bytes) -> dict[str, Any]:
 
 
 def _alive(holder: bytes) -> bool:
-    """Whether the run that wrote this may be alive: only of a process of this host is it known that it is dead."""
+    """Whether the run that wrote this may be alive; only a process of this host can be known to be dead."""
     about = _parsed(holder)
     process = about.get("process")
     if about.get("host") != platform.node() or not isinstance(process, int):
         return True
-    if os.name != "posix":  # on Windows `os.kill(process, 0)` is no question: it sends a Ctrl-C
+    if os.name != "posix":  # on Windows `os.kill(process, 0)` is no query: it sends a Ctrl-C
         return True
     try:
         os.kill(process, 0)
@@ -160,7 +161,7 @@ def _alive(holder: bytes) -> bool:
 
 
 def _born(process: int) -> int | None:
-    """When the process began, in ticks since the machine did, where Linux tells: a number of a process is used again."""
+    """Returns when the process began, in ticks since boot, where Linux reports it; process ids are reused."""
     try:
         with open(f"/proc/{process}/stat", "rb") as stream:
             return int(stream.read().rpartition(b")")[2].split()[19])

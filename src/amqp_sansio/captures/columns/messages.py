@@ -1,4 +1,4 @@
-"""Transfers as Arrow: rows of `messages` and of `commands` made column by column, what they have in common only once."""
+"""Transfers as Arrow: rows of `messages` and `commands` made column by column, with shared values computed only once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from amqp_sansio.captures.tables import COMMANDS, MESSAGES
 
 _PLACE: Final = (1 << PLACE_BITS) - 1
 _FILE_HIGH: Final = (1 << 16) - 1
-"""What the upper half of a packet's number, 16 octets, holds of its file."""
+"""The bits of the file in the upper half of a packet's number, which has 16 octets."""
 _MESSAGES: Final = table_schema(MESSAGES)
 _COMMANDS: Final = table_schema(COMMANDS)
 
@@ -32,7 +32,7 @@ _GROUPS: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
 
 def uuids(ids: Sequence[bytes | None]) -> pa.Array:
-    """UUIDs as people write them, None as null."""
+    """Formats UUIDs; None becomes null."""
     there = [each for each in ids if each is not None]
     digits = np.frombuffer(hexlify(b"".join(there)), np.uint8).reshape(len(there), 32)
     text = np.full((len(there), _UUID_OCTETS), ord("-"), np.uint8)
@@ -50,18 +50,18 @@ def uuids(ids: Sequence[bytes | None]) -> pa.Array:
 
 
 class Shared:
-    """What many messages point to: columns are made of the different ones and spread over the rows."""
+    """Objects that many messages share: columns are computed for the distinct ones and spread over the rows."""
 
     def __init__(self, things: Sequence[Any]) -> None:
         marks = np.fromiter(map(id, things), np.int64, len(things))
-        # Those that follow one another are nearly always the same: the first of each stretch is looked at alone.
+        # Consecutive ones are nearly always the same, so only the first of each run is examined.
         starts = np.concatenate(([0], np.flatnonzero(marks[1:] != marks[:-1]) + 1))
         _, firsts, numbers = np.unique(marks[starts], return_index=True, return_inverse=True)
         self._rows: NDArray[np.int64] = np.repeat(numbers, np.diff(starts, append=len(things)))
         self._things: Final = [things[at] for at in starts[firsts].tolist()]
 
     def column(self, of: Callable[[Any], object], kind: pa.DataType) -> pa.Array:
-        """A column of what `of` says of each thing."""
+        """Returns a column of `of` applied to each object."""
         values = list(map(of, self._things))
         if len(values) == 1:
             return pa.repeat(pa.scalar(values[0], kind), len(self._rows))
@@ -80,7 +80,7 @@ def _times(values: Sequence[int | None]) -> pa.Array:
 
 
 def _latency(end: pa.Array, last: pa.Array) -> pa.Array:
-    """From the last octet on; null where the clock went back meanwhile."""
+    """Returns the time since the last octet; null where the clock went back meanwhile."""
     passed = pc.subtract(end, last)
     least = pc.min(passed).as_py()
     return passed if least is None or least >= 0 else pc.if_else(pc.greater_equal(passed, 0), passed, None)
@@ -111,7 +111,7 @@ def _batch(schema: pa.Schema, common: Commons, times: pa.Array, columns: Columns
 
 
 def message_batch(common: Commons, messages: Sequence[Message]) -> pa.RecordBatch:
-    """The rows of `messages`."""
+    """Returns the rows of `messages`."""
     text, boolean = pa.string(), pa.bool_()
     count = len(messages)
     kinds = Shared([each.kind for each in messages])
@@ -185,7 +185,7 @@ def _fates(messages: Sequence[Message], count: int) -> Columns:
 
 
 def transfer_batch(common: Commons, transfers: Sequence[Message]) -> pa.RecordBatch:
-    """The rows of `commands` of transfers that are complete, as far as anybody knows."""
+    """Returns the rows of `commands` for transfers that are complete, as far as known."""
     text = pa.string()
     count = len(transfers)
     kinds = Shared([each.kind for each in transfers])

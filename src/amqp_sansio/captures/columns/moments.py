@@ -1,4 +1,4 @@
-"""Times as tables have them, timestamps (UTC) of whole microseconds, made of nanoseconds since 1970, and back."""
+"""Converts times between nanoseconds since 1970 and the timestamps (UTC, microseconds) of tables."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import pyarrow as pa
 from amqp_sansio.captures.columns.heads import Ints
 
 TIME: Final = pa.timestamp("us", "UTC")
-"""The type of every column of times: what Spark, DuckDB and pandas read as a moment."""
+"""The type of every column of times, which Spark, DuckDB and pandas read as a timestamp."""
 NANOSECONDS: Final = 1000
-"""Of a microsecond."""
+"""Nanoseconds per microsecond."""
 
 
 def moments(ns: pa.Array) -> pa.Array:
-    """Nanoseconds (int64) as times; what is below a microsecond is cut off, so that no two change their order."""
+    """Converts nanoseconds (int64) to times, truncated to microseconds, so that they keep their order."""
     # NumPy divides eight times as fast as Arrow, and a table of messages has nine columns of times.
     return _counted(ns, TIME, _whole(ns) // NANOSECONDS)
 
 
 def nanoseconds(times: pa.Array) -> pa.Array:
-    """Times as nanoseconds since 1970 (int64)."""
+    """Converts times to nanoseconds since 1970 (int64)."""
     return _counted(times, pa.int64(), _whole(times) * NANOSECONDS)
 
 
 def _whole(column: pa.Array) -> Ints:
-    """The numbers of a column of 64 bits, from where its memory begins."""
+    """Returns the numbers of a column of 64 bits, from the start of its memory."""
     octets = column.buffers()[1]
     if octets is None or not len(column):
         return np.zeros(0, np.int64)
@@ -35,7 +35,7 @@ def _whole(column: pa.Array) -> Ints:
 
 
 def _counted(column: pa.Array, kind: pa.DataType, numbers: Ints) -> pa.Array:
-    """Numbers in the place of those of a column: null where that is."""
+    """Returns a column with these numbers, and null where the given column is null."""
     if not len(column):
         return pa.array([], kind)
     validity = column.buffers()[0]

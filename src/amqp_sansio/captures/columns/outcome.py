@@ -1,4 +1,4 @@
-"""What a run has published."""
+"""The outcome of a run: what it has published."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 class Outcome:
     """What was published, and how long it took in seconds.
 
-    `rows` of each table, the number of `files` and their `octets`; `findings` are the rows of `violations` by level, `damage`
-    the first of the places in captures that cannot be read; `late` the files that came too late for a stream; `early` how many
-    deliveries have no latency in `end_to_end`, for by the recorded times they ended before their publication began.
+    `rows` per table, the number of `files` and their `octets`; `findings` are the rows of `violations` by level, `damage` the
+    first unreadable places in captures; `late` the files that came too late for a stream; `early` the deliveries without a
+    latency in `end_to_end`, because by the recorded times they ended before their publication began.
     """
 
     out: str
@@ -37,7 +37,7 @@ class Outcome:
 def outcome(
     out: str, plan: ReplayOptions, files: Sequence[Written], findings: Findings, began: float, late: Sequence[Late] = ()
 ) -> Outcome:
-    """What these files, which were published in `out`, hold; `began` is when the run did, by `time.monotonic`."""
+    """Returns the outcome for files published in `out`; `began` is the start of the run by `time.monotonic`."""
     rows = dict.fromkeys([*plan.tables, *joined_of(plan)], 0)
     for file in files:
         rows[file.table] += file.rows

@@ -1,4 +1,4 @@
-"""The Parquet files that tables are made of: what stands in one, how it grows, and the folder that it belongs in."""
+"""The Parquet files of tables: their content, their writer, and their folders."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.tables import PARTITIONS, TABLES
 
 ROW_GROUP_OCTETS: Final = 8 * 1024 * 1024
-"""Octets of rows, in memory, that become one row group."""
+"""Octets of rows, in memory, per row group."""
 OPEN_FILES: Final = 64
-"""Parquet files open at a time; beyond it the oldest is closed and its folder gets another one later."""
+"""The most open Parquet files; beyond it the oldest is closed, and its folder gets another one later."""
 _UNIQUE: Final = ("message_id", "correlation_id")
 
 
 def file_schema(table: str) -> pa.Schema:
-    """The columns in the files of a table: those that the folders tell are not among them."""
+    """Returns the columns in the files of a table, without those in the folder names."""
     return pa.schema([field for field in table_schema(TABLES[table]) if field.name not in PARTITIONS])
 
 
 def parquet(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    """Opens a Parquet file, by its path or as a stream, as those of all tables are written.
+    """Opens a Parquet file, by path or stream, with the settings of all tables.
 
-    Only texts that repeat have dictionaries: those of times and numbers made the files larger by 60 % and cost a quarter of the
-    time.
+    Only repeated texts get dictionaries: those of times and numbers made files larger by 60 % and took a quarter of the time.
     """
     texts = [field.name for field in schema if pa.types.is_string(field.type) and field.name not in _UNIQUE]
     return pq.ParquetWriter(where, schema, compression="zstd", use_dictionary=texts)
@@ -42,14 +41,14 @@ class Growing:
 
     def __init__(self, where: Any, schema: pa.Schema) -> None:
         self.rows = 0
-        """All that were taken in."""
+        """The number of rows added."""
         self.waiting_octets = 0
         """Octets, in memory, of those that are not yet in a row group."""
         self._waiting: list[pa.RecordBatch] = []
         self._writer: Final = parquet(where, schema)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Takes rows in, and writes a row group when it is full."""
+        """Adds rows, and writes a row group when it is full."""
         self._waiting.append(batch)
         self.rows += batch.num_rows
         self.waiting_octets += batch.nbytes
@@ -57,11 +56,11 @@ class Growing:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what waits as a row group, and gives the memory that it took back to the system."""
+        """Writes the waiting rows as a row group, and returns their memory to the system."""
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._waiting))
             self._waiting, self.waiting_octets = [], 0
-            # Arrow's pool keeps what is freed: of 180 MB that a process had for 150 MB of captures nobody used 70.
+            # Arrow's pool keeps freed memory: of 180 MB in a process with 150 MB of captures, 70 were unused.
             pa.default_memory_pool().release_unused()
 
     def close(self) -> None:
@@ -71,12 +70,12 @@ class Growing:
 
 
 def folder_of(values: Iterable[Any]) -> str:
-    """The folder of a day and a broker, named as Hive does: capture_date=2024-05-01/broker=127.0.0.1%3A5672."""
+    """Returns the folder of a day and a broker, named as Hive does: capture_date=2024-05-01/broker=127.0.0.1%3A5672."""
     return "/".join(f"{name}={quote(str(value), safe='')}" for name, value in zip(PARTITIONS, values, strict=True))
 
 
 def parted(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """A batch by folder, without the columns that the folder tells."""
+    """Splits a batch by folder, without the columns in the folder names."""
     rest = batch.drop_columns(list(PARTITIONS))
     if batch.num_rows:
         columns = [batch.column(name) for name in PARTITIONS]
@@ -88,7 +87,7 @@ def parted(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
             encoded = column.dictionary_encode()
             codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
         _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
-        places = firsts[groups]  # of each row the first one of its folder
+        places = firsts[groups]  # for each row the first one of its folder
         order = np.argsort(places, kind="stable")
         rest = rest.take(pa.array(order))
         edges = edges_of(places[order])

@@ -1,7 +1,7 @@
-"""About how much each connection has sent, and which task replays it: so that no task runs long after the others.
+"""Estimates the volume of each connection, and assigns connections to tasks, so that no task runs long after the others.
 
-Samples tell: of some splits the first megabytes, and of those one packet in PACKETS_APART.  What they miss costs evenness
-only.
+The estimate uses samples: the first megabytes of some splits, and of those one packet in PACKETS_APART.  What they miss only
+makes tasks less even.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from amqp_sansio.captures.files import size_of
 from amqp_sansio.captures.splits import Split, over_split
 
 SAMPLES: Final = 64
-"""Splits that are looked into, each up to its first STRETCH_OCTETS, which takes some 4 ms."""
+"""The number of splits sampled, each up to its first STRETCH_OCTETS, which takes some 4 ms."""
 PACKETS_APART: Final = 4
-"""One packet in this many is looked at."""
+"""One packet in this many is examined."""
 PACKET_WEIGHT: Final = 256
-"""Octets of payload that cost as much as a packet does."""
+"""The cost of a packet, in octets of payload."""
 LEAST_FILE_OCTETS: Final = 64 * 1024
-"""Smaller files are not looked into."""
+"""Smaller files are not sampled."""
 SMALL_PART: Final = 16
-"""A connection that has less than this part (one in 16) of what a task gets is left to chance."""
+"""A connection with less than one in this many parts of a task's load is placed at random."""
 LAST_TASK: Final = 0.3
-"""What the last task has to do, where the first has 1."""
+"""The load of the last task, relative to the first."""
 
 
 def weights(splits: Sequence[Split], samples: int = SAMPLES) -> dict[int, int]:
-    """Of each connection that is found in samples of these splits a number that grows with what its replay costs.
+    """Returns for each connection found in samples of these splits a weight that grows with the cost of its replay.
 
-    A compressed or unreadable file tells nothing; its reader will report that.
+    A compressed or unreadable file contributes nothing; its reader will report the fault.
     """
     found: dict[int, int] = {}
     for split in splits[:: max(1, -(-len(splits) // samples))]:
@@ -58,10 +58,10 @@ def weights(splits: Sequence[Split], samples: int = SAMPLES) -> dict[int, int]:
 
 
 def shared_out(weights: Mapping[int, int], tasks: int) -> dict[int, int]:
-    """The task, below `tasks`, of each connection that weighs something.
+    """Returns the task, below `tasks`, of each connection with a weight.
 
-    Tasks that are begun late have less to do, down to LAST_TASK of what the first ones have: at the end nobody waits long.  A
-    connection that is not named may go anywhere.
+    Tasks that start later get less, down to LAST_TASK of the first ones, so that none runs long at the end.  A connection
+    without a weight may go anywhere.
     """
     least = sum(weights.values()) / (tasks * SMALL_PART)
     room = [1 - (1 - LAST_TASK) * task / max(1, tasks - 1) for task in range(tasks)]

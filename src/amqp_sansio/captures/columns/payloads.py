@@ -1,6 +1,6 @@
-"""Payloads that stay in their file: where each lies, and its octets when they are wanted.
+"""Payloads that stay in their file: the position of each, and its octets when they are needed.
 
-What is compressed has no place for them: there a packet carries its payload.
+A compressed file has no positions for them: there a packet carries its payload.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ PLACES: Final = (
 PLACED: Final = (*[column for column in PACKETS if column.name != "payload"], *PLACES)
 """The columns of packets whose payloads stay in the file."""
 OPEN_FILES: Final = 16
-"""Files that are open at a time."""
+"""The most open files."""
 
 
 class Stamp(NamedTuple):
-    """What tells that a file is still the one that it was: its size, and when it was changed last, ns since 1970 UTC."""
+    """Identifies the state of a file: its size, and its modification time, ns since 1970 UTC."""
 
     octets: int
     changed_ns: int
 
 
 CARRIED: Final = Stamp(-1, 0)
-"""In the place of a stamp: the payloads are not left in the file."""
+"""In place of a stamp: the packets carry their payloads."""
 
 
 def stamp_of(path: str) -> Stamp:
-    """The stamp of a file in which payloads can stay; CARRIED for what is compressed, no capture, or cannot be read."""
+    """Returns the stamp of a file in which payloads can stay; CARRIED for one that is compressed, no capture, or unreadable."""
     if is_remote(path):
         return CARRIED
     try:
         with open(path, "rb") as stream:
             stamp = _stamp(stream.fileno())
             magic = stream.read(4)
-    except (OSError, ValueError):  # whoever reads it tells
+    except (OSError, ValueError):  # its reader will report the fault
         return CARRIED
     return stamp if magic in MAGICS or magic == MAGIC else CARRIED
 
@@ -59,19 +59,19 @@ def _stamp(descriptor: int) -> Stamp:
 
 
 class Payloads:
-    """Takes payloads out of their files.  `close` it when all were used: it tells of a file that was changed meanwhile."""
+    """Reads payloads from their files.  `close` it after the last one: it reports files that were changed meanwhile."""
 
     def __init__(self) -> None:
         self._open: Final[dict[tuple[str, Stamp], mmap]] = {}
 
     def take(self, path: str, stamp: Stamp, begins: Ints, lengths: Ints) -> pa.Array:
-        """The octets at these places of a file.  CaptureError when it is not the one with this stamp any more."""
+        """Returns the octets at these positions of a file.  Raises CaptureError when the file no longer has this stamp."""
         octets = self._open.pop((path, stamp), None)
         if octets is None:
             if len(self._open) >= OPEN_FILES:
                 self._close(next(iter(self._open)))
             octets = _mapped(path, stamp)
-        self._open[path, stamp] = octets  # the last one is the one used last
+        self._open[path, stamp] = octets  # reinserted, so that the last one is the most recently used
         # A slice for each packet costs no more than Arrow's `take` from a column over the whole file.
         data = b"".join(map(octets.__getitem__, map(slice, begins.tolist(), (begins + lengths).tolist())))
         offsets = np.zeros(len(begins) + 1, np.int32)
@@ -79,7 +79,7 @@ class Payloads:
         return pa.BinaryArray.from_buffers(pa.binary(), len(begins), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
     def close(self) -> None:
-        """Closes the files.  CaptureError when one of them is not what it was when it was opened."""
+        """Closes the files.  Raises CaptureError when one of them has changed since it was opened."""
         for key in list(self._open):
             self._close(key)
 

@@ -1,9 +1,9 @@
-"""The folder that tables are published in: whole or not at all, the manifest last.
+"""The folder that tables are published in: atomically, the manifest last.
 
-The manifest names the files that the tables are made of, and it alone decides what is published.  A run writes below a hidden
-folder, under names that no other run uses, moves its files beside those of the earlier run, writes the manifest in one step,
-and only then removes what the manifest does not name.  A failure before that step leaves the earlier manifest and every file
-that it names; a failure behind it leaves the new ones.  A disk and an object store, where moving is copying, go the same way.
+The manifest names the files of the tables, and it alone decides what is published.  A run writes below a hidden folder, under
+names that no other run uses, moves its files beside those of the earlier run, writes the manifest in one step, and only then
+removes what the manifest does not name.  A failure before that step leaves the earlier manifest and every file that it names; a
+failure after it leaves the new ones.  A disk and an object store, where a move is a copy, work the same way.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 MANIFEST: Final = "_MANIFEST.json"
 """The file, directly in the folder, that names all others."""
 STREAM: Final = "_STREAM.json"
-"""The file that marks the tables of `watch`, and tells which stream they are of."""
+"""The file that marks the tables of `watch`, and identifies their stream."""
 WORK: Final = ".work-"
-"""How the name of the hidden folder begins."""
+"""The prefix of the hidden folder's name."""
 _SUFFIX: Final = ".parquet"
 
 
 class Written(NamedTuple):
-    """A file: its table, its folder below that of the table, its path, how many rows and octets it has."""
+    """A written file: its table, its folder below the table's, its path, and its numbers of rows and octets."""
 
     table: str
     folder: str
@@ -44,7 +44,8 @@ class Written(NamedTuple):
 
 
 class Place:
-    """A folder for tables, by path or URI.  LocationError when nothing can open it, PlaceError when it cannot be written."""
+    """A folder for tables, by path or URI.  Raises LocationError when it cannot be opened, PlaceError when it cannot be
+    written."""
 
     def __init__(self, folder: str) -> None:
         self.name: Final = folder.rstrip("/") or folder
@@ -70,7 +71,7 @@ class Place:
         return self._place.base + self._work
 
     def open(self) -> None:
-        """Makes the folder and the one for work, and takes the lock.  PlaceError when another run holds it."""
+        """Creates the folder and its working folder, and takes the lock.  Raises PlaceError when another run holds it."""
         try:
             self.make()
             self._lock.acquire()
@@ -82,14 +83,14 @@ class Place:
             raise self._failed(error) from error
 
     def discard(self) -> None:
-        """Removes the work of this run and gives the lock back; what was published stays as it was."""
+        """Removes the work of this run and releases the lock; published tables stay as they are."""
         with suppress(OSError):  # the next run removes what cannot be removed now
             self._remove(self._work)
         with suppress(OSError):
             self._lock.release()
 
     def read(self, name: str) -> bytes | None:
-        """The octets of a small file directly in the folder; None when it is not there."""
+        """Returns the octets of a small file directly in the folder; None when it does not exist."""
         try:
             with self._system.open_input_stream(f"{self._root}/{name}") as stream:
                 octets: bytes = stream.read()
@@ -100,19 +101,19 @@ class Place:
         return octets
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a small file directly into the folder, whole at every moment."""
+        """Writes a small file directly into the folder, atomically."""
         path = f"{self._root}/{name}"
-        if self._place.base:  # an object is there as a whole, or it is not there
+        if self._place.base:  # a write to an object store is atomic
             self._write(path, data)
         else:
             self._write(f"{path}.new", data)
             self._system.move(f"{path}.new", path)
 
     def publish(self, files: Iterable[Written], manifest: bytes, kept: Iterable[Written] = ()) -> list[Written]:
-        """Makes the tables consist of `files` of this run and of those `kept` from what is published; gives all of them.
+        """Makes the tables consist of `files` of this run and the published ones in `kept`; returns all of them.
 
-        The manifest is written last.  PlaceError when that fails, and everything is as it was; when it is only the removal of
-        earlier files that fails, the text says so.
+        The manifest is written last.  Raises PlaceError when that fails, with everything as it was; when only the removal of
+        earlier files fails, the text says so.
         """
         published = list(kept)
         named = {self.relative(each.path) for each in published}
@@ -139,7 +140,7 @@ class Place:
         return published
 
     def _undo(self, moved: Iterable[Written], before: bytes | None, named_now: bool) -> bool:
-        """Takes back what a failed publication has done, the manifest first; whether that worked."""
+        """Reverts a failed publication, the manifest first; returns whether that succeeded."""
         try:
             if named_now and before is None:
                 self._remove(f"{self._root}/{MANIFEST}")
@@ -154,7 +155,7 @@ class Place:
         return True
 
     def _forget(self, earlier: Iterable[str], named: set[str]) -> None:
-        """Removes files that are not named any more."""
+        """Removes files that the manifest no longer names."""
         gone = [path for path in earlier if path not in named]
         left, reason = 0, ""
         for path in gone:
@@ -172,7 +173,7 @@ class Place:
             )
 
     def files(self) -> list[str]:
-        """The Parquet files of all tables, named by the manifest or not, as paths below the folder."""
+        """Returns the Parquet files of all tables, named by the manifest or not, as paths below the folder."""
         from pyarrow import fs
 
         found: list[str] = []
@@ -186,7 +187,7 @@ class Place:
 
     @property
     def version(self) -> int | None:
-        """The schema version of the tables, as the manifest names it; None without a manifest, 0 when it names none."""
+        """Returns the schema version of the tables by their manifest; None without a manifest, 0 when it has none."""
         manifest = self.read(MANIFEST)
         if manifest is None:
             return None
@@ -195,7 +196,7 @@ class Place:
         return said if type(said) is int else 0
 
     def published(self) -> list[Written]:
-        """The files of all tables, as the manifest names them; none without a manifest."""
+        """Returns the files of all tables by their manifest; none without a manifest."""
         return [
             Written(table, file["path"].partition("/")[2].rpartition("/")[0], f"{self._root}/{file['path']}", rows, octets)
             for table, files in named_in(self.read(MANIFEST), self.name).items()
@@ -204,7 +205,7 @@ class Place:
         ]
 
     def last_number(self, name: str) -> int:
-        """The highest number that is the name of a file in a folder below this one; -1 when there is none."""
+        """Returns the highest number that is the name of a file in a folder below this one; -1 when there is none."""
         from pyarrow import fs
 
         select = fs.FileSelector(f"{self._root}/{name}", allow_not_found=True)
@@ -212,7 +213,7 @@ class Place:
         return max([int(each) for each in names if each.isdigit()], default=-1)
 
     def make(self) -> None:
-        """Makes the folder."""
+        """Creates the folder."""
         from pyarrow import fs
 
         try:
@@ -223,11 +224,11 @@ class Place:
             raise self._failed(error) from error
 
     def relative(self, path: str) -> str:
-        """A path as it is, or will be, below the folder."""
+        """Returns a path relative to the folder, for a file that is there or still to be moved."""
         return path.removeprefix(f"{self._work}/").removeprefix(f"{self._root}/")
 
     def _clear(self) -> None:
-        """Removes what runs that were killed have left: their work, and files that they moved without a manifest."""
+        """Removes what killed runs have left: their working folders, and files moved without a manifest."""
         from pyarrow import fs
 
         for each in self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True)):
@@ -243,11 +244,11 @@ class Place:
         self._system.move(path, to)
 
     def _make_folder(self, path: str) -> None:
-        if not self._place.base.startswith("s3:"):  # S3 has no folders, and an empty object in the place of one stays behind
+        if not self._place.base.startswith("s3:"):  # S3 has no folders, and an empty object in place of one would stay
             self._system.create_dir(path, recursive=True)
 
     def _prune(self, gone: Iterable[str]) -> None:
-        """Removes the folders of tables in which nothing is left; an object store has none."""
+        """Removes empty folders of tables; an object store has none."""
         from pyarrow import fs
 
         if self._place.base:
@@ -279,7 +280,7 @@ class Place:
 
 
 def path_of(found: FileInfo) -> str:
-    """Where a file is; "" for one whose name is not UTF-8, which none of ours is."""
+    """Returns the path of a file; "" for a name that is not UTF-8, which none of ours is."""
     try:
         path: str = found.path
     except UnicodeDecodeError:
@@ -288,7 +289,7 @@ def path_of(found: FileInfo) -> str:
 
 
 def named_in(manifest: bytes | None, name: str) -> dict[str, list[dict[str, Any]]]:
-    """The files of each table that a manifest names, with their `path`, `rows` and `octets`; nothing without a manifest."""
+    """Returns the files of each table in a manifest, with their `path`, `rows` and `octets`; none without a manifest."""
     if manifest is None:
         return {}
     found: dict[str, list[dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""The rows of published files: the columns of a table, with what the folders of a file say."""
+"""Reads the rows of published files: the columns of a table, with the values in the folder names."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.tables import PARTITIONS, TABLES
 
 BATCH_ROWS = 65536
-"""Rows that are held at a time."""
+"""Rows held at a time."""
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def tables_in(folder: str) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of all tables that the manifest in `folder` names, some of a table at a time, with the columns as documented."""
+    """Yields the rows of all tables in the manifest of `folder`, in batches of one table, with the documented columns."""
     system = located(folder).system
     for file in Place(folder).published():
         for batch in rows_in(system, file.path, table_schema(TABLES.get(file.table, END_TO_END))):
@@ -31,7 +31,7 @@ def tables_in(folder: str) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 def partitions_of(path: str) -> dict[str, str | None]:
-    """What the folders in a path say: name=value, the value percent-encoded."""
+    """Parses the values in the folder names of a path: name=value, the value percent-encoded."""
     said: dict[str, str | None] = {}
     for part in path.split("/")[:-1]:
         name, equals, value = part.partition("=")
@@ -41,9 +41,9 @@ def partitions_of(path: str) -> dict[str, str | None]:
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema, said: dict[str, str | None]) -> pa.Table:
-    """The batch with exactly the columns of `schema`: one that it lacks is what the folders say, or null.
+    """Returns the batch with exactly the columns of `schema`; a missing one comes from the folder names, or is null.
 
-    A batch of schema version 1 has them under the names of then (see `captures.former`).
+    A batch of schema version 1 has their former names (see `captures.former`).
     """
     arrays = []
     for field in schema:
@@ -63,13 +63,13 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema, said: dict[str, str | None]
 
 
 def needed(schema: pa.Schema, there: Collection[str]) -> list[str]:
-    """Of the columns in a file, those that `shaped` makes the columns of `schema` of."""
+    """Returns the columns of a file from which `shaped` makes those of `schema`."""
     named = [name if name in there else former_name(name) for name in schema.names]
     return [name for name in dict.fromkeys(named) if name in there]
 
 
 def rows_in(system: fs.FileSystem, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a published file in batches."""
+    """Yields the rows of a published file in batches."""
     with system.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
         names = needed(schema, file.schema_arrow.names)
         for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):

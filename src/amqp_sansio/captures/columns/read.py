@@ -1,4 +1,4 @@
-"""Packets of capture files of any size as Arrow record batches."""
+"""Reads packets of capture files of any size as Arrow record batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, SplitError, over_sp
 from amqp_sansio.captures.tunnels import LeftOut
 
 BATCH_ROWS: Final = 20_000
-"""Records of one batch at most; they come of one stretch, so that STRETCH_OCTETS bounds its octets."""
+"""The most records of one batch; they come from one stretch, so STRETCH_OCTETS bounds its octets."""
 
 
 def read_split(
@@ -26,11 +26,11 @@ def read_split(
     rows: int = BATCH_ROWS,
     ports: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The packets of a split, in the order of the file, with a row for everything in it that cannot be read.
+    """Yields the packets of a split, in file order, with a row for everything in it that cannot be read.
 
-    `filters` must all hold of a row.  With `ports`, those that were asked for, most packets of what cannot be AMQP are left
-    out.  SplitError at the end when the next split does not start where this one ends; CaptureError when the file is no more
-    what it was.
+    All `filters` must hold for a row.  With `ports`, the server ports asked for, most packets of connections that cannot be
+    AMQP are left out.  Raises SplitError at the end when the next split does not start where this one ends; CaptureError when
+    the file has changed.
     """
     last: tuple[Stretch, int] | None = None
     left_out = LeftOut()
@@ -84,10 +84,10 @@ def read_file(
     rows: int = BATCH_ROWS,
     ports: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The packets of one file, split after split; with `ports` as `read_split` has it.
+    """Yields the packets of one file, split after split; `ports` as in `read_split`.
 
-    Where resynchronisation was misled the rest of the file is read by an exact index: nothing wrong is ever handed out, as each
-    split starts where the one before has ended.
+    Where resynchronisation was misled, the rest of the file is read with an exact index.  Wrong packets are never returned,
+    because each split starts where the one before has ended.
     """
     waiting = splits(path, file_id, octets, resync)
     while waiting:

@@ -1,4 +1,4 @@
-"""One TCP connection's packets in, batches of all tables out: what executors run, and the plain runner too."""
+"""Turns one TCP connection's packets into batches of all tables; used by Spark executors and the local runner."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.headers import Headers
 
 STRETCH_PACKETS: Final = 16
-"""Packets of one file that stand together, on average, for each file's to be taken by themselves, many at once."""
+"""The least average number of consecutive packets of one file for which files are processed separately, in batches."""
 LOOK_PACKETS: Final = 256
-"""Packets after which it is looked whether there are rows for a batch."""
+"""Packets after which full batches are looked for."""
 
 Ends: TypeAlias = tuple[bytes, int, bytes, int]
 FEW_PACKETS: Final = 12
-"""Packets that are replayed one by one: to look whether they can be replayed together costs as much."""
+"""Up to this many packets are replayed one by one: checking whether they can be batched costs as much."""
 
 DEFAULT_OPTIONS: Final = ReplayOptions()
 
 
 class ConnectionReplay:
-    """`feed` it batches of the packets of one connection key (see `packets_schema`), those of a file in its order;
-    `finish` when there are no more.  Both give rows that nothing will change any more.
+    """Replays the packets of one connection key (see `packets_schema`): `feed` takes batches, in file order within each file;
+    `finish` ends it.  Both return rows that are final.
 
-    The same ports may be used again within a key: each use is a connection of its own.  Whatever the sizes of the batches, the
-    rows are the same.  What is kept is what is open, within named limits.
+    The same ports may be used again within a key: each use is a connection of its own.  The rows do not depend on the sizes of
+    the batches.  Only open state is kept, within named limits.
 
-    What is spoken is one of `dialects`.  With `gathered` the rows wait there together with those of other connections, and both
-    give only the batches that are full.
+    The connection speaks one of `dialects`.  With `gathered`, rows wait there together with those of other connections, and
+    both methods return only full batches.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class ConnectionReplay:
         self._key = 0
         self._idle: str | None = None
         self.latest_ns = 0
-        """The latest time of all packets, ns since 1970 UTC, for the feeder (see `late`)."""
+        """The latest time of all packets, ns since 1970 UTC (see `late`)."""
 
     @property
     def quiet(self) -> bool:
-        """Whether no connection is open on these ports: what is remembered serves only to tell strays and to count uses."""
+        """Whether no connection is open on these ports: what is left serves only to recognise stray packets and count uses."""
         return self._listener.quiet
 
     @property
@@ -98,11 +98,11 @@ class ConnectionReplay:
 
     @property
     def waking_port(self) -> int:
-        """The server's port of a connection that is open and would be read from its middle; 0 when there is none."""
+        """The server's port of an open connection that can be read from its middle; 0 when there is none."""
         return max([recorder.waking_port for recorder in self._recorders.values()], default=0)
 
     def feed(self, packets: pa.RecordBatch) -> list[Records]:
-        """The next packets."""
+        """Takes the next packets."""
         for stretch in _by_file(packets):
             self._hear(stretch)
             if self._rows.full(BATCH_ROWS):
@@ -130,8 +130,10 @@ class ConnectionReplay:
         self._listen(rows, ends, 0, count, noted, paths)
 
     def hear(self, packets: Packets, start: int, stop: int, capture: str, ends: Ends) -> list[Records]:
-        """The next packets of this connection, from index `start` on and before `stop`: all of one file, without a note.
-        `ends` are both addresses, as octets, and ports, the lower first."""
+        """Takes the next packets of this connection, from index `start` up to `stop`, all of one file and without notes.
+
+        `ends` are both addresses, as octets, and ports, the lower first.
+        """
         self._capture, self._ends = capture, ends
         self._listen(packets, ends, start, stop, None, None)
         self._flush()
@@ -187,7 +189,7 @@ class ConnectionReplay:
             self._damage(time, note or "", file, place)
 
     def _begin_at(self, packets: pa.RecordBatch, names: dict[str, int], noted: list[str | None] | None) -> bool:
-        """Takes the ends of the connection from the first packet that is no note; False when there is none."""
+        """Sets the ends of the connection from the first packet that is no note; returns False when there is none."""
         first = 0
         if noted is not None:
             first = next((at for at, note in enumerate(noted) if note is None), -1)
@@ -199,7 +201,7 @@ class ConnectionReplay:
         return True
 
     def _listed(self, packets: pa.RecordBatch, names: dict[str, int], ends: Ends) -> Packets:
-        """The columns as arrays."""
+        """Returns the columns as arrays."""
         if ends[1] != ends[3]:
             sides: Ints = (packets.column(names["sport"]).to_numpy() == ends[3]).astype(np.int64)
         else:
@@ -207,13 +209,13 @@ class ConnectionReplay:
         return listed(packets, sides)
 
     def finish(self) -> list[Records]:
-        """Nothing more will come: the rows of what is open."""
+        """Ends it; returns the rows of what is open."""
         self._listener.finish()
         self._flush()
         return self._take()
 
     def expire(self, why: str) -> list[Records]:
-        """As `finish`, because nothing was captured for long: a note (`capture.idle`) says `why` of what nobody ended."""
+        """Ends it like `finish`, after a long silence: a note (`capture.idle`) gives `why` for what neither side ended."""
         self._idle = why
         return self.finish()
 
@@ -234,7 +236,7 @@ class ConnectionReplay:
         return recorder
 
     def _many(self, conversation: Conversation, witness: Witness) -> bool:
-        """Hears transfers of a conversation at once, as many as are alike, and what answers them."""
+        """Takes transfers of a conversation in batches of equal ones, and their answers."""
         assert isinstance(witness, Observer)
         headers = self._headers
         if headers is None:
@@ -264,7 +266,7 @@ class ConnectionReplay:
         self._gathered.damage((self._capture, self.options.broker or "unknown", self._key), row)
 
     def _flush(self, recorder: Recorder | None = None, over: bool = False) -> None:
-        """Hands the rows on: all of them are of one connection."""
+        """Passes on the rows, which are all of one connection."""
         if recorder is None:
             if self._last is None and len(self._recorders) != 1:
                 return
@@ -273,15 +275,15 @@ class ConnectionReplay:
             recorder.leave()
         self._gathered.take(recorder.common)
 
-    # Octets.
+    # Serialised state.
 
     def memory(self) -> bytes:
-        """What it remembers when it is `quiet`, in few octets: `recall` takes it, in this process."""
+        """Returns the memory of a `quiet` replay in few octets, for `recall` in this process."""
         remembered: tuple[Any, ...] = self._listener.memory()
         return dumps((remembered, self._order))
 
     def recall(self, memory: bytes) -> None:
-        """Goes on where a quiet one was."""
+        """Restores the memory of a quiet replay."""
         remembered, self._order = loads(memory)
         self._listener.recall(remembered)
 
@@ -291,7 +293,7 @@ class ConnectionReplay:
         return {"rows": self._rows, "options": self.options, **heard}
 
     def snapshot(self) -> bytes:
-        """What it remembers, as octets that `restore` takes in any process with the same version of the encoding."""
+        """Returns its state as octets that `restore` takes in any process with the same version of the encoding."""
         for talk in self._recorders:
             talk.conversation.tidy()
         own = self._recorders, self._order, self._capture, self._ends, self._first, self._key, self.latest_ns
@@ -299,9 +301,9 @@ class ConnectionReplay:
 
     @classmethod
     def restore(cls, octets: bytes, options: ReplayOptions = DEFAULT_OPTIONS) -> ConnectionReplay:
-        """One that goes on where the snapshot was taken; `options` are those it was made with.
+        """Returns a replay that continues from the snapshot; `options` must be those it was made with.
 
-        DecodeError when the octets are no snapshot, or one of another version.
+        Raises DecodeError when the octets are no snapshot, or one of another version.
         """
         made = cls(options)
         state = read(octets, made._given())
@@ -310,21 +312,20 @@ class ConnectionReplay:
                 raise TypeError(type(state).__name__)
             made._listener.resume(state[0])
             made._recorders, made._order, made._capture, made._ends, made._first, made._key, *latest = state[1]
-            made.latest_ns = latest[0] if latest else made.last_ns  # snapshots of earlier versions do not tell it
+            made.latest_ns = latest[0] if latest else made.last_ns  # missing in snapshots of earlier versions
         except (TypeError, ValueError, AttributeError) as error:
             raise DecodeError("state of a replay", 1, f"not a snapshot of a replay: {error}") from error
         return made
 
 
 def ends_of(source: str, sport: int, target: str, dport: int) -> Ends:
-    """Both ends of a connection, the lower first."""
+    """Returns both ends of a connection, the lower first."""
     here, there = (ip_address(source).packed, sport), (ip_address(target).packed, dport)
     return (*here, *there) if here <= there else (*there, *here)
 
 
 def _by_file(packets: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The packets of each file by themselves, which can be replayed many at once; all of them together where files take
-    turns."""
+    """Splits packets by file, so that they can be replayed in batches; returns them unsplit where files alternate."""
     count = packets.num_rows
     files = packets.column(packets.schema.get_field_index("file_id")).to_numpy()
     edges = (np.flatnonzero(files[1:] != files[:-1]) + 1).tolist()

@@ -1,8 +1,8 @@
-"""Captures in, the rows of all tables out, in one process: what `local` writes.
+"""Turns captures into the rows of all tables in one process; `local` writes them.
 
-Memory is bounded whatever the size of the captures: packets wait within named limits, a connection that is over is kept as a
-few octets.  One exception: where a connection is in several files that overlap in time, all packets of that connection wait, to
-be merged.
+Memory is bounded whatever the size of the captures: packets wait within named limits, and an ended connection is kept as a few
+octets.  One exception: where a connection is in several files that overlap in time, all packets of that connection wait to be
+merged.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from amqp_sansio.captures.packets_schema import PACKETS, picked
 from amqp_sansio.captures.replay.options import ReplayOptions
 
 WAITING_OCTETS: Final = 8 * 1024 * 1024
-"""Octets of packets that wait, for a replay of all connections at once."""
+"""Octets of packets that wait to be replayed for all connections at once."""
 FILE_OCTETS: Final = 1024 * 1024
 """Octets of them that do not wait for another file."""
 MERGED_ROWS: Final = 8192
-"""Packets that a connection is fed with at a time where files are merged."""
+"""Packets per batch for a connection whose files are merged."""
 
 _ORDER: Final = picked("connection,ts_ns")
 
 
 def overlapping(paths: Sequence[str]) -> frozenset[int]:
-    """The connections that go on in a file before an earlier file has its latest packet of them: those are to be merged."""
+    """Returns the connections that continue in a file before their latest packet in an earlier file; those must be merged."""
     before: dict[int, int] = {}
     found: set[int] = set()
     for number, path in enumerate(paths if len(paths) > 1 else ()):
@@ -56,7 +56,7 @@ def overlapping(paths: Sequence[str]) -> frozenset[int]:
                 for key, peak in zip(keys[starts].tolist(), np.maximum.reduceat(times, starts).tolist(), strict=True):
                     peaks[key] = max(peak, peaks.get(key, peak))
         except CaptureError:
-            pass  # told when its packets are read
+            pass  # reported when its packets are read
         for key, peak in peaks.items():
             before[key] = max(peak, before.get(key, peak))
     return frozenset(found)
@@ -78,7 +78,7 @@ class Runner:
         self._over = False
 
     def feed(self, batch: pa.RecordBatch) -> Iterator[Records]:
-        """Packets of any connections, in the order of the files."""
+        """Takes packets of any connections, in the order of the files."""
         if len(self._merging):
             merging = pc.is_in(batch.column("connection"), value_set=self._merging)
             self._to_merge.append(batch.filter(merging))
@@ -93,7 +93,7 @@ class Runner:
         self._octets += batch.nbytes
 
     def finish(self) -> Iterator[Records]:
-        """There are no more packets."""
+        """Ends it: there are no more packets."""
         self._over = True
         yield from self._pour()
         yield from self._merge()
@@ -102,7 +102,7 @@ class Runner:
         yield from self._gathered.rest()
 
     def _pour(self) -> Iterator[Records]:
-        """Hears all packets that wait."""
+        """Replays all waiting packets."""
         if not self._waiting:
             return
         (packets,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
@@ -113,7 +113,7 @@ class Runner:
             yield from heard(packets.take(pa.array(order)), self._replay, self._behind)
 
     def _merge(self) -> Iterator[Records]:
-        """Hears the packets of connections that stand in several files at the same time."""
+        """Replays the packets of connections that are in several files at the same time."""
         if not self._to_merge:
             return
         packets = pa.Table.from_batches(self._to_merge)
@@ -136,7 +136,7 @@ class Runner:
         return found
 
     def _behind(self, key: int, replay: ConnectionReplay) -> list[Records]:
-        """A connection has heard its part of what waited."""
+        """Called after a connection has processed its part of the waiting packets."""
         if self._over:
             del self._awake[key]
             return replay.finish()
@@ -147,7 +147,7 @@ class Runner:
 
 
 def _merged(packets: pa.Table) -> Ints:
-    """The order of packets that stand file after file, when their files are merged by the latest time seen so far in each."""
+    """Returns the order of packets, which stand file after file, when files are merged by their latest times so far."""
     files, times = packets.column("file_id").to_numpy(), packets.column("ts_ns").to_numpy().copy()
     for file in np.unique(files):
         of_file = np.flatnonzero(files == file)
@@ -161,10 +161,10 @@ def records_of(
     options: ReplayOptions,
     progress: Callable[[str, int], None] = lambda path, octets: None,
 ) -> Iterator[Records]:
-    """The rows of all tables of these captures.  `progress` hears how many octets of which file have
-    been read, of what is compressed those that are in it.
+    """Yields the rows of all tables of these captures.  `progress` is called with a file and how many (decompressed) octets of
+    it have been read.
 
-    What cannot be read of a file is a row of `violations`; CaptureError when one is changed while it is read.
+    What cannot be read of a file becomes a row of `violations`.  Raises CaptureError when a file is changed while it is read.
     """
     runner = Runner(options, overlapping(paths))
     for number, path in enumerate(paths):

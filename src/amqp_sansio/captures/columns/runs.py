@@ -1,4 +1,4 @@
-"""Packets of a connection that simply goes on, many at once: what nearly all packets are."""
+"""Replays packets of a connection in its steady state in batches, which covers nearly all packets."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from amqp_sansio.captures.packet import packet_number
 from amqp_sansio.captures.tcp import ACK
 
 RUN_OCTETS: Final = 256 * 1024
-"""Octets of one side that are replayed at once."""
+"""The most octets of one side replayed at once."""
 RUN_NANOSECONDS: Final = 1_000_000_000
-"""Time that these may span.  The shortest silence that breaks a rule is longer, even if they agree on other heartbeats."""
+"""The most time that these may span.  The shortest silence that breaks a rule is longer, even if heartbeats are
+renegotiated."""
 LOOKED_AT: Final = 512
-"""Packets that are looked at together: each one that is not plain costs a look at all of them."""
+"""Packets examined together; each one that is not plain makes all of them be examined again."""
 
 _MASK: Final = 0xFFFFFFFF
-_PLAIN: Final = ACK | 0x08 | 0x20 | 0x40 | 0x80  # PSH, URG and what TCP says about congestion
+_PLAIN: Final = ACK | 0x08 | 0x20 | 0x40 | 0x80  # PSH, URG and congestion control
 _HALF: Final = 1 << 31
 _NEVER: Final = -(1 << 62)
 
 
 class Packets:
-    """A batch by column; `offsets` are where in `octets` each payload begins, and the end of the last."""
+    """The columns of a batch; `offsets` are where each payload begins in `octets`, and the end of the last."""
 
     __slots__ = (
         "acknowledged", "cuts", "files", "flags", "lengths", "octets", "odd", "offsets", "places", "said", "sequences", "sides",
@@ -50,7 +51,7 @@ class Packets:
         self.octets: Final = octets
         self.lengths: Final = np.diff(offsets)
         self.odd: Final = (flags & ~_PLAIN != 0) | (cuts != 0)
-        """Packets that do more than carry data (SYN, FIN, RST), or of which the capture has a part only."""
+        """Packets that do more than carry data (SYN, FIN, RST), or that were captured in part."""
         spoken = self.lengths * sides
         self.said: Final = np.zeros((2, len(times)), np.int64)
         """How much each side has sent in this batch before each packet, without retransmissions."""
@@ -59,7 +60,7 @@ class Packets:
 
 
 def listed(packets: pa.RecordBatch, sides: Ints) -> Packets:
-    """The columns of a batch (see `packets_schema`) as arrays; `sides` tells of each packet which of its two ends spoke."""
+    """Returns the columns of a batch (see `packets_schema`) as arrays; `sides` has the sender of each packet."""
 
     def numbers(name: str) -> Ints:
         found: Ints = packets.column(name).to_numpy(zero_copy_only=False)
@@ -75,10 +76,10 @@ def listed(packets: pa.RecordBatch, sides: Ints) -> Packets:
 
 
 def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: Packets, at: int, count: int, order: int) -> int:
-    """Hears packets from index `at` on, and before `count`, as long as they are plain: in order, whole, and data only.
+    """Replays packets from index `at` up to `count`, as long as they are plain: in order, complete, and data only.
 
-    Gives the index of the first one that is not; that packet is for `Listener.segment`.  `order` is the number of the packet
-    before the one at `at`.
+    Returns the index of the first one that is not, which is for `Listener.segment`.  `order` is the number of the packet before
+    the one at `at`.
     """
     talk = listener.steady(key)
     if talk is None:
@@ -100,11 +101,11 @@ def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: P
 
 
 def _plain(talk: Talk, packets: Packets, here: int, stop: int) -> tuple[int, Ints]:
-    """The index behind the plain packets from `here` on, and how far each of them acknowledges either side."""
+    """Returns the index after the plain packets from `here` on, and how far each of them acknowledges either side."""
     sides = packets.sides[here:stop]
     said = packets.said[:, here:stop]
     first, second = talk.sides
-    # What each side's offset would be at the first packet of the batch.
+    # each side's offset as of the first packet of the batch
     begun = first.position - int(said[0, 0]), second.position - int(said[1, 0])
     zero = first.first + begun[0], second.first + begun[1]
     speaking = sides == 1
@@ -125,7 +126,7 @@ def _plain(talk: Talk, packets: Packets, here: int, stop: int) -> tuple[int, Int
 
 
 def _silent(talk: Talk, packets: Packets, here: int, stop: int) -> NDArray[np.bool_] | None:
-    """Before which packets a side was silent for longer than heartbeats allow; None: before none of them."""
+    """Returns before which packets a side was silent for longer than heartbeats allow; None: before none."""
     patience, *last = talk.conversation.patience()
     times = packets.times[here:stop]
     if not patience or int(times.max()) - min(last) <= patience:
@@ -140,8 +141,8 @@ def _silent(talk: Talk, packets: Packets, here: int, stop: int) -> NDArray[np.bo
 
 
 def _hear(listener: Listener, talk: Talk, packets: Packets, here: int, stop: int, order: int) -> int:
-    """Hears plain packets, run by run: what one side says until the other one speaks.  Gives the index behind them, which is
-    before `stop` where they have to come one by one."""
+    """Replays plain packets, run by run (what one side sends until the other one sends).  Returns the index after them, which
+    is before `stop` where packets have to come one by one."""
     conversation = talk.conversation
     sizes = packets.lengths[here:stop]
     spoken = np.flatnonzero(sizes)
@@ -186,7 +187,7 @@ def _hear(listener: Listener, talk: Talk, packets: Packets, here: int, stop: int
 
 
 def _fitting(begins: list[int], times: list[int], begin: int, end: int) -> int:
-    """The index behind the packets that may be replayed at once."""
+    """Returns the index after the packets that may be replayed at once."""
     furthest, deadline = begins[begin] + RUN_OCTETS, times[begin] + RUN_NANOSECONDS
     for index in range(begin, end):
         if begins[index] > furthest or times[index] > deadline:

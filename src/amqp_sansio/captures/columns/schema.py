@@ -10,7 +10,7 @@ from amqp_sansio.captures.packets_schema import PACKETS, Column
 
 
 def arrow_schema(columns: tuple[Column, ...] = PACKETS) -> pa.Schema:
-    """The Arrow schema of these columns."""
+    """Returns the Arrow schema of these columns."""
     kinds = {"string": pa.string(), "binary": pa.binary(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64()}
     return pa.schema([pa.field(column.name, kinds[column.arrow], nullable=column.null) for column in columns])
 
@@ -21,10 +21,10 @@ _KINDS: Final = {
 
 
 def schema_of(ddl: str) -> pa.Schema:
-    """The Arrow schema of columns as Spark writes them: `name type`, or `name type NOT NULL`, between commas."""
+    """Returns the Arrow schema of columns in Spark's DDL: `name type`, or `name type NOT NULL`, comma-separated."""
     columns = [column.split(maxsplit=2) for column in ddl.split(",")]
     return pa.schema([pa.field(name, _KINDS[kind], not never_null) for name, kind, *never_null in columns])
 
 
 PACKETS_ARROW: Final = arrow_schema()
-"""All of them."""
+"""The schema of all columns."""

@@ -1,4 +1,4 @@
-"""The TCP segments in many packets at once: the same ones as `captures.link_layer` and `captures.ip` find one by one."""
+"""Finds the TCP segments in many packets at once: the same that `captures.link_layer` and `captures.ip` find one by one."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _SHIMS: Final = (*SHIMS, *sorted(set(STEPS) - set(_TAGS)))
 _LLC: Final = 0x0600
 _LLC_STARTS: Final = [int.from_bytes(each) for each in LLC_STARTS]
 _SHIM: Final = -2
-"""In the place of a start: the packet is looked at by itself."""
+"""In place of a start: the packet is examined individually."""
 _RAW: Final = (12, 14, 101, 228, 229)
 _DEEP: Final = HEAD_OCTETS - 56
-"""Where an IP packet may start at most for `heads` to hold what is looked at."""
+"""The latest start of an IP packet for which `heads` contains all that is examined."""
 _TUNNELS: Final = (*IP_IN_IP, GRE, MPLS_IN_IP, *ETHERNET_IN_IP, *UNREAD_PROTOCOLS)
 _WIREGUARD: Final = int.from_bytes(WIREGUARD)
 _INNER: Final = (0x0800, 0x86DD, 0x6558)
 
 
 class Group(NamedTuple):
-    """Segments in IP packets of one version.  `row` is the index of the record; `start` and `end` are where the TCP segment
-    lies in the packet, by its IP header; addresses are rows of 4 or 16 octets.  With a `note`, what it says and no segment."""
+    """Segments in IP packets of one version.  `row` is the index of the record; `start` and `end` locate the TCP segment in the
+    packet, by its IP header; addresses are rows of 4 or 16 octets.  With a `note` there are no segments but this text."""
 
     row: Ints
     source: Bytes
@@ -56,8 +56,8 @@ class Group(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """What the TCP headers of a group say; `begin` and `stop` are where the octets of the stream lie in the packet, as far as
-    they were captured, `cut` is how many more there were."""
+    """The TCP headers of a group; `begin` and `stop` locate the captured octets of the stream in the packet, `cut` is how many
+    more there were."""
 
     source: Ints
     target: Ints
@@ -70,7 +70,7 @@ class Ports(NamedTuple):
 
 
 def groups(octets: Octets, found: Records, left_out: LeftOut | None = None) -> list[Group]:
-    """Every TCP segment, and every later fragment of an IP packet; `left_out` counts what is not read."""
+    """Returns every TCP segment, and every later fragment of an IP packet; `left_out` counts what is not read."""
     heads = gathered(octets, found.start, HEAD_OCTETS)
     left_out = left_out or LeftOut()
     at = _starts(octets, heads, found, left_out)
@@ -86,7 +86,7 @@ def groups(octets: Octets, found: Records, left_out: LeftOut | None = None) -> l
 
 
 def _follow(octets: Octets, heads: Bytes, found: Records, at: Ints, left_out: LeftOut) -> None:
-    """Puts the place of the innermost IP packet where a tunnel is.  They are followed one packet at a time."""
+    """Replaces the position of each tunnel by that of its innermost IP packet, one packet at a time."""
     for place in np.unique(at).tolist():
         if place < 0:
             continue
@@ -109,7 +109,7 @@ def _follow(octets: Octets, heads: Bytes, found: Records, at: Ints, left_out: Le
 
 
 def _in_udp(heads: Bytes, at: Ints) -> NDArray[np.bool_]:
-    """Which of these may be tunnels: by the ports, or on any port by the first octets; the UDP header is at `at`."""
+    """Returns which of these may be tunnels, by port, or on any port by the first octets; the UDP header is at `at`."""
     found = np.zeros(len(heads), np.bool_)
     for place in np.unique(at).tolist():
         rows = np.nonzero(at == place)[0]
@@ -123,7 +123,7 @@ def _in_udp(heads: Bytes, at: Ints) -> NDArray[np.bool_]:
 
 
 def _starts(octets: Octets, heads: Bytes, found: Records, left_out: LeftOut) -> Ints:
-    """Where the IP packet starts, for each record; below 0 where there is none."""
+    """Returns where the IP packet starts, for each record; negative where there is none."""
     if not len(found.link):
         return found.link
     at = np.full(len(heads), -1, np.int64)
@@ -159,7 +159,7 @@ def _start(link: int, heads: Bytes, captured: Ints) -> Ints:
 
 
 def _after_type(heads: Bytes, captured: Ints, active: NDArray[np.bool_], at: int) -> Ints:
-    """Behind the EtherType at `at` of the active ones, stepping over VLAN tags."""
+    """Returns the start after the EtherType at `at` of the active ones, skipping VLAN tags."""
     start = np.full(len(heads), -1, np.int64)
     for _ in range(MAX_TAGS):
         kind = words(heads, at, ">u2")
@@ -179,7 +179,7 @@ def _after_type(heads: Bytes, captured: Ints, active: NDArray[np.bool_], at: int
 
 
 def _at(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
-    """The IP packets that start at one place of their packets."""
+    """Returns the IP packets that start at this offset of their packets."""
     rows = rows[found.captured[rows] >= at + 20]
     version = heads[rows, at] >> 4
     made: list[Group] = []
@@ -213,7 +213,7 @@ def _four(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> 
 
 
 def _alone(octets: Octets, found: Records, row: int, at: int) -> TcpIn | None:
-    """What one packet carries whose headers are a chain."""
+    """Finds the segment of one packet with chained headers."""
     place, captured = int(found.start[row]), int(found.captured[row])
     return tcp_in(bytes(octets[place : place + captured]), at, int(found.original[row]))
 
@@ -224,7 +224,7 @@ def _six(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> l
     end = np.where(length > 0, at + 40 + length, found.original[rows])
     tcp = heads[:, at + 6] == _TCP
     later = np.zeros(len(rows), bool)
-    for index in np.nonzero(~tcp)[0].tolist():  # extension headers: a chain, one packet at a time
+    for index in np.nonzero(~tcp)[0].tolist():  # extension headers are a chain: one packet at a time
         inside = _alone(octets, found, int(rows[index]), at)
         if inside is FRAGMENT:
             later[index] = found.captured[rows[index]] >= at + 40
@@ -239,7 +239,7 @@ def _six(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> l
 
 
 def ports(octets: Octets, found: Records, group: Group, left_out: LeftOut | None = None) -> tuple[Group, Ports]:
-    """The TCP headers of a group, which loses what has none that is whole enough; `left_out` counts what was cut."""
+    """Parses the TCP headers of a group, and drops segments without a complete one; `left_out` counts truncated packets."""
     rows = group.row
     there = group.start + 14 <= found.captured[rows]
     if not there.all():

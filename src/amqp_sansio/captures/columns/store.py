@@ -1,4 +1,4 @@
-"""What every run does with its files, whichever engine wrote them: completes the tables, and publishes them all at once."""
+"""Completes and publishes the tables of a run, whichever engine wrote the files."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import SCHEMA_VERSION
 
 NAMED_CAPTURES: Final = 1000
-"""Captures that a manifest names; of more it says how many."""
+"""The most captures named in a manifest; it counts the others."""
 
 Engine: TypeAlias = Literal["local", "spark"]
 """What has written the files: this process, or Spark."""
 
 
 def opened(out: str) -> Place:
-    """The folder for tables, for a run that will replace all of them; `discard` gives it back.
+    """Opens the folder for a run that will replace all tables; `discard` releases it.
 
-    PlaceError when it cannot be written, another run is writing there, or it is that of a stream; LocationError when nothing
-    can open it.
+    Raises PlaceError when it cannot be written, another run is writing there, or it belongs to a stream; LocationError when it
+    cannot be opened.
     """
     place = Place(out)
     place.open()
@@ -47,10 +47,10 @@ def publish(
     engine: Engine,
     join: Callable[[Sequence[Written]], list[Written]],
 ) -> tuple[list[Written], Findings]:
-    """Publishes the files that a run has written, with an empty one for each table without any, and what `join` makes of
-    messages: gives the list of all files, and what is in `violations`.
+    """Publishes the files of a run, an empty file for each table without any, and what `join` makes of messages; returns all
+    files, and the findings in `violations`.
 
-    PipelineError, and everything is as it was, when that fails.
+    Raises PipelineError, with everything as it was, when that fails.
     """
     have = {file.table for file in files}
     with told("nothing was published"):
@@ -73,11 +73,11 @@ def manifest_of(
     problems: Iterable[str] = (),
     late: Sequence[Late] = (),
 ) -> bytes:
-    """The manifest as JSON, the same for the same files: what was read and asked for, which files hold the tables.
+    """Returns the manifest as JSON, the same for the same files: what was read and requested, and the files of each table.
 
     Paths are relative to the folder of the tables; `file_id` counts the captures, of which the first NAMED_CAPTURES are named
-    and `more_captures` counts the rest: rows name theirs; `problems` are places in them that cannot be
-    read, and the files that came too `late` for a stream.
+    and `more_captures` counts the rest (rows name theirs); `problems` are places in them that cannot be read, `late` the files
+    that came too late for a stream.
     """
     said = {
         "kind": "amqp-sansio tables",
@@ -98,7 +98,7 @@ def manifest_of(
 
 
 def listed(place: Place, files: Iterable[Written], tables: Iterable[str]) -> dict[str, object]:
-    """What a manifest says of each table: how many rows it has, and in which files."""
+    """Returns a manifest's entries for each table: its number of rows, and its files."""
     by_table: dict[str, list[Written]] = {name: [] for name in tables}
     for file in sorted(files, key=lambda file: place.relative(file.path)):
         by_table.setdefault(file.table, []).append(file)

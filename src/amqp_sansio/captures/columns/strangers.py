@@ -1,4 +1,4 @@
-"""Connections that cannot be AMQP, told from the ports and the first octets of their packets: they need no replay."""
+"""Recognises connections that cannot be AMQP by the ports and first octets of their packets: they need no replay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from amqp_sansio.captures.columns.heads import Ints, edges_of, gathered, words
 from amqp_sansio.captures.tcp import ACK, FIN, RST, SYN
 
 HEAD_OCTETS: Final = 4
-"""Octets of a payload that are looked at."""
+"""Octets examined of a payload."""
 NAME: Final = int.from_bytes(b"AMQP")
 
 _MASK: Final = 0xFFFFFFFF
@@ -21,8 +21,8 @@ _WINDOW: Final = 1 << 30
 
 
 class Spoken(NamedTuple):
-    """What packets say, one entry each, sorted by connection, those of each in their order.  `lengths` are octets of payload,
-    `heads` the first HEAD_OCTETS of them as one number, with anything behind their end."""
+    """The fields of packets, sorted by connection and in order within each.  `lengths` are octets of payload, `heads` the first
+    HEAD_OCTETS of them as one number, with arbitrary octets after a shorter one."""
 
     keys: Ints
     sports: Ints
@@ -34,7 +34,7 @@ class Spoken(NamedTuple):
 
 
 def spoken(packets: pa.RecordBatch, order: Ints) -> Spoken:
-    """What packets say, in this order."""
+    """Returns the fields of packets, in this order."""
 
     def numbers(name: str) -> Ints:
         found: Ints = packets.column(name).to_numpy()[order].astype(np.int64)
@@ -50,10 +50,10 @@ def spoken(packets: pa.RecordBatch, order: Ints) -> Spoken:
 
 
 def strange(said: Spoken, ports: Sequence[int] = ()) -> NDArray[np.bool_]:
-    """Which packets are of connections that are there from the first SYN to the last FIN or a RST and are no AMQP.
+    """Returns which packets belong to connections that are complete, from SYN to FIN or RST, and are not AMQP.
 
-    No row of a table is made of them: their ports were not asked for, and no payload of theirs, and so neither stream, begins
-    as a protocol header does.  In doubt a connection is none: where a SYN comes again, or something is out of its window.
+    Such packets make no rows: their ports were not asked for, and none of their payloads, and so neither stream, begins like a
+    protocol header.  Doubtful connections do not count: those with a repeated SYN, or with anything outside the window.
     """
     count = len(said.keys)
     if not count:
@@ -88,7 +88,7 @@ def strange(said: Spoken, ports: Sequence[int] = ()) -> NDArray[np.bool_]:
 
 
 def may_begin(heads: Ints, lengths: Ints) -> NDArray[np.bool_]:
-    """Which payloads may be how a protocol header begins: as many of its first octets as they have."""
+    """Returns which payloads may begin a protocol header, by as many of its first octets as they have."""
     missing = 8 * (HEAD_OCTETS - np.clip(lengths, 0, HEAD_OCTETS))
     found: NDArray[np.bool_] = (lengths > 0) & (heads >> missing == NAME >> missing)
     return found

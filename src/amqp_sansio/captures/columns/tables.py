@@ -1,4 +1,4 @@
-"""Tables as Arrow: schemas made of `captures.tables`, batches made of rows, and all tables in one wide stream of batches."""
+"""Tables as Arrow: schemas made from `captures.tables`, and batches made from rows."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _TYPES: Final[dict[Type, pa.DataType]] = {
 Common: TypeAlias = tuple[str, str, int]
 """Capture, broker and connection of a row."""
 Commons: TypeAlias = Common | Sequence[tuple[Common, int]]
-"""That of all rows, or each with how many rows, one behind the other, it is of."""
+"""The common values of all rows, or consecutive ones, each with its number of rows."""
 
 _DAY_NS: Final = 86_400_000_000_000
 
 
 @cache
 def table_schema(table: Table) -> pa.Schema:
-    """The Arrow schema of a table."""
+    """Returns the Arrow schema of a table."""
     return pa.schema([pa.field(column.name, _TYPES[column.type], column.nullable) for column in table.columns])
 
 
 def table_batch(table: Table, common: Commons, rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
-    """Rows (without the common columns) as a batch.
+    """Converts rows (without the common columns) to a batch.
 
     Ranges of ids are pairs, maps lists of pairs, times ns since 1970 UTC.
     """
@@ -62,14 +62,14 @@ def table_batch(table: Table, common: Commons, rows: Sequence[Sequence[object]])
 
 @cache
 def _form(table: Table) -> tuple[pa.Schema, tuple[tuple[pa.DataType, bool], ...]]:
-    """The schema, and of each value that a row holds its type, and whether the same time stands beside it in nanoseconds."""
+    """Returns the schema and, for each value of a row, its type and whether a nanoseconds column repeats it."""
     schema = table_schema(table)
     names = table.said[len(COMMON) :]
     return schema, tuple([(schema.field(name).type, in_ns(name) in table.names) for name in names])
 
 
 def common_arrays(common: Commons, times: pa.Array) -> list[pa.Array]:
-    """The columns that every table begins with, `ts` and `ts_ns` included, made of `times` in ns since 1970 UTC."""
+    """Returns the first columns of every table, with `ts` and `ts_ns` from `times` in ns since 1970 UTC."""
     captures, brokers, connections = _common(common, len(times))
     return [
         captures,

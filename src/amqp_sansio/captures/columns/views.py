@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _LISTED: Final = ("list<", "map<", "date32")
 _NO_TIME: Final = -(1 << 63)
-"""What NumPy holds where there is no time."""
+"""NumPy's value for a missing time."""
 
 
 def frame(folder: str, name: str) -> pd.DataFrame:
-    """The rows of a view on the tables in `folder`; times are datetime64[us, UTC].
+    """Returns the rows of a view on the tables in `folder`; times are datetime64[us, UTC].
 
-    Its tables go through SQLite in memory: for folders whose tables of that view fit there.  KeyError for another name than
-    those of VIEWS.
+    The view's tables are loaded into SQLite in memory, so they must fit there.  Raises KeyError for a name that is not in
+    VIEWS.
     """
     import pandas as pd
 
@@ -46,7 +46,7 @@ def frame(folder: str, name: str) -> pd.DataFrame:
 
 
 def _load(base: sqlite3.Connection, folder: str, name: str) -> None:
-    """Makes the view, and before it what it is made of."""
+    """Creates the view, and before it what it is made from."""
     import pyarrow.dataset as ds
 
     for table in VIEWS[name].of:

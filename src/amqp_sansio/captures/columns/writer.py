@@ -1,6 +1,6 @@
-"""Parquet files of all tables at once, in any file system, under names that no other run and no other attempt uses.
+"""Writes Parquet files of all tables, in any file system, under names that no other run or attempt uses.
 
-Memory is bounded whatever the number of tables, days and brokers.  What is written counts when `place` publishes it.
+Memory is bounded whatever the number of tables, days and brokers.  Files take effect when `place` publishes them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from amqp_sansio.captures.locations import Located, located
 from amqp_sansio.captures.tables import TABLES
 
 BUFFERED_OCTETS: Final = 12 * 1024 * 1024
-"""Octets of records that wait in one process for their row group to fill."""
+"""Octets of records that wait in one process for their row groups to fill."""
 
 
 class _File(Growing):
-    """One in any file system."""
+    """A growing file in any file system."""
 
     def __init__(self, system: fs.FileSystem, table: str, folder: str, path: str, schema: pa.Schema | None = None) -> None:
         self.table, self.folder, self.path = table, folder, path
@@ -32,7 +32,7 @@ class _File(Growing):
         super().__init__(self._stream, schema or file_schema(table))
 
     def written(self) -> Written:
-        """Closes it: its place in the list."""
+        """Closes it; returns its entry."""
         self.close()
         self._stream.close()
         return Written(self.table, self.folder, self.path, self.rows, self._system.get_file_info(self.path).size)
@@ -49,7 +49,7 @@ class Writer:
         self._waiting = 0
 
     def add(self, table: str, batch: pa.RecordBatch) -> Iterator[Written]:
-        """Takes records in; gives files that were closed to make room."""
+        """Adds records; yields files that were closed to make room."""
         for folder, part in parted(batch):
             key = table, folder
             file = self._files.get(key)
@@ -81,14 +81,14 @@ class Writer:
 
 
 def write_empty(place: str, table: str) -> Written:
-    """A file without rows, for a table without any: it holds the columns, also those that folders tell, for it is in none."""
+    """Writes a file without rows for an empty table; it has all columns, because it is in no folder that would supply them."""
     return opened_file(located(place), table, "", unique("part"), table_schema(TABLES[table])).written()
 
 
 def write_whole(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: str, table: str, name: str, empty: bool = False
 ) -> list[Written]:
-    """Writes batches to one file that is of no day and no broker: its place in the list; none without rows, unless `empty`."""
+    """Writes batches to one file of no particular day and broker; returns its entry, none without rows unless `empty`."""
     where = located(place)
     file: _File | None = None
     for batch in batches:
@@ -101,12 +101,12 @@ def write_whole(
 
 
 def unique(prefix: str) -> str:
-    """A name that begins with `prefix` and that nobody else takes."""
+    """Returns a unique name that begins with `prefix`."""
     return f"{prefix}-{uuid.uuid4().hex[:12]}"
 
 
 def opened_file(place: Located, table: str, folder: str, name: str, schema: pa.Schema | None = None) -> _File:
-    """A file below the folder of a table, which grows; of a day and a broker when `folder` says so."""
+    """Opens a growing file below the folder of a table; `folder` is that of a day and a broker, or ""."""
     path = f"{place.path}/{table}/{folder}".rstrip("/")
     if not place.base.startswith("s3:"):  # S3 has no folders
         place.system.create_dir(path, recursive=True)

@@ -1,4 +1,4 @@
-"""One TCP connection as rows of tables: it keeps only what is still open, within named limits.
+"""Turns one TCP connection into rows of tables; keeps only open state, within named limits.
 
-Pure Python without Arrow or Spark; `captures.columns.replay` feeds it with packets and makes batches of its rows.
+Pure Python without Arrow or Spark; `captures.columns.replay` feeds it packets and makes batches of its rows.
 """

@@ -1,4 +1,4 @@
-"""Branches of distributed transactions as one connection speaks of them: rows of `dtx`."""
+"""Branches of distributed transactions, as seen on one connection: rows of `dtx`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Commit, End, Forget, Prepare, Rollback, SetTimeout, Start, XaResult, Xid
 
 BRANCHES: Final = 8192
-"""Branches of one connection that are followed; beyond it the one named longest ago goes out as it stands."""
+"""Branches of one connection that are followed; beyond it the least recently named one is written as it is."""
 
 _WORDS: Final = {int(status): status.name.removeprefix("XA_").lower() for status in XaStatus}
 _OUTCOMES: Final = {
@@ -21,14 +21,14 @@ _OUTCOMES: Final = {
     ("rbtimeout", "dtx.end"): "failed",
     ("rbrollback", "dtx.commit"): "rolled-back",
 }
-"""What became of a branch, by the status and what it answers."""
+"""The outcome of a branch by the status and the command that it answers."""
 _OTHERWISE: Final = {"rdonly": "read-only", "rbtimeout": "timed-out", "rbrollback": "failed", "heur": "heuristic"}
-"""By the status alone."""
+"""The outcome by the status alone."""
 _FINAL: Final = frozenset(("committed", "rolled-back", "read-only", "timed-out", "forgotten"))
 
 
 def name_of(xid: Xid) -> str:
-    """An xid as text: format:global-id:branch-id, the ids in hex digits."""
+    """Formats an xid: format:global-id:branch-id, the ids in hex digits."""
     return f"{xid.format_ or 0}:{(xid.global_id or b'').hex()}:{(xid.branch_id or b'').hex()}"
 
 
@@ -52,21 +52,21 @@ class Branch:
         self.status: str | None = None
         self.outcome = "unknown"
         self.shaky = False
-        """Lost octets may have held more about it: its outcome and doubts are unknown."""
+        """Whether lost octets may have held more about it, so that its outcome is unknown."""
         self.starts = 0
         self.transfers = 0
         self.accepts = 0
         self.error: int | None = None
 
     def doubt(self) -> None:
-        """We may have missed something about it."""
+        """Notes that something about it may have been missed."""
         self.shaky = True
         if self.outcome in ("active", "prepared", "failed"):
             self.outcome = "unknown"
 
     @property
     def in_doubt(self) -> bool:
-        """Whether it is prepared and undecided, or decided and nobody heard what came of it."""
+        """Whether it is prepared and undecided, or decided without an observed outcome."""
         if self.shaky:
             return False
         if self.decide is not None:
@@ -76,7 +76,7 @@ class Branch:
 
 
 class Branches:
-    """Those of one connection."""
+    """The branches of one connection."""
 
     __slots__ = ("_branches", "_firm", "_rows")
 
@@ -84,10 +84,10 @@ class Branches:
         self._rows: Final = rows
         self._branches: dict[str, Branch] = {}
         self._firm: dict[str, Branch] = {}
-        """Those of which we have everything."""
+        """Those observed without gaps."""
 
     def of(self, xid: str, time: int) -> Branch:
-        """The branch of that name, new if it was not named before."""
+        """Returns the branch of that name, a new one if it was not named before."""
         branch = self._branches.get(xid)
         if branch is None:
             if len(self._branches) >= BRANCHES:
@@ -96,9 +96,9 @@ class Branches:
         return branch
 
     def said(self, command: Command, time: int, id: int | None = 0) -> str | None:
-        """The client says something about a branch: the name of the branch, None when it is about none.
+        """Notes a client's command; returns the name of its branch, None when it concerns none.
 
-        `id` is that of the command; None while it is unknown, so that nobody can tell the broker's answer.
+        `id` is that of the command; None while unknown, so that the broker's answer cannot be attributed.
         """
         if not isinstance(command, Start | End | Prepare | Commit | Rollback | Forget | SetTimeout) or command.xid is None:
             return None
@@ -124,7 +124,7 @@ class Branches:
         return branch.xid
 
     def result(self, verb: str, xid: str, value: Struct | None, time: int) -> None:
-        """The broker answers a command about a branch."""
+        """Notes the broker's answer to a command about a branch."""
         branch = self._branches.get(xid)
         if branch is None or not isinstance(value, XaResult):
             return
@@ -141,7 +141,7 @@ class Branches:
             self._leave(xid)
 
     def completed(self, verb: str, xid: str) -> None:
-        """A command about a branch is complete: dtx.forget has no other answer."""
+        """Notes the completion of a command about a branch, the only answer to dtx.forget."""
         if verb == "dtx.forget":
             branch = self._branches.get(xid)
             if branch is not None:
@@ -149,7 +149,7 @@ class Branches:
                 self._leave(xid)
 
     def refused(self, verb: str, xid: str, code: int | None) -> None:
-        """The broker refuses a command about a branch: what it asked for has not happened."""
+        """Notes that the broker refused a command about a branch, which therefore had no effect."""
         branch = self._branches.get(xid)
         if branch is not None:
             branch.error = code
@@ -159,13 +159,13 @@ class Branches:
                 branch.prepare = None
 
     def lost(self) -> None:
-        """Something was lost: what became of branches that are not decided is unknown."""
+        """Notes a gap: the outcome of undecided branches is unknown."""
         for branch in self._firm.values():
             branch.doubt()
         self._firm.clear()
 
     def finish(self) -> None:
-        """Nothing more comes about any."""
+        """Writes all branches: nothing more comes."""
         for xid in tuple(self._branches):
             self._leave(xid)
 

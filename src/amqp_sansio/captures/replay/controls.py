@@ -1,7 +1,7 @@
-"""Controls one by one: rows of `controls`.
+"""Single controls: rows of `controls`.
 
-The frequent ones (completions, heartbeats) would be as many as the commands; of them it keeps only the last few before each
-violation and the first few after it, which are the ones that explain it.
+The frequent ones (completions, heartbeats) are as many as the commands; of them only the last few before each violation and the
+first few after it are kept, which explain it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.session import Completed, Confirmed, Flush, KnownCompleted
 
 NEAR: Final = 8
-"""Controls of the frequent kinds that are kept on either side of a violation."""
+"""Frequent controls kept on either side of a violation."""
 SHOWN_RANGES: Final = 16
-"""Ranges of ids of them that are kept."""
+"""Ranges of ids kept of each."""
 
 _SETS: Final = (Completed, Confirmed, KnownCompleted)
 
 
 def arguments_of(control: Control | None) -> str | None:
-    """The fields of a control as JSON, the name of a session as text where it is text; None when it could not be read."""
+    """Returns the fields of a control as JSON, the name of a session as text where it is text; None when it could not be
+    decoded."""
     if control is None:
         return None
     said = fields(control, False)
@@ -34,7 +35,7 @@ def arguments_of(control: Control | None) -> str | None:
 
 
 class Controls:
-    """Those of one connection."""
+    """The controls of one connection."""
 
     __slots__ = ("_after", "_last", "_rows")
 
@@ -46,7 +47,8 @@ class Controls:
     def hear(
         self, time: int, speaker: str, channel: int, verb: str, control: Control | None, place: tuple[int, int, int]
     ) -> None:
-        """A control (None: it could not be read); `place` is its offset in the stream, the file, the offset of its packet."""
+        """Takes a control (None: it could not be decoded); `place` is its offset in the stream, the file, and its packet's
+        offset."""
         kind = type(control)
         if isinstance(control, _SETS):
             said: object = control.commands.ranges[:SHOWN_RANGES] if control.commands else ()
@@ -58,7 +60,7 @@ class Controls:
         self.often((time, speaker, channel, verb, said, *place))
 
     def often(self, row: Row) -> None:
-        """One of the frequent ones: the columns, with ranges of ids in the place of the arguments."""
+        """Takes a frequent control: its columns, with ranges of ids in place of the arguments."""
         if self._after:
             self._after -= 1
             self._tell(row)
@@ -68,7 +70,7 @@ class Controls:
                 del self._last[0]
 
     def violation(self) -> None:
-        """Somebody broke a rule: the controls just before and after are worth their rows."""
+        """Keeps the controls just before and after a violation."""
         for row in self._last:
             self._tell(row)
         self._last.clear()

@@ -1,4 +1,4 @@
-"""The credit of a session's subscriptions as it runs out and comes back: rows of `credit`."""
+"""The credit of a session's subscriptions as it is used up and restored: rows of `credit`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from amqp_sansio.spec.message import Cancel, Flush, SetFlowMode, Stop, Subscribe
 from amqp_sansio.spec.message import Flow as Grant
 
 SUBSCRIPTIONS: Final = 4096
-"""Subscriptions of a session of which rows are made; beyond it the oldest has none any more."""
+"""Subscriptions of a session that make rows; beyond it the oldest makes none any more."""
 
 
 class Books(Protocol):
-    """Gives us the observer's books: it has the event already when we get it."""
+    """Gives access to the observer's books, which are updated before an event arrives here."""
 
     def subscriptions(self, channel: int) -> Subscriptions | None: ...
 
 
 class Subscription:
-    """One subscription.  `stalled` is since when its credit has been at zero because a delivery used it up, or None."""
+    """One subscription.  `stalled` is since when a delivery has left it without credit, or None."""
 
     __slots__ = ("queue", "stalled")
 
@@ -34,7 +34,7 @@ class Subscription:
 
 
 class CreditLine:
-    """The credit that one side of a session has given the other.  `head` are direction, session and channel of its rows."""
+    """The credit that one side of a session has granted.  `head` are direction, session and channel of its rows."""
 
     __slots__ = ("_books", "_head", "_rows", "subscriptions")
 
@@ -45,7 +45,7 @@ class CreditLine:
         self.subscriptions: dict[str, Subscription] = {}
 
     def hear(self, time: int, command: Command) -> None:
-        """The subscriber says one of the commands about credit; others are passed over."""
+        """Takes a command of the subscriber about credit; ignores others."""
         if not isinstance(command, Cancel | Flush | Grant | SetFlowMode | Stop | Subscribe):
             return
         name = command.destination or ""
@@ -70,9 +70,9 @@ class CreditLine:
         self._tell(time, name, found, event, unit, value, self._ended(name, found, time))
 
     def deliveries(self, name: str, id: int | None, times: Sequence[int]) -> str | None:
-        """As many transfers, the first as command `id`: the queue that the subscription is on, None unknown.
+        """Takes transfers, the first with command id `id`; returns the queue of the subscription, None if unknown.
 
-        Of deliveries without ids the last is taken for the one that used credit up.
+        Of deliveries without ids, the last counts as the one that used up the credit.
         """
         found = self.subscriptions.get(name)
         if found is None:
@@ -87,7 +87,7 @@ class CreditLine:
         return found.queue
 
     def completed(self, time: int) -> None:
-        """The subscriber has completed transfers: windows move."""
+        """Notes completed transfers, which move windows."""
         book = self._books.subscriptions(self._head[2])
         for name in () if book is None else tuple(book.moved):
             found = self.subscriptions.get(name)
@@ -95,14 +95,14 @@ class CreditLine:
                 self._tell(time, name, found, "refilled", stalled=self._ended(name, found, time))
 
     def end(self, time: int) -> None:
-        """Nothing more comes in the session."""
+        """Ends all subscriptions: nothing more comes in the session."""
         for name, found in self.subscriptions.items():
             if found.stalled is not None:
                 self._tell(time, name, found, "end", stalled=passed(found.stalled, time))
         self.forget()
 
     def forget(self) -> None:
-        """Something was lost: what credit there is is unknown until the next subscribe."""
+        """Notes a gap: credit is unknown until the next subscribe."""
         self.subscriptions.clear()
 
     def _entry(self, name: str) -> Entry | None:
@@ -114,7 +114,7 @@ class CreditLine:
         return None if entry is None else entry.exhausted
 
     def _ended(self, name: str, found: Subscription, time: int) -> int | None:
-        """For how long it had been stalled, if that is over now and the clock tells."""
+        """Returns for how long it was stalled, if that has ended and the clock is consistent."""
         since = found.stalled
         if since is None or self._exhausted(name):
             return None

@@ -1,8 +1,8 @@
-"""What a person may have lost, by the rows of a connection: the same number for `check`, the tables and the report.
+"""What is in doubt on a connection, from its rows: the same numbers for `check`, the tables and the report.
 
 In this order: messages published and never completed, messages delivered and never settled, branches prepared and not decided,
-local transactions whose commit nobody answered.  A result, an exception, or a message that was settled is never in doubt, with
-or without its completion.
+local transactions whose commit was never answered.  A result, an exception, or a settled message is never in doubt, completed
+or not.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from amqp_sansio.captures.replay.rows import Rows, place
 from amqp_sansio.captures.tables import DTX, SESSIONS, TRANSACTIONS
 
 DECIDED: Final = ("committed", "rolled-back", "read-only", "timed-out", "forgotten")
-"""Outcomes of a branch behind which nobody need decide it any more."""
+"""Outcomes of a branch that need no further decision."""
 
 _PUBLISHES: Final = place(SESSIONS, "in_doubt_by_client")
 _DELIVERIES: Final = place(SESSIONS, "in_doubt_by_server")
 _OUTCOME: Final = place(TRANSACTIONS, "outcome")
 _XID: Final = place(DTX, "xid")
 LAST: Final = ("decided_ns", "decide_ns", "prepare_ns", "ts_ns")
-"""The columns that tell when a connection last said something of a branch: the first that is there."""
+"""The columns with the time of the last activity of a connection about a branch: the first that is set."""
 _TIMES: Final = [place(DTX, name) for name in ("decided_at", "decide_at", "prepare_at", "ts")]
 _BRANCH: Final = place(DTX, "outcome")
 _IN_DOUBT: Final = place(DTX, "in_doubt")
 
 
 class BranchSaid(NamedTuple):
-    """What one connection says of a branch: its broker, the time of the last word about it, whether it is decided."""
+    """What one connection shows of a branch: its broker, the time of its last activity, whether it is decided."""
 
     broker: str
     xid: str
@@ -38,7 +38,7 @@ class BranchSaid(NamedTuple):
 
 
 class Doubt(NamedTuple):
-    """How much is in doubt.  `branches` holds what each connection says of each branch: see `branches_in_doubt`."""
+    """How much is in doubt.  `branches` has what each connection shows of each branch: see `branches_in_doubt`."""
 
     publishes: int = 0
     deliveries: int = 0
@@ -46,7 +46,7 @@ class Doubt(NamedTuple):
     branches: tuple[BranchSaid, ...] = ()
 
     def grown(self, rows: Rows, broker: str) -> Doubt:
-        """With what more rows of a connection to `broker` say."""
+        """Returns it with further rows of a connection to `broker` added."""
         publishes = sum([_count(row[_PUBLISHES]) for row in rows.sessions])
         deliveries = sum([_count(row[_DELIVERIES]) for row in rows.sessions])
         commits = sum([row[_OUTCOME] == "in-doubt" for row in rows.transactions])
@@ -63,7 +63,7 @@ class Doubt(NamedTuple):
         return self.with_(Doubt(publishes, deliveries, commits, tuple(branches)))
 
     def with_(self, other: Doubt) -> Doubt:
-        """Both together."""
+        """Returns the sum of both."""
         publishes, deliveries = self.publishes + other.publishes, self.deliveries + other.deliveries
         return Doubt(publishes, deliveries, self.commits + other.commits, self.branches + other.branches)
 
@@ -73,7 +73,7 @@ def _count(ranges: object) -> int:
 
 
 def branches_in_doubt(said: Iterable[BranchSaid]) -> set[tuple[str, str]]:
-    """Broker and xid of the branches in doubt over all connections: one that a later word on another one decides is not."""
+    """Returns broker and xid of the branches in doubt over all connections, without those decided later on another one."""
     doubted: dict[tuple[str, str], int] = {}
     decided: dict[tuple[str, str], int] = {}
     for each in said:

@@ -1,4 +1,4 @@
-"""What one side of a session has said and nobody has answered yet: its commands and its messages."""
+"""The open commands and messages of one side of a session."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 
 OPEN_MESSAGES: Final = 32768
-"""Messages of one side of a session of which something is awaited; beyond it the oldest goes out as it stands, as unknown."""
+"""Messages of one side of a session that await something; beyond it the oldest is written as unknown."""
 OPEN_COMMANDS: Final = 8192
-"""Its other commands likewise."""
+"""The same for its other commands."""
 GRACE_MESSAGES: Final = 256
-"""Complete messages that wait for an accept which need not come: one that comes later is not recorded."""
+"""Complete messages that wait for an optional accept; a later accept is not recorded."""
 RANGES: Final = 8191
-"""Ranges of ids of messages that have left so; beyond it nobody can say what is in doubt."""
+"""Ranges of ids of messages written in this way; beyond it, what is in doubt is unknown."""
 
 RESULT_AT: Final = place(COMMANDS, "result_at")
 RESULT: Final = place(COMMANDS, "result")
@@ -31,7 +31,7 @@ C_TEXT: Final = place(COMMANDS, "error_text")
 
 
 class Half:
-    """`known` tells whether we have everything it said, and everything the other side said of it."""
+    """One side of a session; `known`: everything it sent, and everything the other side sent about it, was observed."""
 
     __slots__ = ("awaited", "commands", "count", "evicted", "evicted_unsettled", "grace", "incomplete", "known", "rows",
                  "transfers", "unsettled")  # fmt: skip
@@ -42,19 +42,19 @@ class Half:
         self.count = 0
         self.transfers = 0
         self.commands: ById[list[object]] = ById()
-        """Rows of commands, transfers apart, that are not complete."""
+        """Rows of incomplete commands other than transfers."""
         self.awaited: dict[int, list[object]] = {}
-        """Rows of commands that are complete and whose result is awaited."""
+        """Rows of complete commands whose result is awaited."""
         self.incomplete: ById[Message] = ById()
         self.unsettled: ById[Message] = ById()
         self.grace: deque[int] = deque()
         self.evicted = MutableRangeSet()
-        """Ids of messages that have left, as unknown, and are not complete."""
+        """Ids of incomplete messages that were written as unknown."""
         self.evicted_unsettled = MutableRangeSet()
-        """Likewise of deliveries that are not settled."""
+        """Ids of unsettled deliveries that were written as unknown."""
 
     def say(self, id: int | None, row: list[object]) -> None:
-        """A command that is no transfer."""
+        """Adds a command that is no transfer."""
         if id is None:
             self._leave(row, UNKNOWN)
             return
@@ -63,7 +63,7 @@ class Half:
             self._leave(gone, UNKNOWN)
 
     def send(self, id: int | None, message: Message) -> None:
-        """A transfer."""
+        """Adds a transfer."""
         if id is None:
             self._end(message, UNKNOWN)
             return
@@ -74,7 +74,7 @@ class Half:
             self._evict()
 
     def send_all(self, id: int, messages: Sequence[Message]) -> None:
-        """Transfers of one kind, one behind the other, with ids from `id` on."""
+        """Adds consecutive transfers of one kind, with ids from `id` on."""
         count = len(messages)
         if max(len(self.incomplete), len(self.unsettled)) + count > OPEN_MESSAGES:
             for message in messages:
@@ -85,14 +85,14 @@ class Half:
             self.unsettled.run(id, messages)
 
     def _leave(self, row: list[object], outcome: str) -> None:
-        """The row of a command goes out."""
+        """Writes the row of a command."""
         row[C_OUTCOME] = outcome
         if row[RESULT_AT] is None:
-            row[RESULT] = None  # that a result is awaited was noted there
+            row[RESULT] = None  # held the mark that a result is awaited
         self.rows.commands.append(row)
 
     def _evict(self) -> None:
-        """The oldest message goes out as it stands."""
+        """Writes the oldest message as it is."""
         oldest = self.incomplete if len(self.incomplete) > OPEN_MESSAGES else self.unsettled
         id = next(iter(oldest))
         message = oldest[id]
@@ -107,10 +107,10 @@ class Half:
         self.unsettled.drop(id)
         self._end(message, UNKNOWN)
 
-    # What the other side says of it.
+    # Answers of the other side.
 
     def completed(self, ids: RangeSet, time: int) -> list[int]:
-        """The other side says that these are complete: those of them that are no transfers and were not before."""
+        """Notes completions by the other side; returns those that are new and no transfers."""
         if self.evicted:
             self.evicted.discard(ids)
         incomplete = self.incomplete
@@ -122,7 +122,7 @@ class Half:
                 commands.append(message)
                 kind = message.kind
                 if not kind.explicit or message.settled is not None:
-                    if message.outcome is None:  # nobody asked for an accept
+                    if message.outcome is None:  # no accept was requested
                         message.settled = time
                         message.outcome = DONE
                     if not message.out:
@@ -151,7 +151,7 @@ class Half:
         return found
 
     def result(self, id: int, time: int, text: str | None) -> None:
-        """The other side answers a command."""
+        """Notes the result of a command."""
         row = self.commands.get(id)
         if row is None:
             row = self.awaited.pop(id, None)
@@ -162,7 +162,7 @@ class Half:
             row[RESULT] = text
 
     def refused(self, id: int, code: int | None, text: str | None) -> None:
-        """The other side refuses a command."""
+        """Notes the refusal of a command."""
         row = self.commands.drop(id)
         if row is not None:
             row[C_CODE], row[C_TEXT] = code, text
@@ -178,9 +178,9 @@ class Half:
         self, ids: RangeSet, how: str, time: int, transaction: int | None = None, xid: str | None = None,
         code: int | None = None, text: str | None = None, maybe: bool = False,
     ) -> list[Message]:  # fmt: skip
-        """The other side accepts, rejects or releases messages: those that it concerns.
+        """Notes that messages were accepted, rejected or released; returns those concerned.
 
-        In a local transaction an accept is provisional, and so is one that is `maybe` in one: see `sealed` and `reopened`.
+        In a local transaction an accept is provisional, as is one that is only `maybe` in one: see `sealed` and `reopened`.
         """
         if self.evicted_unsettled:
             self.evicted_unsettled.discard(ids)
@@ -201,7 +201,7 @@ class Half:
                 fate.rejected, fate.code, fate.text = time, code, text
             else:
                 message.fated().released = time
-            message.settled = time  # `settle` and `leave`, without the calls
+            message.settled = time  # `settle` and `leave` inlined
             message.outcome = how
             if message.done is not None and not message.out:
                 message.out = True
@@ -209,7 +209,7 @@ class Half:
         return found
 
     def sealed(self, messages: Iterable[Message], time: int | None = None) -> None:
-        """The transaction in which they were accepted is committed; `time` None: there was none."""
+        """Notes the commit of the transaction in which messages were accepted; `time` None: there was none."""
         for message in messages:
             if message.out:
                 continue
@@ -220,9 +220,9 @@ class Half:
                 message.leave(self.rows)
 
     def reopened(self, messages: Iterable[Message], rolled_back: bool) -> None:
-        """The transaction in which they were accepted is rolled back: their recipient still holds them.
+        """Notes the rollback of the transaction in which messages were accepted: their recipient still holds them.
 
-        Not `rolled_back`: nobody will hear what became of it.
+        Not `rolled_back`: the outcome will never be known.
         """
         for message in messages:
             if message.out:
@@ -237,7 +237,7 @@ class Half:
     # The end.
 
     def _end(self, message: Message, outcome: str) -> None:
-        """Nothing more comes about a message."""
+        """Writes a message: nothing more comes about it."""
         if message.outcome is None:
             done = message.done is not None and message.kind.fleeting and message.accepted is None
             message.outcome = DONE if done else outcome
@@ -248,7 +248,7 @@ class Half:
         message.leave(self.rows)
 
     def flush(self, outcome: str) -> None:
-        """Nothing more comes: every row goes out, `outcome` for those of which nobody knows more."""
+        """Writes every row: nothing more comes.  `outcome` is that of the open ones."""
         for row in self.commands.values():
             self._leave(row, outcome)
         self.rows.commands.extend(self.awaited.values())
@@ -262,7 +262,7 @@ class Half:
         self.grace.clear()
 
     def doubtful(self) -> RangeSet | None:
-        """The ids of messages that somebody may have lost (see `Message.doubtful`); None unknown."""
+        """Returns the ids of messages that may be lost (see `Message.doubtful`); None if unknown."""
         if not self.known:
             return None
         found = self.evicted.copy()
@@ -274,5 +274,5 @@ class Half:
 
     @property
     def outcome(self) -> str:
-        """The outcome of everything that is open at the end."""
+        """Returns the outcome of everything that is open at the end."""
         return OPEN if self.known else UNKNOWN

@@ -1,4 +1,4 @@
-"""The words on the channels of a connection as rows: what every family's history does, unless it knows better."""
+"""Turns the commands and methods of a connection into rows; the base class of each family's history."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from amqp_sansio.spec.base import Control
 
 
 class History:
-    """The rows go to `rows`; `late` tells of each speaker whether we missed its beginning.  A base class."""
+    """Base class.  Rows go to `rows`; `late` says for each speaker whether its beginning was missed."""
 
     __slots__ = ("_head", "_rows", "_talk", "late")
 
     PARTS: ClassVar[tuple[type, ...]] = ()
-    """The classes of which it consists, for a snapshot."""
+    """The classes of its parts, for a snapshot."""
 
     def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, late: dict[str, bool]) -> None:
         self._talk: Final = talk
         self._rows: Final = rows
         self._head: Final = options.body_head
         self.late: Final = late
-        """Whether we missed something that a speaker said."""
+        """For each speaker, whether something was missed."""
 
     def command(self, heard: Heard, said: CommandSeen) -> bool:
-        """One command heard; whether it is a message."""
+        """Takes a command; returns whether it is a message."""
         self._row(heard, said, said.command, said.id, bool(said.sync))
         return False
 
     def method(self, heard: Heard, said: MethodSeen) -> bool:
-        """One method heard; whether it is a message."""
+        """Takes a method; returns whether it is a message."""
         self._row(heard, said, said.method)
         return False
 
     def _row(
         self, heard: Heard, said: CommandSeen | MethodSeen, word: Value | None, id: int | None = None, sync: bool = False
     ) -> None:
-        """A row of `commands`; `word` None: it could not be read."""
+        """Writes a row of `commands`; `word` None: it could not be decoded."""
         first = self._talk.conversation.time_of(heard.speaker, heard.start + 1)
         arguments = None if word is None else fields_text(word, False)
         octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
@@ -54,19 +54,19 @@ class History:
         )  # fmt: skip
 
     def control(self, speaker: str, channel: int, control: Control, time: int) -> None:
-        """One control heard that is not about the connection; its own row is written."""
+        """Takes a control that is not about the connection; its own row is written elsewhere."""
 
     def transfers(self, run: Transfers[Properties]) -> None:
-        """Many messages heard, one behind the other: as `command` does it one by one."""
+        """Takes consecutive messages, as `command` would one by one."""
         raise NotImplementedError
 
     def answered(self, answer: Answered, time: int, file: int, offset: int) -> None:
-        """What answers messages, said then and in that packet: as `command` and `control` do it."""
+        """Takes answers to messages, sent at that time and in that packet, as `command` and `control` would."""
         raise NotImplementedError
 
     def lost(self, speaker: str, time: int) -> None:
-        """Some of a speaker's words were lost: what depends on them is unknown."""
+        """Notes a gap in a speaker's stream, which makes everything that depends on it unknown."""
         self.late[speaker] = True
 
     def finish(self, end: str, time: int) -> None:
-        """Nothing more comes: the rows of what is open.  `end` is how the connection ended."""
+        """Writes the rows of what is open.  `end` is how the connection ended."""

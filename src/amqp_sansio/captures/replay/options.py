@@ -9,18 +9,19 @@ import attrs
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 
 IDLE_HOURS: Final = 24.0
-"""Hours without a packet after which the state of a pair of addresses and ports expires in a stream, unless said otherwise."""
+"""Default hours without a packet after which a stream drops the state of a pair of addresses and ports."""
 MOST_IDLE_HOURS: Final = 100_000.0
 """The highest value: eleven years."""
 
 
 @attrs.frozen(kw_only=True)
 class ReplayOptions:
-    """`ports` are server ports that count in any case, also from the middle; `broker` is its name (None: address and port).
-    `brokers` names single ones, by address and port: several addresses of one broker get one name.
+    """Settings of a replay.  Connections to the server `ports` always count as AMQP, even from the middle; `broker` names the
+    broker (None: address and port).
 
-    `tables` are those wanted; `body_head` is how many octets of each message's body are kept (0: none); `strict` reports every
-    departure from the letter.  ValueError for a table that is none, and for a negative number.
+    `brokers` names single ones, by address and port, so that several addresses of one broker get one name.  `tables` are the
+    wanted ones; `body_head` is how many octets of each message's body are kept (0: none); `strict` reports every deviation from
+    the specification.  Raises ValueError for an unknown table or a negative number.
     """
 
     ports: tuple[int, ...] = ()
@@ -31,7 +32,7 @@ class ReplayOptions:
     strict: bool = False
 
     def broker_of(self, server: str) -> str:
-        """What the broker at an address and port is called."""
+        """Returns the name of the broker at an address and port."""
         return dict(self.brokers).get(server, self.broker or server)
 
     def __attrs_post_init__(self) -> None:

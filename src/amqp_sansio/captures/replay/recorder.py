@@ -1,4 +1,4 @@
-"""Hears one AMQP connection and writes its rows."""
+"""Writes the rows of one AMQP connection from its observations."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _T_END: Final = place(TRANSACTIONS, "ended_at")
 
 
 def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) -> int:
-    """The hash that tells a connection from all others: `number` counts those on its ports, `mark` is of its beginning."""
+    """Returns the hash that identifies a connection: `number` counts those on its ports, `mark` identifies its beginning."""
     text = f"{key[0].hex()} {key[1]} {key[2].hex()} {key[3]} {number} {mark}"
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 class Recorder:
-    """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
+    """Writes the rows of one connection to `rows`; `common` are capture, broker and connection id of each."""
 
     __slots__ = ("_close", "_controls", "_header", "_mechanism", "_names", "_negative",
                  "_notes", "_opaque", "_opened", "_options", "_rows", "_talk", "_tuned", "_verbs",
@@ -56,7 +56,7 @@ class Recorder:
         self.common = (capture, options.broker_of(self._names[1]), connection_id(key, talk.number, mark))
         middle = talk.conversation.middle
         self.history = History(talk, rows, options, {"C": middle, "S": middle})
-        """What writes the rows of the channels: that of the family which is spoken."""
+        """Writes the rows of the channels, by the family of the dialect."""
         self._choose()
         self._controls: Final = Controls(rows)
         self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
@@ -70,14 +70,14 @@ class Recorder:
         self._violations = 0
         self._notes = 0
         self._negative = 0
-        """Latencies that would be negative."""
+        """Number of latencies that would be negative."""
         self._header: bytes | None = None
-        """The protocol header of the client."""
+        """The client's protocol header."""
         self._opaque: str | None = None
-        """Why something could not be read: the first reason."""
+        """Why something could not be decoded: the first reason."""
 
     def hear(self, heard: Heard) -> None:
-        """One thing heard."""
+        """Takes an observation."""
         said = heard.said
         kind = type(said)
         if kind is CommandSeen:
@@ -104,10 +104,10 @@ class Recorder:
              *packet_place(heard.packet))
         )  # fmt: skip
 
-    # What is said on channels.
+    # Commands and methods on channels.
 
     def command(self, heard: Heard, said: CommandSeen) -> None:
-        """One command heard."""
+        """Takes a command."""
         speaker = heard.speaker
         self._count(speaker, said.verb)
         self.commands[speaker] += 1
@@ -121,7 +121,7 @@ class Recorder:
             self.transferred[speaker] += 1
 
     def transfers(self, run: Transfers[Properties]) -> None:
-        """Many messages heard, one behind the other: as `command` does it one by one."""
+        """Takes consecutive messages, as `command` would one by one."""
         count = len(run.items)
         self._count(run.speaker, run.items[0][0].command.VERB, count)
         self.commands[run.speaker] += count
@@ -129,7 +129,7 @@ class Recorder:
         self.history.transfers(run)
 
     def answered(self, answer: Answered) -> None:
-        """What answers messages: as `hear` does it."""
+        """Takes answers to messages, as `hear` would."""
         speaker, verb = answer.speaker, answer.verb
         self._count(speaker, verb)
         packet, time = self._talk.conversation.marks(speaker).at(answer.end)
@@ -145,7 +145,7 @@ class Recorder:
         verbs[verb] = verbs.get(verb, 0) + count
 
     def _choose(self) -> None:
-        """The dialect is known now, as far as it ever will be: no method has come yet."""
+        """Selects the history of the family, before the first method: the dialect is now known as well as it ever will be."""
         make = HISTORIES.get(self._talk.conversation.family, History)
         if type(self.history) is not make:
             self.history = make(self._talk, self._rows, self._options, self.history.late)
@@ -174,7 +174,7 @@ class Recorder:
         elif isinstance(control, Close) and self._close is None:
             self._close = speaker, control.reply_code, control.reply_text
 
-    # What else was found.
+    # Violations and notes.
 
     def _found(self, heard: Heard) -> None:
         said = heard.said
@@ -207,7 +207,7 @@ class Recorder:
 
     @property
     def not_judged(self) -> str | None:
-        """Why nothing was judged; None when something was."""
+        """Returns why nothing was judged; None when something was."""
         if self._verbs["C"]:
             return None
         header = self._header
@@ -222,7 +222,7 @@ class Recorder:
         return f"{ProtocolHeader(header).name} is not read here"
 
     def leave(self) -> None:
-        """The rows go out now: latencies among them that would be negative are counted."""
+        """Counts latencies that would be negative in the rows about to be taken."""
         if self._talk.back is None:
             return
         rows = self._rows
@@ -233,7 +233,7 @@ class Recorder:
 
     @property
     def time_back(self) -> Heard | None:
-        """A note where time went back in the capture of the connection, once it is over."""
+        """Returns a note where time went back in the capture of the connection, once it is over."""
         talk = self._talk
         back = talk.back
         if back is None:
@@ -246,7 +246,7 @@ class Recorder:
 
     @property
     def _end(self) -> str:
-        """How it has ended so far: close, reset, eof or open."""
+        """Returns how it has ended so far: close, reset, eof or open."""
         if self._close is not None:
             return "close"
         conversation = self._talk.conversation
@@ -254,14 +254,14 @@ class Recorder:
 
     @property
     def waking_port(self) -> int:
-        """The server's port, if what would still come can be read from its middle; else 0: it has ended, or is unreadable."""
+        """The server's port, if the rest can be read from its middle; 0 if it has ended or is unreadable."""
         if self._end != "open" or self._opaque is not None:
             return 0
         _, first, _, second = self._talk.key
         return first if self._talk.conversation.client else second
 
     def finish(self, idle: str | None = None) -> None:
-        """Nothing more comes.  `idle`: why it counts as over although nobody ended it."""
+        """Ends it.  `idle`: why it counts as over although neither side ended it."""
         talk = self._talk
         conversation = talk.conversation
         time = talk.last  # not that of another connection that has taken its ports

@@ -1,4 +1,4 @@
-"""Rows that wait to be taken, by table: what `Table.said` names, without the common columns; times are ns since 1970 UTC."""
+"""Rows that wait to be taken, by table: the columns of `Table.said` without the common ones; times are ns since 1970 UTC."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Row: TypeAlias = Sequence[object]
 
 
 def place(table: Table, name: str) -> int:
-    """The index of a column in a row (see `Table.said`)."""
+    """Returns the index of a column in a row (see `Table.said`)."""
     return table.said.index(name) - len(COMMON)
 
 
 def passed(since: int, time: int) -> int | None:
-    """The nanoseconds between; None where the capture's clock went back meanwhile."""
+    """Returns the nanoseconds between two times; None where the capture's clock went back meanwhile."""
     return time - since if time >= since else None
 
 
 class Rows:
-    """Where rows of one connection collect.
+    """Collects the rows of one connection.
 
-    `messages` are those that have left; `transfers` those of which the row of the command goes out: `columns.messages` makes
-    rows of both.  `by_table` holds the rows of all other tables, and of all other commands.
+    `messages` are those that are finished; `transfers` those whose command's row is due: `columns.messages` makes rows of both.
+    `by_table` holds the rows of all other tables, and of all other commands.
     """
 
     __slots__ = ("by_table", "commands", "connections", "controls", "credit", "dtx", "frames", "messages", "sessions",
@@ -49,14 +49,14 @@ class Rows:
         self.frames: Final = self.by_table["frames"]
 
     def clear(self) -> None:
-        """Drops all of them."""
+        """Drops all rows."""
         self.messages.clear()
         self.transfers.clear()
         for rows in self.by_table.values():
             rows.clear()
 
     def full(self, rows: int) -> bool:
-        """Whether there are `rows` rows of a table that grows with the traffic."""
+        """Whether a table that grows with the traffic has at least `rows` rows."""
         return max(len(self.messages), len(self.transfers), len(self.commands), len(self.frames)) >= rows
 
 
@@ -71,7 +71,7 @@ COMPLETE: Final[Done] = (DONE, None, None)
 
 
 class Kind(NamedTuple):
-    """What the transfers of one subscription, or of one publisher to one exchange, have in common."""
+    """The common properties of the transfers of one subscription, or of one publisher to one exchange."""
 
     direction: str
     session: str | None
@@ -79,7 +79,7 @@ class Kind(NamedTuple):
     destination: str | None
     queue: str | None
     explicit: bool
-    """An accept is asked for."""
+    """Whether an accept is requested."""
     acquires: bool
     sync: bool
     whole: bool
@@ -88,12 +88,12 @@ class Kind(NamedTuple):
 
     @property
     def fleeting(self) -> bool:
-        """Nothing need ever settle it: published (some brokers accept, some do not), or looked at without acquiring it."""
+        """Whether it need never be settled: it was published (only some brokers accept), or browsed without acquiring."""
         return self.direction == "C" or not self.acquires
 
 
 class Properties(NamedTuple):
-    """What headers say, without the message-id: within a subscription it repeats."""
+    """The contents of headers without the message-id; they repeat within a subscription."""
 
     exchange: str | None = None
     routing_key: str | None = None
@@ -107,12 +107,12 @@ class Properties(NamedTuple):
 
 NOTHING: Final = Properties()
 Demarcation = tuple[int | None, str | None]
-"""The local transaction and the branch to which a command belongs."""
+"""The local transaction and the branch of a command."""
 OUTSIDE: Final[Demarcation] = (None, None)
 
 
 class Fate:
-    """What happens to few messages: rejection, release, accepts that are provisional."""
+    """The rarer events of a message: rejection, release, provisional accepts."""
 
     __slots__ = ("code", "rejected", "released", "text", "transaction", "xid")
 
@@ -126,10 +126,10 @@ class Fate:
 
 
 class Message:
-    """A transfer: times in ns since 1970 UTC, filled in as events come; it leaves when nothing more is awaited.
+    """A transfer, updated as events come (times in ns since 1970 UTC), and written when nothing more is awaited.
 
-    `first` is its first octet, `content` the first of its header or body, `last` the last; `id_octets` the message-id;
-    `packet` the number of its last packet and `start` its offset in the stream.
+    `first` is the time of its first octet, `content` of the first of its header or body, `last` of the last; `id_octets` the
+    message-id; `packet` the number of its last packet and `start` its offset in the stream.
     """
 
     __slots__ = (
@@ -170,40 +170,40 @@ class Message:
         self.head: Final = head
         self.accepted: int | None = None
         self.completed: int | None = None
-        """When its recipient said that it is complete; None also where that is not known."""
+        """When its recipient completed it; None also where that is unknown."""
         self.settled: int | None = None
         self.outcome: str | None = None
         self.fate: Fate | None = None
         self.done: Done | None = None
-        """How it was complete; None: not yet."""
+        """How it was completed; None: not yet."""
         self.out = False
-        """It has left."""
+        """Whether it was written."""
 
     @property
     def doubtful(self) -> bool:
-        """Whether somebody may have lost it, if nothing more comes: published and not complete, acquired and not settled."""
+        """Whether it may be lost if nothing more comes: published and incomplete, or acquired and unsettled."""
         if self.out or self.outcome is not None:
             return False
         return self.done is None if self.kind.direction == "C" else self.acquired is not None
 
     def conclude(self, rows: Rows, done: Done) -> None:
-        """Nobody will say any more that it is complete: the row of its command goes out."""
+        """Writes the row of its command: its completion is known, or never will be."""
         self.done = done
         rows.transfers.append(self)
 
     def settle(self, how: str, time: int) -> None:
-        """Its fate is sealed."""
+        """Settles it."""
         self.settled = time
         self.outcome = how
 
     def fated(self) -> Fate:
-        """Its fate, where something is to be noted."""
+        """Returns its fate, created on first use."""
         if self.fate is None:
             self.fate = Fate()
         return self.fate
 
     def leave(self, rows: Rows) -> None:
-        """It goes out as it stands."""
+        """Writes it as it is."""
         if not self.out:
             self.out = True
             rows.messages.append(self)
@@ -214,7 +214,7 @@ Read = tuple[Properties, bytes | None]
 
 
 def properties_of(structs: Iterable[Struct]) -> Read:
-    """What the structs of a header say; of several of one kind the last counts."""
+    """Returns the properties in the structs of a header; the last of each kind counts."""
     delivery = NOTHING
     correlation = content_type = id_octets = None
     for each in structs:

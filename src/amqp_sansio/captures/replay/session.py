@@ -1,4 +1,4 @@
-"""One attachment of a session to a channel: who said what in it, what is open, and its row of `sessions` at the end."""
+"""One attachment of a session to a channel: its commands, what is open, and its row of `sessions` at the end."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ from amqp_sansio.spec.tx import Commit, Rollback, Select
 from amqp_sansio.wire.framing import KnownCommand
 
 ABOUT: Final = 4096
-"""Commands about branches whose results are awaited; beyond it the oldest is forgotten."""
+"""Commands about branches whose results are awaited; beyond it the oldest is dropped."""
 
 KINDS: Final = 256
-"""Kinds of transfers of a session that are remembered, so that those of one subscription share one."""
+"""Kinds of transfers cached per session, so that those of one subscription share one."""
 
 DOUBTED: Final = 256
-"""Accepts that wait for a first commit to tell whether they are in a transaction, where the octets of tx.select may be missing;
-beyond it they count as they came: nobody works so long without a commit."""
+"""Accepts that wait for a first commit to show whether they are in a transaction, where the octets of tx.select may be missing.
+Beyond it they count as sent, because real sessions commit sooner."""
 
 
 Place: TypeAlias = tuple[int, int | None, int, int]
-"""When a transfer was captured, its first octet, the first of its header or body, the last; the number of its last packet."""
+"""When the octets of a transfer were captured: its first, the first of its header or body, the last; and its last packet's
+number."""
 
 
 class When(NamedTuple):
@@ -49,7 +50,7 @@ class When(NamedTuple):
 
 
 class Session:
-    """`known`: we have it from its attach on; otherwise what is not known of it is null."""
+    """One attachment; `known`: it was observed from its attach on; otherwise unknown values are null."""
 
     __slots__ = ("_about", "_branches", "_kinds", "_maybe", "_rows", "_xid", "attached", "channel", "client", "credit",
                  "demarcation", "detach", "detach_by", "detach_code", "error", "name", "raw", "server", "timeout", "ts",
@@ -84,7 +85,7 @@ class Session:
     # Commands.
 
     def within(self, time: int, count: int = 1) -> Demarcation:
-        """The client publishes `count` messages, the first of them at `time`: the transaction that they are in."""
+        """Counts `count` messages that the client publishes, the first of them at `time`; returns their transaction."""
         if self.tx is not None:
             current = self.tx.touch(time)
             current.transfers += count
@@ -98,9 +99,9 @@ class Session:
         self, speaker: str, id: int | None, alike: bool, items: Sequence[TransferSeen[Properties]], places: Sequence[Place],
         heads: bool, whole: bool = True,
     ) -> None:  # fmt: skip
-        """One transfer or many, one behind the other, with ids from `id` on.
+        """Takes consecutive transfers, with ids from `id` on.
 
-        `alike`: all of them say the same command.  `heads`: bodies are kept.  `whole`: they came whole.
+        `alike`: all of them have the same command.  `heads`: bodies are kept.  `whole`: they arrived complete.
         """
         published = speaker == "C"
         count = len(items)
@@ -150,7 +151,7 @@ class Session:
                 half.send(message.id, message)
 
     def _kind_of(self, speaker: str, known: KnownCommand[Transfer], queue: str | None, whole: bool) -> Kind:
-        """Their kind, as it was remembered."""
+        """Returns their kind, from the cache."""
         said = known.command
         explicit, acquires, sync = not said.accept_mode, not said.acquire_mode, bool(known.sync)
         made = Kind(
@@ -161,7 +162,7 @@ class Session:
         return self._kinds.setdefault(made, made)
 
     def command(self, speaker: str, said: CommandSeen, when: When) -> None:
-        """Any other command, or a transfer that did not come whole."""
+        """Takes any other command, or an incomplete transfer."""
         command = said.command
         arguments = None if command is None else arguments_of(command)
         octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
@@ -185,7 +186,7 @@ class Session:
             self._of_client(said.id, command, when.last)
 
     def accept(self, speaker: str, id: int | None, sync: bool, ids: RangeSet, octets: int, when: When) -> None:
-        """A message.accept of one range, as `command` hears it."""
+        """Takes a message.accept of one range, as `command` would."""
         low, high = ids.ranges[0]
         arguments = f'{{"transfers":[[{low},{high}]]}}'
         other = self._said(speaker, id, Accept.VERB, sync, True, arguments, octets, when)
@@ -195,7 +196,7 @@ class Session:
         self, speaker: str, id: int | None, verb: str, sync: bool, whole: bool, arguments: str | None, octets: int, when: When,
         awaits: str | None = None,
     ) -> Half:  # fmt: skip
-        """The row of a command begins; the half of the other side.  `awaits`: "" where a result is awaited."""
+        """Begins the row of a command; returns the other side's half.  `awaits`: "" where a result is awaited."""
         own, other = (self.client, self.server) if speaker == "C" else (self.server, self.client)
         own.count += 1
         own.say(
@@ -235,7 +236,7 @@ class Session:
         elif isinstance(command, DtxSelect):
             self.demarcation = "dtx"
         elif isinstance(command, Commit | Rollback):
-            if self.tx is None and self.demarcation is None:  # selected before anything was heard
+            if self.tx is None and self.demarcation is None:  # selected before the capture began
                 self.demarcation = "tx"
                 self._begin_tx()
             if self.tx is not None:
@@ -254,7 +255,7 @@ class Session:
                 self._about.push(id, (command.VERB, xid), ABOUT)
 
     def _begin_tx(self) -> None:
-        """From here on accepts wait for a commit; so do those of which it was not known."""
+        """Begins local transactions: from here on accepts wait for a commit, and so do the doubtful earlier ones."""
         self.tx = Transactions(self._rows, (self.name, self.channel), self.server)
         for message in self._maybe:
             message.fated().transaction = self.tx.current.number
@@ -298,7 +299,7 @@ class Session:
     # Controls.
 
     def completed(self, speaker: str, ids: RangeSet, time: int) -> None:
-        """`speaker` says that these commands of the other side are complete."""
+        """Notes that `speaker` has completed these commands of the other side."""
         if speaker == "C":
             self.server.completed(ids, time)
             self.credit.completed(time)
@@ -314,7 +315,7 @@ class Session:
                     self._branches.completed(verb, xid)
 
     def lost_of_server(self) -> None:
-        """Some of the server's words are lost: what it said of the client's commands, and its own ids."""
+        """Notes a gap in the server's stream: its answers to the client's commands, and its own ids, are unknown."""
         self.client.flush("unknown")
         self.client.known = self.server.known = False
         self.credit.forget()
@@ -322,7 +323,7 @@ class Session:
             self.tx.finish("unknown")
 
     def finish(self, end: str, time: int) -> None:
-        """It is over; `end` as the column says it.  Every open row goes out."""
+        """Ends it; `end` as in the column.  Writes every open row."""
         known = end != "unknown"
         if self.tx is not None:
             self.tx.finish("open" if end == "open" else "abandoned" if known else "unknown")
@@ -341,7 +342,7 @@ class Session:
 
 
 def arguments_of(command: Command) -> str:
-    """The fields of a command as JSON."""
+    """Returns the fields of a command as JSON."""
     if type(command) is Accept and command.transfers:  # by far the most frequent one
         return f'{{"transfers":[{",".join([f"[{low},{high}]" for low, high in command.transfers.ranges])}]}}'
     return fields_text(command, False)

@@ -1,4 +1,4 @@
-"""The sessions of a connection (0-10) as rows."""
+"""The rows of a connection's sessions (0-10)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sessions(History):
         super().__init__(talk, rows, options, late)
         self._sessions: dict[int, Session] = {}
         self._heard: dict[int, Session] = {}
-        """Those in use since some of the server's words were lost."""
+        """Those used since the last gap in the server's stream."""
         self._branches = Branches(rows)
 
     def command(self, heard: Heard, said: CommandSeen) -> bool:
@@ -119,7 +119,7 @@ class Sessions(History):
         return session
 
     def _session(self, channel: int) -> Session | None:
-        """The session on the channel of the current event."""
+        """Returns the session on the channel of the present event."""
         session = self._sessions.get(channel)
         if session is not None:
             self._heard[channel] = session
@@ -147,7 +147,7 @@ class Sessions(History):
                 session.detach, session.detach_by = time, speaker
         elif isinstance(control, Detached):
             if control.name and session.raw is not None and control.name != session.raw:
-                return  # about another one, which was asked for while this one was there
+                return  # about another session, requested while this one was attached
             session.detach_code = control.code
             refused = session.attached is None and bool(control.code)
             del self._sessions[channel], self._heard[channel]
@@ -176,7 +176,7 @@ class Sessions(History):
 
 
 def structs_of(said: CommandSeen) -> tuple[Struct, ...]:
-    """The structs of a header; none when they cannot be read, which has its own row."""
+    """Returns the structs of a header; none when they cannot be decoded, which has its own row."""
     try:
         return said.structs
     except DecodeError:

@@ -1,4 +1,4 @@
-"""What a replay remembers, as octets with a version before them, and back: no pickle, nothing but classes named here."""
+"""Serialises the state of a replay, with a version, without pickle and with only the classes named here."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.kernel.snapshots import Dumper, Loader
 
 VERSION: Final = 8
-"""Of the form; the one before is read, too."""
+"""The version of the format; the previous one can be read too."""
 
 MOST_OCTETS: Final = 1 << 30
-"""Of a state, unpacked."""
+"""The most octets of a state, decompressed."""
 
 _CLASSES: Final = (Controls, Conversation, Direction, Marks, MutableRangeSet, Past, Piece, Recorder, Talk, TimeBack)
 _MOVED: Final = ("_branches", "_heard", "_sessions")
-"""What a Recorder of version 7 kept itself; since then its history keeps it."""
+"""Attributes of a Recorder of version 7 that its history has since then."""
 _SHARED: Final = ("_rows", "_talk")
-"""What both keep."""
+"""Attributes that both have."""
 
 
 def _classes() -> dict[str, type]:
@@ -41,7 +41,7 @@ def _classes() -> dict[str, type]:
 
 
 def _of_version_7(plain: tuple[object, ...], head: int) -> tuple[object, ...]:
-    """The same as version 8 has it."""
+    """Converts a state of version 7 to version 8."""
     root, records = plain
     made = list(records) if isinstance(records, tuple) else []
     for place, record in enumerate(made):
@@ -72,12 +72,12 @@ class _Reader(Loader):
 
 
 def write(state: object, given: Mapping[str, object]) -> bytes:
-    """The state as octets; what is `given` is left out."""
+    """Serialises the state, without what is `given`."""
     return bytes([VERSION]) + zlib.compress(pack(_Writer(_classes(), given).dump(state)), 1)
 
 
 def read(octets: bytes, given: Mapping[str, object]) -> object:
-    """The state again.  DecodeError for anything else than what `write` has written in this version or the one before."""
+    """Restores a state.  Raises DecodeError for anything that `write` has not written in this version or the one before."""
     if not octets or octets[0] not in (VERSION - 1, VERSION):
         found = octets[0] if octets else "none"
         raise DecodeError("state of a replay", 0, f"its version is {found}, this library reads {VERSION - 1} and {VERSION}")

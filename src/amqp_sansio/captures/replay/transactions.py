@@ -1,4 +1,4 @@
-"""Local transactions of a session: rows of `transactions`, and which messages wait for them."""
+"""Local transactions of a session: rows of `transactions`, and the messages that wait for them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import RangeSet
 
 ENDING: Final = 8192
-"""Commits and rollbacks that are not complete; beyond it nobody hears any more what came of the oldest."""
+"""Commits and rollbacks that are not complete; beyond it the outcome of the oldest stays unknown."""
 
 
 class Transaction:
-    """One transaction.  `accepted` are deliveries that were accepted in it, provisionally."""
+    """One transaction.  `accepted` are deliveries that were provisionally accepted in it."""
 
     __slots__ = ("accepted", "accepts", "begin", "commits", "end", "number", "transfers")
 
@@ -29,7 +29,7 @@ class Transaction:
 
 
 class Transactions:
-    """Those of one session, from tx.select on."""
+    """The transactions of one session, from tx.select on."""
 
     __slots__ = ("_deliveries", "_ending", "_head", "_rows", "current")
 
@@ -41,14 +41,14 @@ class Transactions:
         self._ending: ById[Transaction] = ById()
 
     def touch(self, time: int) -> Transaction:
-        """A command comes in the current transaction."""
+        """Notes a command in the present transaction, and returns that."""
         current = self.current
         if current.begin is None:
             current.begin = time
         return current
 
     def ends(self, time: int, id: int | None, commits: bool) -> None:
-        """tx.commit or tx.rollback comes."""
+        """Notes tx.commit or tx.rollback."""
         ending = self.touch(time)
         ending.end = time
         ending.commits = commits
@@ -61,18 +61,18 @@ class Transactions:
             self._over(gone, "unknown")
 
     def completed(self, ids: RangeSet, time: int) -> None:
-        """The broker says that commands are complete: commits and rollbacks may be among them."""
+        """Notes commands that the broker has completed, perhaps commits and rollbacks."""
         for ending in self._ending.take(ids) if self._ending else ():
             self._over(ending, "committed" if ending.commits else "rolled-back", time)
 
     def refused(self, id: int) -> None:
-        """The broker refuses a command."""
+        """Notes a command that the broker refused."""
         ending = self._ending.drop(id)
         if ending is not None:
             self._over(ending, "refused")
 
     def finish(self, how: str) -> None:
-        """Nothing more comes; `how`: abandoned (the session ended), open or unknown."""
+        """Ends it; `how`: abandoned (the session ended), open or unknown."""
         for ending in self._ending.values():
             doubt = "in-doubt" if ending.commits else "abandoned" if how == "abandoned" else "open"
             self._over(ending, "unknown" if how == "unknown" else doubt)
