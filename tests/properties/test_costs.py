@@ -8,12 +8,14 @@ from typing import Final, TypeAlias
 
 import pytest
 from tests.broker.attacker import Attacker, Words, publish
+from tests.broker.model.things import Sink, refusal
 from tests.broker.model.things import publish as enqueue
 from tests.steps import assert_linear, steps
 
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.server import ServerConnection
@@ -24,7 +26,7 @@ from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.spec.values import Value
+from amqp_sansio.spec.values import List, Value
 
 INFINITE: Final = 0xFFFFFFFF
 ALL: Final = RangeSet([(0, 0x7FFFFFF0)])
@@ -236,6 +238,11 @@ ATTACKS: Final[dict[str, Attack]] = {
         [queue.Declare(name, arguments={"qpid.auto_delete_timeout": 5}) for name in ("q", *[f"q{at}" for at in range(n)])],
         [word for number in range(n) for word in (message.Subscribe("q", "d", 0, 0), message.Cancel("d"))],
     ),
+    "exchange.bound of a binding with many arguments": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [queue.Declare("q"), exchange.Bind("q", "amq.match", "k", {"x-match": "any", "h": List([None] * 30 * n)})],
+        [exchange.Bound("amq.match", "q", "k", {"a": 1})] * n,
+    ),
     "bound and unbound": lambda n: (
         DEFAULT_BROKER_LIMITS,
         [queue.Declare("q"), *[exchange.Bind("q", "amq.topic", f"a.{number}.#") for number in range(n)]],
@@ -340,6 +347,22 @@ def test_a_dead_letter_does_not_look_at_all_queues_that_are_full() -> None:
         pytest.skip("the steps of compiled code cannot be counted")
     each = (steps(prepared(20)) - steps(prepared(10))) / 10
     assert each < 1000, each  # 4,900 when each looked at all of them
+
+
+def test_who_wants_a_queue_for_himself_that_many_use_is_refused_at_once() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        host = VirtualHost()
+        host.declare_queue("q")
+        for _ in range(size):
+            host.subscribe("q", Sink(owner=Owner(SESSION)))
+
+        def work() -> None:
+            for _ in range(size):
+                refusal(host.declare_queue, "q", exclusive=True, owner=Owner(SESSION))
+
+        return work
+
+    assert_linear(prepared, 60)
 
 
 def test_a_frame_behind_our_close_costs_next_to_nothing() -> None:

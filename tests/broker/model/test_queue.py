@@ -10,6 +10,7 @@ from tests.broker.model.things import Sink, bodies, message
 
 from amqp_sansio.broker.model.entry import GONE
 from amqp_sansio.broker.model.queue import Queue, level_of
+from amqp_sansio.broker.model.subscribers import Asks
 
 
 def filled(count: int, **properties: Any) -> Queue:
@@ -168,7 +169,7 @@ def test_all_of_them_stand_in_the_order_of_delivery() -> None:
 def test_a_queue_without_subscribers() -> None:
     queue = filled(1)
     assert not queue.dispatch(10)
-    assert not queue.able(message())
+    assert not queue.able(message(), Asks(1000))
     queue.wake(Sink())
     queue.unsubscribe(Sink())
     assert queue.subscribers == 0

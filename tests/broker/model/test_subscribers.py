@@ -14,7 +14,7 @@ from tests.steps import assert_linear
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, Entry
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.model.subscribers import ASKED, VAIN, Consumer, Passed, Rank, SmallCredit
+from amqp_sansio.broker.model.subscribers import ASKED, VAIN, Asks, Consumer, Passed, Rank, SmallCredit
 
 
 def queue_of(*consumers: Consumer, messages: int = 0) -> Queue:
@@ -131,9 +131,9 @@ def test_sixteen_subscriptions_and_more() -> None:
 
 def test_which_consumers_are_able() -> None:
     sent = message(immediate=True)
-    assert not queue_of(Sink(credit=0)).able(sent)
-    assert queue_of(Sink(credit=0), Sink(credit=1)).able(sent)
-    assert queue_of(Sink(acquires=False)).able(sent)
+    assert not queue_of(Sink(credit=0)).able(sent, Asks(1000))
+    assert queue_of(Sink(credit=0), Sink(credit=1)).able(sent, Asks(1000))
+    assert queue_of(Sink(acquires=False)).able(sent, Asks(1000))
 
 
 def test_a_queue_is_dispatchable_only_when_somebody_may_take_something() -> None:
@@ -236,8 +236,8 @@ def test_a_look_at_a_large_header_counts_as_many_deliveries(size: int, turns: in
 def test_of_many_subscribers_without_credit_some_are_asked_now_and_others_the_next_time() -> None:
     sent = message()
     queue = queue_of(*[Sink(credit=0) for _ in range(ASKED)], Sink(credit=1))
-    assert not queue.able(sent)
-    assert queue.able(sent)
+    assert not queue.able(sent, Asks(1000))
+    assert queue.able(sent, Asks(1000))
 
 
 def short(octets: int, acquires: bool = True, wanted: bytes | None = None) -> Sink:
@@ -419,7 +419,7 @@ def test_a_rank_goes_with_the_last_of_it() -> None:
     queue.unsubscribe(two)
     queue.unsubscribe(two)
     assert (queue.ranks_with(1), queue.ranks_with(2), Queue("empty").ranks_with(5)) == (1, 2, 1)
-    assert queue.able(message())
+    assert queue.able(message(), Asks(1000))
 
 
 class Judge(Sink):

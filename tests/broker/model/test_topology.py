@@ -11,13 +11,16 @@ from tests.broker.model.things import Sink, bodies, durable_host, journalled, me
 from amqp_sansio.broker.fronts.sessions.administration import bound_result
 from amqp_sansio.broker.journal import QueueDeleted
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.owner import SESSION, Owner
+from amqp_sansio.broker.model.subscribers import SELECTING
 from amqp_sansio.broker.model.topology import IMMEDIATE, UNROUTABLE
 from amqp_sansio.broker.routing.direct import Direct
 from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.broker.routing.topic import Topic
 from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.limits import BrokerLimits
 
 
 def host_with(*queues: str) -> VirtualHost:
@@ -123,6 +126,29 @@ def test_an_immediate_message_waits_for_nobody(explicit: bool) -> None:
     assert outcome(host, "x", "", explicit, immediate=True) == unroutable
     assert outcome(host, "x", "", explicit) == ["a", "b"]
     assert outcome(host, "x", "", explicit, immediate=True, discard_unroutable=True) is None
+
+
+def test_an_immediate_message_asks_no_more_subscribers_than_its_limit_whatever_the_queues() -> None:
+    """A selector of 4,096 octets takes a while: a message to a thousand queues of many subscribers would take minutes."""
+    asked: list[Sink] = []
+
+    class Asked(Sink):
+        def able(self, message: Message) -> bool:
+            asked.append(self)
+            return super().able(message)
+
+    host = VirtualHost(limits=BrokerLimits(routing_steps=10 * SELECTING + 5))
+    for number in range(20):
+        host.declare_queue(f"q{number}")
+        host.bind(f"q{number}", "amq.fanout")
+        for credit in (0, 0, 1):
+            host.subscribe(f"q{number}", Asked(credit, wanted=b"x"))
+    assert outcome(host, "amq.fanout", "", immediate=True) == IMMEDIATE
+    assert len(asked) == 10
+    host.declare_exchange("few", "fanout")
+    for number in range(3):
+        host.bind(f"q{number}", "few")
+    assert outcome(host, "few", "", immediate=True) == ["q0", "q1", "q2"]
 
 
 @pytest.mark.rule("exchange.declare.alternate-exchange.double-failure")

@@ -234,7 +234,7 @@ class VirtualHost(Topology):
             if alternate_exchange and conditions.QUEUE_DECLARE_OTHER_ALTERNATE.counts(self.error_codes):
                 self._same_alternate(found, alternate_exchange, conditions.QUEUE_DECLARE_OTHER_ALTERNATE)
             if exclusive and found.owner is None:
-                if found.dispatcher is not None and [each for each in found.dispatcher.consumers if each.owner is not owner]:
+                if found.dispatcher is not None and any(each.owner is not owner for each in found.dispatcher.consumers):
                     raise Refused(
                         conditions.QUEUE_DECLARE_EXCLUSIVE, queue=queue, why=f"other sessions subscribe to queue {queue!r}"
                     )

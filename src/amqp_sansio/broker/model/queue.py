@@ -12,7 +12,7 @@ from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import Owner, published_by
 from amqp_sansio.broker.model.shares import Shares
-from amqp_sansio.broker.model.subscribers import Consumer, Dispatcher
+from amqp_sansio.broker.model.subscribers import Asks, Consumer, Dispatcher
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map
 
@@ -402,9 +402,9 @@ class Queue:
         if self.dispatcher is not None and self.dispatcher.wake(consumer):
             self._dispatchable[self] = None  # nothing is new for the others, who have seen what there is
 
-    def able(self, message: Message) -> bool:
+    def able(self, message: Message, asks: Asks) -> bool:
         """Whether a subscriber could take this message at once (delivery-properties.immediate)."""
-        return self.dispatcher is not None and self.dispatcher.able(message)
+        return self.dispatcher is not None and self.dispatcher.able(message, asks)
 
     def dispatch(self, most: int) -> bool:
         """Offers at most `most` messages, by turns to those that can take some; whether there is more to do."""

@@ -83,6 +83,8 @@ class Consumer(Protocol):
 
 ASKED: Final = 64
 """Subscribers that are asked whether they can take an immediate message."""
+SELECTING: Final = 64
+"""Steps of routing that it takes to ask one with a selector."""
 VAIN: Final = 64
 """Subscribers that turn out to take nothing, in one turn of their queue; the others are asked in its next turn."""
 LOOK_OCTETS: Final = 256
@@ -96,6 +98,23 @@ _priority: Final = attrgetter("priority")
 def browses(consumer: Consumer) -> bool:
     """Whether it looks through the queue itself; the others get its head."""
     return not consumer.acquires or consumer.selective
+
+
+class Asks:
+    """How many subscribers may yet be asked whether they can take one immediate message, whatever the queues.
+
+    `left` is in steps, BrokerLimits.routing_steps at first; a selector, which is to be evaluated, takes SELECTING.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def asks(self, consumer: Consumer) -> bool:
+        """One more is asked: whether it may be."""
+        self.left -= SELECTING if consumer.selective else 1
+        return self.left >= 0
 
 
 class Dispatcher:
@@ -230,8 +249,11 @@ class Dispatcher:
             self._browsing.update(dict.fromkeys(woken))
         return found or bool(self._browsing) or self.waits_for_smaller
 
-    def able(self, message: Message) -> bool:
-        """Whether somebody could take the message at once: of many that cannot, only some are asked, others the next time."""
+    def able(self, message: Message, asks: Asks) -> bool:
+        """Whether somebody could take the message at once: of many that cannot, only some are asked, others the next time.
+
+        False when there are no `asks` left: others were asked that may have it from other queues.
+        """
         groups: list[OrderedDict[Consumer, None] | OrderedDict[Consumer, int]] = []
         for rank in self._ranks:
             groups += [rank.taking, rank.selecting, rank.resting]
@@ -239,6 +261,8 @@ class Dispatcher:
         asked = 0
         for each in groups:
             for consumer in list(islice(each, ASKED - asked)):
+                if not asks.asks(consumer):
+                    return False
                 if consumer.able(message):
                     return True
                 each.move_to_end(consumer)

@@ -10,6 +10,7 @@ from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import ExchangeDeleted, Operation, QueueDeleted, Unbound
 from amqp_sansio.broker.model.arguments import octets_of
 from amqp_sansio.broker.model.queueing import Traffic
+from amqp_sansio.broker.model.subscribers import Asks
 from amqp_sansio.broker.routing.direct import Default, Direct
 from amqp_sansio.broker.routing.exchange import ALIASES, Binding, Exchange
 from amqp_sansio.broker.routing.fanout import Fanout
@@ -110,8 +111,8 @@ class Topology(Traffic):
         queues = exchange.route(message, self.limits.routing_steps)
         envelope = message.envelope
         if envelope.immediate:
-            able = [queue.able(message) for queue in queues]
-            if queues and all(able):
+            asks = Asks(self.limits.routing_steps)
+            if queues and all(queue.able(message, asks) for queue in queues):
                 return Routed(queues)
             why: Rejection = IMMEDIATE if queues else UNROUTABLE
         elif queues:

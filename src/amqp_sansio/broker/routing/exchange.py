@@ -30,13 +30,15 @@ ALIASES: Final = {"amq.headers": "amq.match"}
 class Binding:
     """Lets a queue have messages of an exchange."""
 
-    __slots__ = ("arguments", "exchange", "filter", "key", "queue", "target")
+    __slots__ = ("alike", "arguments", "exchange", "filter", "key", "queue", "target")
 
     def __init__(self, exchange: Exchange, queue: Queue, key: str, arguments: Map, filter: Filter | None = None) -> None:
         self.exchange: Final = exchange
         self.queue: Final = queue
         self.key: Final = key
         self.arguments: Final = arguments
+        self.alike: Final = likeness(arguments)
+        """Their likeness, which exchange.bound compares: who asks again and again must not have it made each time."""
         self.filter: Final = filter
         self.target: Final[Target] = queue if filter is None else self
 
@@ -186,7 +188,7 @@ class Exchange:
             return queue in self._by_queue if key is None else (queue, key) in self._bindings
         if queue is not None and key is not None:
             binding = self._bindings.get((queue, key))
-            return binding is not None and likeness(binding.arguments) == likeness(arguments)
+            return binding is not None and binding.alike == likeness(arguments)
         asked = likeness(arguments)
         among: Alike = (asked,) if queue is None and key is None else (queue if key is None else key, asked)
         return among in self._alike
@@ -199,7 +201,7 @@ def _alike(binding: Binding) -> tuple[Alike, ...]:
     """What exchange.bound may ask of a binding with arguments, so that the answer is found without a look at all of them."""
     if not binding.arguments:
         return ()
-    asked = likeness(binding.arguments)
+    asked = binding.alike
     return (asked,), (binding.queue, asked), (binding.key, asked)
 
 
