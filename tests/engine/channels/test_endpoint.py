@@ -11,7 +11,7 @@ from tests.steps import assert_linear
 
 from amqp_sansio.config import Profile
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, ChannelDialect
-from amqp_sansio.errors import ConnectionClosedError, LimitError, LocalProtocolError
+from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, LimitError, LocalProtocolError
 from amqp_sansio.events import ChannelClosed, ChannelOpened, ConnectionClosed, Origin
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
@@ -351,3 +351,18 @@ def test_a_close_names_the_method_at_fault_whatever_else_is_said_of_it(dialect: 
     list(stage.client.events())
     stage.say_client()
     assert closed(list(stage.server_events)).method == "basic.deliver"
+
+
+@by_name
+def test_a_content_that_was_under_way_is_broken_off_by_the_answer_to_a_close(dialect: ChannelDialect) -> None:
+    stage = Stage(dialect)
+    client, served = stage.open()
+    client.publish("", "q", b"abc", size=10)
+    served.close(ReplyCode.NOT_FOUND, "no queue")  # before it hears of the content
+    stage.run()
+    assert [type(each) for each in stage.client_events + stage.server_events] == [ChannelClosed, ChannelClosed]
+    assert not stage.violations
+    with pytest.raises(ChannelClosedError):
+        client.body(b"defghij")
+    again, _ = stage.open()
+    assert again.number == client.number

@@ -375,3 +375,19 @@ def test_an_answer_names_the_consumer_that_was_asked_for(verb: str) -> None:
         stage.client.receive_data(frame(AMQP_0_9_1, verb, consumer_tag=tag))
         ends = [each for each in stage.client.events() if isinstance(each, ConnectionClosed)]
         assert [each.violation and each.violation.rule for each in ends] == ([] if right else [f"{verb}.consumer-tag"])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_get_whose_message_comes_behind_our_close_is_told_as_not_answered(dialect: ChannelDialect) -> None:
+    stage = Stage(dialect)
+    client, served = stage.open()
+    gets = [client.get("q"), client.get("q")]
+    stage.say_client()
+    for asked in served._heard.kept:
+        served.got(asked.id, b"x")
+    client.close()
+    stage.run()
+    (closed,) = stage.client_events
+    assert isinstance(closed, ChannelClosed)
+    assert closed.calls == RangeSet.of(*gets)
+    assert not closed.unsettled  # nobody had them

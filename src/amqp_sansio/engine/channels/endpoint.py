@@ -253,6 +253,8 @@ class Channels(Endpoints):
     def hear_malformed(self, malformed: Malformed) -> None:
         channel, rule, code = self.used.get(malformed.channel), malformed.rule, malformed.code
         verb = self.codec.verb_at(*malformed.numbers)
+        if channel is not None and channel._close is not None and rule == "content.interrupted":
+            return  # a content that began before our close was heard: the answer to that breaks it off
         if channel is None or not ends_channel(code_of(rule, code, self.codes)):
             self.carrier._fail(violation_of(self.carrier.peer, malformed), verb)
         elif channel._cause is None:  # else it is closed already

@@ -104,7 +104,9 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
         on._blame(unit.start, f"{verb}.consumer-tag", said, text, legal, ReplyCode.COMMAND_INVALID)
         return
     if isinstance(method, basic.GetOk):
-        if _take_tag(on, method.delivery_tag, asked.settled, verb, unit) and on._cause is None:
+        if on._cause is not None:
+            on._asked.ask(answered.verb, asked)  # the server has the message back, and nobody hears of it: no answer
+        elif _take_tag(on, method.delivery_tag, asked.settled, verb, unit):
             _tell_content(on, unit, MessageGot(on.number, asked.id, method, unit.header or b"", unit.body or b""))
     else:
         emit(MethodAnswered(on.number, asked.id, method))
