@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.conversation.channels.stage import Stage, staged
 
+from amqp_sansio.conversation.channels.calls import Fetch
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
 from amqp_sansio.errors import LimitError
 from amqp_sansio.events import MethodReceived
@@ -132,3 +133,34 @@ def test_a_method_that_has_no_answer_in_its_version_waits_for_none(dialect: Chan
     stage.run()
     assert all(each.done for each in tickets)
     assert len(core.calls) == 0
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_message_that_its_caller_does_not_wait_for_any_more_goes_back(early: bool) -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    fetch = Fetch(stage.open(), "q")
+    fetch.leave()
+    waits = fetch.say()
+    if early:
+        fetch.leave()
+    stage.run()
+    assert waits.done
+    if not early:
+        fetch.leave()  # cancelled before it went on
+    stage.run()
+    assert stage.bodies("q") == [b"1"]
+
+
+def test_a_caller_who_left_a_channel_that_ended_gives_nothing_back() -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    core = stage.open()
+    came, empty, lost = Fetch(core, "q"), Fetch(core, "q"), Fetch(core, "q")
+    for each in (came, empty):
+        each.say()
+    stage.run()
+    lost.say()
+    stage.cut()
+    for each in (came, empty, lost):
+        each.leave()

@@ -17,6 +17,7 @@ from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.adapters.sync.subscription import BaseSubscription
 from amqp_sansio.conversation.channels import words
+from amqp_sansio.conversation.channels.calls import Fetch
 from amqp_sansio.conversation.channels.client import ChannelClient
 from amqp_sansio.conversation.channels.core import ChannelCore
 from amqp_sansio.conversation.channels.inbox import Inbox
@@ -327,9 +328,17 @@ class Channel:
     # --- messages ------------------------------------------------------------------------------------------------------------
 
     def get(self, queue: str, *, timeout: float | None = None) -> Message | None:
-        """Fetches one message, which must be settled; None when the queue is empty.  For many messages use `subscribe`."""
+        """Fetches one message, which must be settled; None when the queue is empty.  For many messages use `subscribe`.
+
+        Cancelled, or after a TimeoutError, it gives back a message that still comes.
+        """
         with self._line.turn:
-            return self._asked(lambda: self._core.get(queue), timeout)
+            fetch = Fetch(self._core, queue)
+            try:
+                return self._asked(fetch.say, timeout)
+            except BaseException:
+                fetch.leave()
+                raise
 
     def subscribe(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.channels.message import Message
@@ -122,3 +123,32 @@ class Calls:
         self._gets.clear()
         for fail in fails:
             fail(error)
+
+
+class Fetch:
+    """One `get` of a caller who may leave before the message comes."""
+
+    __slots__ = ("_core", "_queue", "_ticket")
+
+    def __init__(self, core: ChannelCore, queue: str) -> None:
+        self._core: Final = core
+        self._queue: Final = queue
+        self._ticket: Ticket[Message | None] | None = None
+
+    def say(self) -> Ticket[Message | None]:
+        """Says it: the ticket for the message."""
+        self._ticket = self._core.get(self._queue)
+        return self._ticket
+
+    def leave(self) -> None:
+        """Nobody takes the message: it goes back to the queue, now or as soon as it comes."""
+        if self._ticket is not None:
+            self._ticket.on_done(self._release)
+
+    def _release(self) -> None:
+        ticket = self._ticket
+        assert ticket is not None  # it was said
+        message = ticket.result() if ticket.error is None else None
+        if message is not None:
+            with suppress(AmqpError):  # the channel is over, and the server has the message back
+                message.release()

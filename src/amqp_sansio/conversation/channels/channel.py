@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 
 from amqp_sansio.conversation.awaited import AwaitedConnection
 from amqp_sansio.conversation.channels import words
+from amqp_sansio.conversation.channels.calls import Fetch
 from amqp_sansio.conversation.channels.client import ChannelClient
 from amqp_sansio.conversation.channels.core import ChannelCore
 from amqp_sansio.conversation.channels.inbox import Inbox
@@ -304,8 +305,16 @@ class Channel:
     # --- messages ------------------------------------------------------------------------------------------------------------
 
     async def get(self, queue: str, *, timeout: float | None = None) -> Message | None:
-        """Fetches one message, which must be settled; None when the queue is empty.  For many messages use `subscribe`."""
-        return await self._asked(lambda: self._core.get(queue), timeout)
+        """Fetches one message, which must be settled; None when the queue is empty.  For many messages use `subscribe`.
+
+        Cancelled, or after a TimeoutError, it gives back a message that still comes.
+        """
+        fetch = Fetch(self._core, queue)
+        try:
+            return await self._asked(fetch.say, timeout)
+        except BaseException:
+            fetch.leave()
+            raise
 
     def subscribe(
         self,
