@@ -600,3 +600,15 @@ def test_what_is_never_declared_again_is_not_remembered(never: Any) -> None:
     for name in "abc":
         stage.get(core.execute(declare(name)))
     assert len(stage.client.topology) == 0
+
+
+def test_whoever_waits_for_a_channel_that_is_lost_while_it_opens_waits_for_the_next_one() -> None:
+    stage = staged()
+    stage.broker.mute = True
+    core = stage.client.open_channel()
+    stage.run()
+    waits = core.opened
+    stage.cut()
+    stage.broker.mute = False
+    stage.connect()
+    assert (core.is_open, waits.done) == (True, True)

@@ -10,6 +10,7 @@ from amqp_sansio.conversation.channels import restoring
 from amqp_sansio.conversation.channels.topology import nothing
 from amqp_sansio.dialects import AMQP_0_9_1
 from amqp_sansio.errors import LimitError
+from amqp_sansio.events.channel import ChannelClosed
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import exchange, queue
 
@@ -191,3 +192,19 @@ def test_a_second_loss_anywhere_finds_the_queues_that_the_server_named(rounds: i
     stage.get(core.publish("amq.fanout", "", b"1", {}))
     stage.run()
     assert [len(inbox.messages) for inbox in inboxes] == [1, 1]
+
+
+def test_the_listener_hears_of_its_channel_only_what_the_server_refuses() -> None:
+    stage = staged()
+    declare(stage, ["a"])
+    stage.cut()
+    stage.told.clear()
+    stage.connect()
+    assert not stage.told
+    stage.client.topology.hear(queue.Bind("none", "e", "k", False, {}, 0), None)
+    stage.cut()
+    stage.told.clear()
+    stage.connect()
+    (refused,) = stage.told
+    assert isinstance(refused, ChannelClosed)
+    assert (refused.code, refused.method) == (404, "queue.bind")

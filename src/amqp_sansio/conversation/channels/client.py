@@ -27,6 +27,7 @@ from amqp_sansio.events import (
     ConnectionRedirected,
     ConnectionUnblocked,
     Event,
+    Origin,
     SecretUpdated,
 )
 from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
@@ -193,13 +194,15 @@ class ChannelClient(BaseClient):
                 self._happened(event)
 
     def _told(self, number: int, event: Event) -> None:
-        if isinstance(event, ConsumerCancelled | MessageReturned | ChannelClosed):
-            self._tell(event)
         restoring = self._restoring
         if restoring is not None and restoring.channel.number == number:
+            if isinstance(event, ChannelClosed) and event.code and event.origin is not Origin.LOCAL:
+                self._tell(event)  # the server refuses what was declared
             restoring.hear(event)
             self.wake()
             return
+        if isinstance(event, ConsumerCancelled | MessageReturned | ChannelClosed):
+            self._tell(event)
         core = self._by_number.get(number)
         if core is not None:
             if isinstance(event, ChannelClosed):

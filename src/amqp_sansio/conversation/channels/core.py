@@ -373,7 +373,8 @@ class ChannelCore:
         self.refused = event.origin is Origin.PEER and event.code is not None
         self._interrupt(error)
         if lost and self.client.comes_back and not self._closing:
-            self.opened = Ticket()
+            if self.opened.done:  # else somebody may wait for it: the next connection settles it
+                self.opened = Ticket()
             self.transaction.lost()
             self.consumers.lost()
         else:
