@@ -40,3 +40,20 @@ def test_what_is_over_while_nobody_takes_octets_is_left() -> None:
         assert client.closed is not None
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def test_what_is_left_to_write_behind_the_end_of_the_octets_holds_nobody_up() -> None:
+    async def main() -> None:
+        client = Client(ClientConfig(), prefix="p")
+        client.begin()
+        ours, theirs = trio.testing.memory_stream_pair()
+        with trio.fail_after(1):  # of the clock, before the next deadline of the client
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(Wire(client, ours).run)
+                await theirs.receive_some(100)
+                await trio.testing.wait_all_tasks_blocked()
+                client.machine._write(b"waits for others")
+                await theirs.aclose()  # the end is read before that is written, which fails
+        assert client.closed is not None
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))

@@ -271,7 +271,8 @@ class Wire:
             await self._stream.send_all(octets)
             self._sending = False
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            await self._woken.wait()  # the reading task will notice the end
+            if self._client.closed is None:
+                await self._woken.wait()  # the reading task will notice the end, unless it has
 
 
 def _direct(stream: trio.abc.Stream) -> socket.socket | None:
