@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -44,6 +46,15 @@ def test_what_is_not_there_is_reported(name: str, words: str, tmp_path: Path) ->
     (tmp_path / "empty").mkdir()
     with pytest.raises(CaptureError, match=words):
         found([str(tmp_path / name)])
+
+
+def test_a_folder_that_cannot_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(folder: str) -> NoReturn:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+
+    monkeypatch.setattr(os, "scandir", forbidden)  # root may read all of them
+    with pytest.raises(CaptureError, match=f"{tmp_path}: cannot be read: Permission denied"):
+        named([str(tmp_path)])
 
 
 def test_pipes_are_no_captures(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_the_header_that_the_broker_answers_names_it(served: ServedChannels, cap
     note = b"amqp-sansio: 127.0.0.1:%d speaks AMQP 0-9-1, not 0-10 (protocol=0-9-1 in the URL saves asking)\n" % served.port
     assert said(capfdbinary, "send", served.url, "--queue", "q", "--create", "one") == (0, b"", note)
     assert said(capfdbinary, "receive", served.url, "q", "--timeout", "0.2", "--count", "2") == (
-        1, b"one\n", note + b"amqp-sansio: 1 messages of 2 came within 0.2 seconds\n",
+        1, b"one\n", note + b"amqp-sansio: 1 of 2 messages arrived within 0.2 s\n",
     )  # fmt: skip
     status, out, err = said(capfdbinary, "receive", f"{served.url}?protocol=0-10", "q")
     assert (status, out) == (2, b"")

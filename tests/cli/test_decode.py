@@ -146,3 +146,5 @@ def test_lines_are_left_out_and_numbers_stay(tmp_path: Path, capsys: pytest.Capt
     decode([path], as_json=False, ports=(), secrets=False, wanted=Wanted(verbs=("no.such",)))
     left = len([line for line in every if line[:7].strip().isdigit()])
     assert capsys.readouterr() == ("", f"amqp-sansio: no line fits the options: {left} lines were left out\n")
+    decode([path], as_json=False, ports=(), secrets=False, wanted=Wanted(errors=True, verbs=("no.such",)))
+    assert capsys.readouterr().err.endswith("; `amqp-sansio check` reports broken rules\n")

@@ -152,7 +152,7 @@ def test_stdin_and_stdout_may_be_closed() -> None:
     code = "import sys; from amqp_sansio.cli.main import main; sys.stdin = sys.stdout = None; sys.exit(main(sys.argv[1:]))"
     for arguments, status, error in (
         (("decode", HELLO), 0, b""),
-        (("passwd", "users", "alice"), 2, b"amqp-sansio: a password is not empty and has no NUL in it\n"),
+        (("passwd", "users", "alice"), 2, b"amqp-sansio: the password is empty, or has a NUL in it\n"),
         (("receive", "orders"), 1, b"amqp-sansio: stdout is closed: messages would be lost\n"),
     ):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, env=environment())

@@ -42,7 +42,7 @@ def test_so_many_as_are_wanted(serving: Serving) -> None:
     assert depth(serving, "count") == 1
     done = run("receive", serving.url, "count", "--count", "2", "--timeout", "0.3")
     assert (done.returncode, done.stdout) == (1, b"three\n")
-    assert done.stderr == b"amqp-sansio: 1 messages of 2 came within 0.3 seconds\n"
+    assert done.stderr == b"amqp-sansio: 1 of 2 messages arrived within 0.3 s\n"
     done = run("receive", serving.url, "count", "--timeout", "0")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 

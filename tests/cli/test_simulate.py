@@ -66,7 +66,9 @@ def test_what_is_no_plan_is_reported(text: str, tmp_path: Path, capsys: pytest.C
     file = tmp_path / "plan.json"
     file.write_text(text)
     assert main(["simulate", "--plan", str(file)]) == 2
-    assert str(file) in capsys.readouterr().err
+    assert capsys.readouterr().err == f"amqp-sansio: {file}: not a plan that `simulate --json` printed\n"
+    assert main(["simulate", "--plan", "nowhere"]) == 2
+    assert capsys.readouterr().err == "amqp-sansio: nowhere: cannot be read: No such file or directory\n"
 
 
 @pytest.mark.parametrize(

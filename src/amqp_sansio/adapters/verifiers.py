@@ -65,7 +65,7 @@ class Verifier:
     def make(cls, password: str, n: int = SCRYPT_N, iterations: int = ITERATIONS) -> Verifier:
         """Makes the verifier of a password, with new salts.  Raises VerifierError for a password that PLAIN cannot carry."""
         if not password or "\0" in password:
-            raise VerifierError("a password is not empty and has no NUL in it")
+            raise VerifierError("the password is empty, or has a NUL in it")
         salt = secrets.token_bytes(SALT)
         try:
             key = _scrypt(password.encode(), salt, n, SCRYPT_R, SCRYPT_P)

@@ -76,7 +76,10 @@ def found(paths: Iterable[str]) -> list[str]:
             files.update(_found_remote(path))
             continue
         if os.path.isdir(path):
-            here = [os.path.join(path, name) for name in names_in(path)]
+            try:
+                here = [os.path.join(path, name) for name in names_in(path)]
+            except OSError as error:
+                raise CaptureError(path, 0, 0, f"cannot be read: {error.strerror}") from error
         elif os.path.exists(path):
             if not os.path.isfile(path):
                 raise CaptureError(path, 0, 0, "is a pipe or a device; captures are read twice: make it a file")

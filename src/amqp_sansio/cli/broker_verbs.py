@@ -235,7 +235,7 @@ def _address(text: str) -> tuple[str, int]:
     elif ":" in host:
         host = ""
     if not (host and number.isascii() and number.isdigit() and 1 <= int(number[:20]) <= 65535):
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:5672")
     return host, int(number)
 
 
@@ -294,7 +294,7 @@ def run(given: argparse.Namespace) -> int:
         from amqp_sansio.cli.store import store
 
         if (given.action == "backup") is (given.target is None):
-            given.complain("a backup goes to a TARGET, and nothing else does")
+            given.complain("TARGET is missing" if given.target is None else "only backup takes a TARGET")
         return store(given.action, given.directory, given.target)
     if given.verb == "send":
         if given.queue is None and not given.exchange and given.key is None:
@@ -319,6 +319,6 @@ def run(given: argparse.Namespace) -> int:
 
     url, queues = split_url(given.words, given.behind)
     if len(queues) != 1:
-        given.complain("one queue to receive from")
+        given.complain(f"name one queue, not {len(queues)}" if queues else "name the queue to receive from")
     given.url, given.queue = url, queues[0]
     return receive(asked(Receiving, given))

@@ -174,5 +174,6 @@ def decode(
     if not (told or status):
         complain(NO_CONNECTION)
     elif left_out and not shown:
-        complain(f"no line fits the options: {left_out:,} lines were left out")
+        hint = "; `amqp-sansio check` reports broken rules" if wanted.errors else ""
+        complain(f"no line fits the options: {left_out:,} lines were left out{hint}")
     return status

@@ -66,7 +66,7 @@ def _receive(wishes: Receiving) -> int:
                     message.accept()
                 got += 1
     if count is not None and got < count:
-        complain(f"{got} messages of {count} came within {wishes.timeout:g} seconds")
+        complain(f"{got} of {count} messages arrived within {wishes.timeout:g} s")
         return 1
     return 0
 

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.cli.given import whole
+from amqp_sansio.cli.output import complain
 from amqp_sansio.cli.progress import Progress
 from amqp_sansio.cli.wrapping import Wrapped
 
@@ -72,8 +73,11 @@ def run(given: argparse.Namespace) -> int:
                 plain = json.load(file)
             plan = Plan.of(plain.get("plan", plain))
             outcome = replay(plan)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as why:
-            print(f"amqp-sansio simulate: {given.plan}: {type(why).__name__} {why}", file=sys.stderr)
+        except OSError as error:
+            complain(f"{given.plan}: cannot be read: {error.strerror}")
+            return 2
+        except (ValueError, TypeError, KeyError, AttributeError):
+            complain(f"{given.plan}: not a plan that `simulate --json` printed")
             return 2
         return _show(outcome, given)
     seeds = given.seeds or range(given.seed, given.seed + given.count)
