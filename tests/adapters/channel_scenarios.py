@@ -13,7 +13,7 @@ from tests.adapters.served import Served
 from tests.adapters.served_channels import ServedChannels
 
 from amqp_sansio.conversation.channels.client import ChannelClientEvent
-from amqp_sansio.conversation.happenings import Connected, ConnectionEnded, GaveUp
+from amqp_sansio.conversation.happenings import Connected, ConnectionEnded
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, ChannelDialect
 from amqp_sansio.engine.sasl import ExternalServer, PlainServer
 from amqp_sansio.errors import (
@@ -257,7 +257,7 @@ def test_the_broker_blocks_and_unblocks(loop: Loop) -> None:
     with ServedChannels() as served:
         loop.run(lambda: main(served))
         assert served.broker.secrets == [b"guest"]
-    assert [type(each) for each in heard] == [Connected, ConnectionBlocked, ConnectionUnblocked, ConnectionEnded, GaveUp]
+    assert [type(each) for each in heard] == [Connected, ConnectionBlocked, ConnectionUnblocked, ConnectionEnded]
 
 
 def test_behind_a_loss_everything_is_as_it_was_and_nothing_is_published_again(loop: Loop) -> None:

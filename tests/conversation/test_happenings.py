@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.conversation.stage import Stage, refuse
 
 from amqp_sansio.config import ServerConfig
@@ -63,14 +64,16 @@ def test_the_client_reports_a_refusal_once() -> None:
     assert ended.cause.startswith("the other side answers 542")
 
 
-def test_the_client_reports_its_end_once() -> None:
+@pytest.mark.parametrize("closed", [True, False])
+def test_the_client_reports_once_that_it_gives_up_and_not_at_all_when_it_was_closed(closed: bool) -> None:
     stage = Stage()
     stage.connect()
     stage.open()
     events = told(stage)
-    stage.client.close()
-    stage.run()
+    if closed:
+        stage.client.close()
+        stage.run()
     stage.client.give_up(Exception("over"))
     stage.client.give_up(Exception("over"))
-    assert [each for each in events if isinstance(each, GaveUp)] == [GaveUp("over")]
+    assert [each for each in events if isinstance(each, GaveUp)] == ([] if closed else [GaveUp("over")])
     assert not [each for each in events if isinstance(each, ConnectionEnded | SessionEnded)]

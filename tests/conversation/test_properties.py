@@ -80,8 +80,9 @@ def test_ids_are_given_as_text_too() -> None:
         ({"headers": {"good": 1, "bad": object()}}, r"^publish: headers: map\['bad'\]: object"),
         ({"headers": {"deep": {"bad": [object()]}}}, r"map\['deep'\]: map\['bad'\]: list\[0\]"),
         ({"headers": 7}, "publish: headers: takes a mapping"),
+        ({"payload": b""}, r"'payload': no such property \('body' may be meant\)"),
         ({"delivery_mode": 2}, r"'delivery_mode': no such property \('persistent' may be meant\)"),
-        ({"persistant": True}, "'persistant': no such property \\('persistent' may be meant\\); there are app_id, content_enc"),
+        ({"persistant": True}, "'persistant': no such property \\('persistent' may be meant\\); there are app_id, body, cont"),
         ({"routing_key": "x", "xyz": 1}, "'(routing_key|xyz)': no such property"),
     ],
 )  # fmt: skip

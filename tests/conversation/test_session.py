@@ -499,3 +499,16 @@ async def two_users(world: World) -> bytes:
 def test_a_shared_session_goes_on_under_a_retry_policy() -> None:
     world = World(retry=RetryPolicy())
     assert run(two_users(world)) == b"there"
+
+
+def test_a_session_shows_its_name_and_whether_it_is_open() -> None:
+    world = World()
+    seen: list[str] = []
+
+    async def shown() -> None:
+        async with world.session() as session:
+            seen.append(repr(session))
+        seen.append(repr(session))
+
+    run(shown())
+    assert seen == ["<Session 'test-1', open>", "<Session 'test-1', not open>"]

@@ -65,7 +65,7 @@ def log(event: ChannelClientEvent) -> None:
         case Reconnecting(endpoint, seconds):
             CONNECTION.info("reconnecting to %s in %.1f seconds", endpoint, seconds)
         case GaveUp(cause):
-            CONNECTION.info("no further connection: %s", line(cause))
+            CONNECTION.error("no further connection: %s", line(cause))
         case SessionOpened(session, again):
             SESSION.log(logging.WARNING if again else logging.INFO, "session %r opened%s", session, " again" if again else "")
         case SessionResumed(session):

@@ -205,7 +205,7 @@ class BaseClient:
 
     def give_up(self, error: Exception) -> None:
         """Ends the client: there will be no further connection, and everything pending fails with the reason."""
-        if not self.ended.done:
+        if not (self.ended.done or self.closing):
             self.tell(GaveUp(str(error)))
         self.opened.fail(error)
         self._over(error)

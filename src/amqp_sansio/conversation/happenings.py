@@ -48,7 +48,7 @@ class Reconnecting(NamedTuple):
 
 
 class GaveUp(NamedTuple):
-    """The client will not reconnect: pending calls raise."""
+    """The client will not connect again, though it was not closed: pending calls raise."""
 
     cause: str
 

@@ -86,8 +86,13 @@ _FIELD: Final = re.compile(r"(?:header|message\.(?:delivery|message)-properties)
 """The prefix of an error about a header field, in any version."""
 _KEYWORDS: Final = {"application_headers": "headers"}
 """The keywords of `publish` for fields that have another name in the specification."""
-_ELSEWHERE: Final = {"delivery_mode": "persistent", "expiration": "ttl", "application_headers": "headers"}
-"""The names of properties in other clients and in the specification."""
+_ELSEWHERE: Final = {
+    "delivery_mode": "persistent", "expiration": "ttl", "application_headers": "headers",
+    "payload": "body", "message": "body", "key": "routing_key", "queue": "routing_key",
+}  # fmt: skip
+"""The names of properties and parameters in other clients and in the specification."""
+_PARAMETERS: Final = frozenset(("body", "exchange", "routing_key", "timeout"))
+"""The other parameters of `publish`."""
 _PRIORITIES: Final = range(10)
 
 
@@ -128,9 +133,10 @@ def encoded(body: Body, properties: SessionProperties) -> tuple[bytes, SessionPr
 def refuse_unknown(properties: Mapping[str, object], names: frozenset[str]) -> None:
     """Raises EncodeError for a property that does not exist; it lists those that do."""
     for unknown in properties.keys() - names:
-        near = [_ELSEWHERE[unknown]] if unknown in _ELSEWHERE else get_close_matches(unknown, names, 1)
+        known = sorted(names | _PARAMETERS)
+        near = [_ELSEWHERE[unknown]] if unknown in _ELSEWHERE else get_close_matches(unknown, known, 1)
         meant = f" ({near[0]!r} may be meant)" if near else ""
-        raise EncodeError(f"publish: {unknown!r}", f"no such property{meant}; there are {', '.join(sorted(names))}")
+        raise EncodeError(f"publish: {unknown!r}", f"no such property{meant}; there are {', '.join(known)}")
 
 
 def as_map(arguments: Arguments | None) -> Mapping[str, Value] | None:

@@ -110,6 +110,9 @@ class Session(Topology):
         """Whether commands can be sent now."""
         return self._talk.speakable
 
+    def __repr__(self) -> str:
+        return f"<Session {self.name.decode(errors='replace')!r}, {'open' if self.is_open else 'not open'}>"
+
     @property
     def closed(self) -> Pending[None]:
         """Completes when the session is over for good: None when it was closed here, else its error."""

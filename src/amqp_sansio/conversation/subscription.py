@@ -54,7 +54,10 @@ class BaseSubscription(Generic[M]):
         if timeout is not None and (message := self._inbox.take()) is not None:
             return message
         if timeout is not None:
-            return await self._line.within(timeout, self.receive)
+            try:
+                return await self._line.within(timeout, self.receive)
+            except TimeoutError:
+                raise TimeoutError(f"no message within {timeout} seconds") from None
         while (message := self._inbox.take()) is None:
             self._inbox.must_be_open()
             await self._line.wait(self._inbox.more)

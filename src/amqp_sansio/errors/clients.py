@@ -179,9 +179,10 @@ class MessageReturned(AmqpError):
     In doubt: nothing: the broker does not have the message.
     """
 
-    def __init__(self, code: int, text: str) -> None:
+    def __init__(self, code: int, text: str, place: str = "") -> None:
         why = {1: "unroutable", 312: "unroutable"} | dict.fromkeys((2, 313), "nobody could take it at once")
-        super().__init__(f"{why.get(code, 'rejected')}{f': {text}' if text else ''}", made=(code, text))
+        parts = (why.get(code, "rejected"), text, place)
+        super().__init__(": ".join([part for part in parts if part]), made=(code, text, place))
         self.code: Final = code
         self.text: Final = text
 

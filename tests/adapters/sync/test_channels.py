@@ -18,7 +18,7 @@ from tests.adapters.served_channels import ServedChannels
 
 from amqp_sansio.adapters.sync.channels import connect
 from amqp_sansio.conversation.channels.client import ChannelClientEvent
-from amqp_sansio.conversation.happenings import Connected, ConnectionEnded, GaveUp
+from amqp_sansio.conversation.happenings import Connected, ConnectionEnded
 from amqp_sansio.dialects import ChannelDialect
 from amqp_sansio.errors import AddressError, ChannelClosed, ConnectFailed, InDoubt, StaleDelivery
 from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked
@@ -93,7 +93,7 @@ def test_the_broker_blocks_and_unblocks() -> None:
         eventually(lambda: not connection.blocked)
         connection.update_secret("guest", "new")
         assert served.broker.secrets == [b"guest"]
-    assert [type(each) for each in heard] == [Connected, ConnectionBlocked, ConnectionUnblocked, ConnectionEnded, GaveUp]
+    assert [type(each) for each in heard] == [Connected, ConnectionBlocked, ConnectionUnblocked, ConnectionEnded]
 
 
 def test_behind_a_loss_everything_is_as_it_was_and_nothing_is_published_again() -> None:

@@ -114,7 +114,7 @@ def test_any_number_of_threads_may_use_one_session() -> None:
 def test_a_wait_may_have_an_end() -> None:
     with Served() as served, connect(served.url) as connection, connection.session() as session:
         session.execute(queue.Declare("q"))
-        with session.subscribe("q") as subscription, pytest.raises(TimeoutError, match=r"no answer within 0.01"):
+        with session.subscribe("q") as subscription, pytest.raises(TimeoutError, match=r"no message within 0.01"):
             subscription.receive(0.01)
 
 

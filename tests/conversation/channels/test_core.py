@@ -297,7 +297,7 @@ def test_a_message_is_settled_once() -> None:
     stage.queue("q", b"1")
     message = stage.fetch(stage.open(), "q")
     message.accept()
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=r"basic\.ack \{1\} is not legal: settled"):
         message.accept()
 
 

@@ -50,6 +50,7 @@ def test_a_return_fails_its_message_which_stays_until_it_is_confirmed() -> None:
     tickets = books.tickets
     books.returned(returned(2))
     assert isinstance(tickets[1].error, MessageReturned)
+    assert str(tickets[1].error) == "unroutable: NO_ROUTE: exchange 'e', routing key 'k'"
     assert len(books) == 3
     books.confirmed(RangeSet([(1, 3)]))
     assert isinstance(tickets[1].error, MessageReturned)

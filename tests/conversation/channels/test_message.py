@@ -26,7 +26,8 @@ def test_every_property_arrives_by_its_name() -> None:
             "user_id": "guest", "app_id": "app", "message_id": "m", "reply_to": "r", "type": "t", "cluster_id": "k",
         }
     )  # fmt: skip
-    assert (message.persistent, message.priority, message.expiration, message.timestamp) == (True, 4, "1500", 7)
+    assert (message.persistent, message.priority, message.timestamp) == (True, 4, 7)
+    assert (message.expiration, message.ttl) == ("1500", 1500)
     assert (message.content_type, message.content_encoding) == ("text/plain", "gzip")
     assert (message.correlation_id, message.user_id, message.app_id) == ("c", "guest", "app")
     assert (message.message_id, message.reply_to, message.type, message.cluster_id) == ("m", "r", "t", "k")
@@ -40,8 +41,8 @@ def test_without_properties_there_are_none() -> None:
     assert (message.body, message.exchange, message.routing_key) == (b"body", "", "q")
     assert (message.persistent, message.redelivered, message.headers) == (False, False, {})
     names = (
-        "priority", "expiration", "timestamp", "content_type", "content_encoding", "correlation_id", "reply_to", "message_id",
-        "type", "user_id", "app_id", "cluster_id",
+        "priority", "expiration", "ttl", "timestamp", "content_type", "content_encoding", "correlation_id", "reply_to",
+        "message_id", "type", "user_id", "app_id", "cluster_id",
     )  # fmt: skip
     assert {getattr(message, name) for name in names} == {None}
     assert repr(message) == "<Message 1 for '', 4 octets>"

@@ -120,6 +120,10 @@ class Channel:
         """Whether something may be sent now."""
         return self._core.is_open
 
+    def __repr__(self) -> str:
+        with self._line.turn:
+            return f"<Channel {self.number}, {'open' if self.is_open else 'not open'}>"
+
     @property
     def remade(self) -> int:
         """How often it was opened again because the connection was lost."""

@@ -58,7 +58,10 @@ class BaseSubscription(Generic[M]):
             if timeout is not None and (message := self._inbox.take()) is not None:
                 return message
             if timeout is not None:
-                return self._line.within(timeout, self.receive)
+                try:
+                    return self._line.within(timeout, self.receive)
+                except TimeoutError:
+                    raise TimeoutError(f"no message within {timeout} seconds") from None
             while (message := self._inbox.take()) is None:
                 self._inbox.must_be_open()
                 self._line.wait(self._inbox.more)

@@ -111,6 +111,9 @@ class Channel:
         """Whether something may be sent now."""
         return self._core.is_open
 
+    def __repr__(self) -> str:
+        return f"<Channel {self.number}, {'open' if self.is_open else 'not open'}>"
+
     @property
     def remade(self) -> int:
         """How often it was opened again because the connection was lost."""

@@ -223,7 +223,8 @@ class ChannelCore:
             outstanding = channel._deliveries.tags.ids.outstanding
             gone = channel is not self._channel or channel.closed_cause is not None
             if gone or tag in self._acks or tag not in outstanding:
-                channel.ack(tag if tag not in self._acks else 0)  # raises the reason why that cannot be
+                self.flush()  # a tag in `_acks` is settled then
+                channel.ack(tag)  # raises the reason why that cannot be
                 return
             if self._mode == "tx":
                 self._may_settle(channel)

@@ -109,7 +109,8 @@ class InFlight:
         found = None if number is None else self._publishes.get(number)
         if number is not None and found is not None:
             self._settled(number, found.said)
-            self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text))
+            place = f"exchange {said.exchange!r}, routing key {said.routing_key!r}"
+            self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text, place))
 
     def lost(self, cause: AmqpError) -> None:
         """Fails all messages, because the channel is gone and their fate unknown.

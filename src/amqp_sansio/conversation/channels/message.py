@@ -78,6 +78,12 @@ class Message:
         return self.received.properties.expiration
 
     @property
+    def ttl(self) -> int | None:
+        """The same as a number, as `publish` takes it; None where `expiration` is none."""
+        text = self.expiration
+        return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+    @property
     def timestamp(self) -> int | None:
         """When it was made: seconds since 1970, UTC."""
         return self.received.properties.timestamp
