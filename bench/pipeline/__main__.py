@@ -47,7 +47,7 @@ HEAD: Final = f"{'way':8} {'capture':30} {'master':9} {'MB':>8} {_TIMES}"
 
 
 class Figure(NamedTuple):
-    """Medians over the turns: seconds, CPU seconds; the peak of a Python worker over all turns, in octets."""
+    """Medians over the turns: seconds, CPU seconds; the peak of a Python worker over all turns, in octets (0: none seen)."""
 
     wall: float
     cpu: float
@@ -197,7 +197,7 @@ def targets(bench: Bench, sizes: list[int], turns: dict[int, int], rotation: int
         yield Target(label, 1.6, False, ratio, sizes_of[times], below(LARGE), "" if times == middle else f"x{middle} is")
     workers = {f"x{times}": figure.worker for times, figure in two.items()}
     for what, octets in {**workers, "one connection with 90 %": skewed.worker, "stream": stream.worker}.items():
-        yield Target(f"MB of RssAnon of a Python worker, {what}", 200, True, octets / MEGA)
+        yield Target(f"MB of RssAnon of a Python worker, {what}", 200, True, octets / MEGA or None)
     yield from peers
     ratio = two[middle].wall / stream.wall
     yield Target(f"throughput of the stream / of the batch, x{middle}", 0.5, False, ratio, sizes_of[middle], below(LARGE))

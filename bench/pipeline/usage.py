@@ -70,9 +70,9 @@ def anonymous_octets(process: int) -> int:
 
 
 def is_worker(process: int) -> bool:
-    """Whether it is a Python worker of Spark."""
+    """Whether it is a Python worker of Spark, or the daemon that forks them, whichever module that is."""
     try:
-        return b"pyspark.daemon" in (_PROC / str(process) / "cmdline").read_bytes()
+        return b"pyspark.worker" in (_PROC / str(process) / "cmdline").read_bytes()
     except OSError:
         return False
 

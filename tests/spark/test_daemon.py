@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from amqp_sansio.spark.daemon import IMPORTED
 from amqp_sansio.spark.session import OF_A_WORKER
+from bench.pipeline.usage import Peak
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +31,18 @@ def test_workers_find_all_imported(spark: SparkSession) -> None:
             yield pa.RecordBatch.from_pydict({"missing": [" ".join(set(names) - sys.modules.keys())]})
 
     assert spark.range(1).mapInArrow(answer, "missing string").collect()[0][0] == ""
+
+
+def test_the_bench_sees_the_memory_of_workers(spark: SparkSession) -> None:
+    def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+
+    with Peak() as peak:
+        for _ in range(20):  # a look may fall between two workers
+            if peak.octets:
+                break
+            spark.range(1).mapInArrow(pass_on, "id long").collect()
+    assert peak.octets > 1_000_000
 
 
 def test_the_imports_start_no_thread_that_a_fork_could_lose() -> None:
