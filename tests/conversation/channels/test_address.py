@@ -65,6 +65,8 @@ def test_the_protocol_is_chosen_by_name(name: str) -> None:
         ("auth_mechanism=kerberos", "auth_mechanism is plain, amqplain, external, not 'kerberos'"),
         ("channel_max=65536", "channel_max is 0 to 65535, not '65536'"),
         ("channel_max=-1", "channel_max is 0 to 65535, not '-1'"),
+        ("frame_max=4095", "frame_max is 0 or 4096 to 4294967295, not '4095'"),
+        ("frame_max=4294967296", "frame_max is 0 or 4096 to 4294967295, not '4294967296'"),
         ("connection_timeout=soon", "connection_timeout is 0 to"),
         (
             "colour=blue",
@@ -85,15 +87,27 @@ def test_what_may_be_a_part_of_a_password_is_no_option() -> None:
     assert "hush" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["channel_max", "connection_timeout"])
+@pytest.mark.parametrize("name", ["channel_max", "connection_timeout", "frame_max"])
 def test_a_number_that_python_does_not_read_is_refused(name: str) -> None:
     with pytest.raises(AddressError):
         ChannelAddress.parse(f"amqp://broker?{name}={'9' * 5000}")
 
 
-@pytest.mark.parametrize("value", [0, 65535])
-def test_channel_max_takes_both_ends(value: int) -> None:
-    assert ChannelAddress.parse(f"amqp://broker?channel_max={value}").channel_max == value
+@pytest.mark.parametrize(
+    ("option", "found"),
+    [
+        ("channel_max=0", 65535),
+        ("channel_max=1", 1),
+        ("channel_max=65535", 65535),
+        ("frame_max=0", (1 << 32) - 1),
+        ("frame_max=4096", 4096),
+        ("frame_max=131072", 131072),
+        ("frame_max=4294967295", (1 << 32) - 1),
+    ],
+)
+def test_both_ends_of_a_number_and_0_for_no_bound(option: str, found: int) -> None:
+    config = ChannelAddress.parse(f"amqp://broker?{option}").config()
+    assert (config.channel_max if option.startswith("channel") else config.max_frame_size) == found
 
 
 def test_several_hosts_are_kept_in_order() -> None:

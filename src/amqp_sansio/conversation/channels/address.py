@@ -20,14 +20,21 @@ from amqp_sansio.conversation.address import (
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS, Dialect
 from amqp_sansio.engine.sasl import AmqPlain, External, Plain
 from amqp_sansio.errors import AddressError
+from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.wire.codec import Codec
 
 GUEST: Final = "guest"
 """Default user and password: those of a freshly installed broker, which accepts them only on loopback."""
 _MECHANISMS: Final = ("plain", "amqplain", "external")
 _VERIFY: Final = {"verify_peer": True, "verify_none": False}
-_CHANNELS: Final = 65535
 _MILLISECONDS: Final = 1000
+_CHANNELS: Final = 65535
+_FRAME: Final = (1 << 32) - 1
+_NUMBERS: Final = {
+    "channel_max": (0, _CHANNELS),
+    "connection_timeout": (0, _CHANNELS * _MILLISECONDS),
+    "frame_max": (MIN_MAX_FRAME_SIZE, _FRAME),
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +77,7 @@ class ChannelAddress(Address):
             if name not in OPTIONS and name not in _OWN:
                 raise_for_split_password(url)
                 raise no_option(shown, name, (*OPTIONS, *_OWN))
-            (own if name in _OWN else others).append((name, value))
+            (own if name in _OWN or name in _NUMBERS else others).append((name, value))
         base = Address.parse(f"{head}?{urlencode(others)}" if others else head)
         said: dict[str, object] = {field.name: getattr(base, field.name) for field in attrs.fields(Address)}
         for name, value in own:
@@ -93,14 +100,15 @@ class ChannelAddress(Address):
                 known = said.get("auth_mechanisms", ())
                 assert isinstance(known, tuple)  # only this branch sets it
                 said["auth_mechanisms"] = (*known, value.lower())
-            case "channel_max" | "connection_timeout":
-                most = _CHANNELS if name == "channel_max" else _CHANNELS * _MILLISECONDS
-                if not (value.isascii() and value.isdecimal() and len(value) <= DIGITS and int(value) <= most):
-                    raise one_of(f"0 to {most}")
-                if name == "channel_max":
-                    said[name] = int(value)
+            case "channel_max" | "connection_timeout" | "frame_max":
+                least, most = _NUMBERS[name]
+                number = int(value) if value.isascii() and value.isdecimal() and len(value) <= DIGITS else -1
+                if number and not least <= number <= most:
+                    raise one_of(f"{'0 or ' if least else ''}{least} to {most}")
+                if name == "connection_timeout":
+                    said["connect_timeout"] = number / _MILLISECONDS
                 else:
-                    said["connect_timeout"] = int(value) / _MILLISECONDS
+                    said[name] = number or most  # 0 is no bound, says RabbitMQ
             case "protocol":
                 if value not in CHANNEL_PROTOCOLS:
                     raise one_of(", ".join(CHANNEL_PROTOCOLS))
