@@ -40,10 +40,11 @@ class PendingReplies(Generic[T]):
         """An answer is sent: to what.  None where no question waits for it."""
         answered = self.find(verb)
         if answered is not None:
-            self._pop(answered.verb)
+            self.take(answered.verb)
         return answered
 
-    def _pop(self, verb: str) -> None:
+    def take(self, verb: str) -> None:
+        """The oldest question with this verb waits no longer."""
         places = self._places[verb]
         places.popleft()
         if not places:
@@ -54,7 +55,7 @@ class PendingReplies(Generic[T]):
         """Keeps at most `most` that wait: whether the oldest had to go, so that what comes as an answer may be one to it."""
         excess = self.waiting > most
         if excess:
-            self._pop(self.oldest)
+            self.take(self.oldest)
         return excess
 
     def find(self, verb: str) -> Answered[T] | None:

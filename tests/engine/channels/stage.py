@@ -33,6 +33,7 @@ class Stage:
         blocked: str = "publish",
         attach: str = "accept",
         piece: int | None = None,
+        headers: str = "lazy",
     ) -> None:
         self.piece: Final = piece
         self.client: Final = ChannelClientConnection(
@@ -42,6 +43,7 @@ class Stage:
                 max_frame_size=max_frame_size,
                 profile=profile,
                 blocked=blocked,  # type: ignore[arg-type]
+                headers=headers,  # type: ignore[arg-type]
             )
         )
         self.server: Final = ChannelServerConnection(

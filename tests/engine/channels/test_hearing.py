@@ -391,3 +391,20 @@ def test_a_get_whose_message_comes_behind_our_close_is_told_as_not_answered(dial
     assert isinstance(closed, ChannelClosed)
     assert closed.calls == RangeSet.of(*gets)
     assert not closed.unsettled  # nobody had them
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("wrong", ["tag", "number", "properties"])
+def test_a_call_whose_answer_breaks_a_rule_is_told_as_not_answered(dialect: ChannelDialect, wrong: str) -> None:
+    stage = Stage(dialect, headers="eager")
+    client, _ = stage.open()
+    if wrong == "tag":
+        id = client.consume("q", "mine")
+        octets = frame(dialect, "basic.consume-ok", consumer_tag="other")
+    else:
+        id = client.get("q")
+        octets = frame(dialect, "basic.get-ok", delivery_tag=0 if wrong == "number" else 1)
+        octets += content(properties=b"\x80\x00" if wrong == "properties" else b"\0\0")
+    events = stage._feed(stage.client, octets)
+    (closed,) = [each for each in events if isinstance(each, ChannelClosed)]
+    assert closed.calls == RangeSet.of(id)

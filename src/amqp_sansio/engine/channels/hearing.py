@@ -86,7 +86,7 @@ def _hear_life(on: BaseChannel, method: Method) -> None:
 
 def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
     verb = method.VERB
-    answered = on._asked.answer(verb)
+    answered = on._asked.find(verb)  # which waits until nothing is wrong with its answer
     if answered is None:
         wanted = on._asked.oldest
         rule = "reply.other" if wanted else "reply.unasked"
@@ -106,12 +106,15 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
     if isinstance(method, basic.GetOk):
         if on._cause is not None:
             on._asked.ask(answered.verb, asked)  # the server has the message back, and nobody hears of it: no answer
-        elif _take_tag(on, method.delivery_tag, asked.settled, verb, unit):
-            _tell_content(on, unit, MessageGot(on.number, asked.id, method, unit.header or b"", unit.body or b""))
+        elif not _take_tag(on, method.delivery_tag, asked.settled, verb, unit) or not _tell_content(
+            on, unit, MessageGot(on.number, asked.id, method, unit.header or b"", unit.body or b"")
+        ):
+            return
     else:
         emit(MethodAnswered(on.number, asked.id, method))
         if unit.header is not None:
             _tell_content(on, unit, ContentReceived(on.number, None, method, unit.header, unit.body or b""))
+    on._asked.take(answered.verb)
     if answered.verb not in ANY_TIME:
         on._last_answered = asked.id
     if asked.taken:
@@ -128,8 +131,11 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
 # --- contents -------------------------------------------------------------------------------------------------------------
 
 
-def _tell_content(on: BaseChannel, unit: Assembly, event: Event) -> None:
-    """Tells of a content; its properties are read at once where the connection is eager, else when somebody asks."""
+def _tell_content(on: BaseChannel, unit: Assembly, event: Event) -> bool:
+    """Tells of a content; its properties are read at once where the connection is eager, else when somebody asks.
+
+    False where they cannot be read.
+    """
     assert isinstance(event, Content)
     carrier = on._channels.carrier
     event.read_as(on._channels.properties)
@@ -142,8 +148,9 @@ def _tell_content(on: BaseChannel, unit: Assembly, event: Event) -> None:
             else:
                 rule = "content.table" if "[" in error.what else "content.properties"
             on._blame(unit.start, rule, event.method.VERB, str(error), legal_of(error), error.code)
-            return
+            return False
     carrier._emit(event)
+    return True
 
 
 def _take_tag(on: BaseChannel, tag: int, settled: bool, verb: str, unit: Assembly) -> bool:
