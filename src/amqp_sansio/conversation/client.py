@@ -148,7 +148,8 @@ class Client(BaseClient):
                     if isinstance(event, SessionAttached):
                         self.tell(SessionResumed(found.name) if event.resumed else SessionOpened(found.name, found.remade > 0))
                         if not event.resumed and found.remade:
-                            found._resubscribe()
+                            for inbox in list(found.inboxes.values()):
+                                inbox._resubscribe()
 
     def _connected(self) -> None:
         for talk in list(self.talks.values()):

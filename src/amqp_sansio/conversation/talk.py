@@ -152,8 +152,7 @@ class Talk:
         """Raises, once, why messages published before failed with the session; for calls that concern all messages."""
         self._answers.lost_before()
 
-    # --- sending
-    # ---------------------------------------------------------------------------------------------------------------
+    # --- sending -----------------------------------------------------------------------------------------------------------
 
     def execute(self, command: Command[Result]) -> Ticket[Result]:
         """Sends a command; settled with its result, or with None when a command without a result is executed.
@@ -320,8 +319,7 @@ class Talk:
             self.wake()
         return self.ended
 
-    # --- receiving
-    # --------------------------------------------------------------------------------------------------------------
+    # --- receiving ---------------------------------------------------------------------------------------------------------
 
     def _hear(self, event: Event) -> None:
         """Handles an event of this session."""
@@ -433,11 +431,6 @@ class Talk:
         for inbox in [inbox for inbox in self.inboxes.values() if inbox.queue in gone]:
             inbox._close(SessionReopened(self._name, (inbox.queue,)))
             del self.inboxes[inbox.destination]
-
-    def _resubscribe(self) -> None:
-        """Subscribes again to everything, on a session that was opened again."""
-        for inbox in list(self.inboxes.values()):
-            inbox._resubscribe()
 
     def _once_attached(self, action: Callable[[], object]) -> None:
         """Calls `action` now, or when the session is resumed; never, where the peer has forgotten the session."""
