@@ -10,7 +10,7 @@ from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
 from amqp_sansio.captures.findings import VIOLATION, Finding
-from amqp_sansio.captures.replay.doubt import Doubt, branches_in_doubt
+from amqp_sansio.captures.replay.doubt import DELIVERED, PREPARED, PUBLISHED, UNANSWERED, Doubt, branches_in_doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, whole
@@ -93,10 +93,10 @@ class _Sums:
         """For people."""
         doubt = self.doubt
         numbers = (
-            (doubt.publishes, "message published and not completed", "messages published and not completed"),
-            (doubt.deliveries, "message delivered and not settled", "messages delivered and not settled"),
-            (len(branches_in_doubt(doubt.branches)), "branch prepared and not decided", "branches prepared and not decided"),
-            (doubt.commits, "commit that nobody answered", "commits that nobody answered"),
+            (doubt.publishes, *PUBLISHED),
+            (doubt.deliveries, *DELIVERED),
+            (len(branches_in_doubt(doubt.branches)), *PREPARED),
+            (doubt.commits, *UNANSWERED),
         )
         told = ", ".join([f"{number} {one if number == 1 else more}" for number, one, more in numbers if number])
         of = f" ({told})" if told else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from amqp_sansio.conversation.acceptance import release
 from amqp_sansio.conversation.ticket import Ticket
@@ -24,6 +24,8 @@ from amqp_sansio.spec.dtx import Xid
 if TYPE_CHECKING:
     from amqp_sansio.conversation.talk import Talk
     from amqp_sansio.engine.session import Session
+
+Value = TypeVar("Value")
 
 GOOD: Final = frozenset([XaStatus.XA_OK, XaStatus.XA_RDONLY])
 
@@ -268,17 +270,9 @@ class Transactions:
                     failure = self._talk.failure.error
                     branch[0].fail(failure if refused is not None and failure is not None else BranchFailed(verb, status))
             case BranchesRecovered(id=id, xids=xids):
-                recovering = self._recovering.pop(id, None)
-                if recovering is not None and xids is not None:
-                    recovering.settle(xids)
-                elif recovering is not None:
-                    recovering.fail(BranchFailed("dtx.recover", None))
+                _answer(self._recovering.pop(id, None), xids, "dtx.recover")
             case BranchTimeout(id=id, seconds=seconds):
-                asked = self._timeouts.pop(id, None)
-                if asked is not None and seconds is not None:
-                    asked.settle(seconds)
-                elif asked is not None:
-                    asked.fail(BranchFailed("dtx.get-timeout", None))
+                _answer(self._timeouts.pop(id, None), seconds, "dtx.get-timeout")
             case _:
                 pass
 
@@ -314,3 +308,11 @@ class Transactions:
             error.__cause__ = failure
             self._talk._answers.told()
             ticket.fail(error)
+
+
+def _answer(asked: Ticket[Value] | None, value: Value | None, verb: str) -> None:
+    """Settles what was asked for with its value; without one, it failed."""
+    if asked is not None and value is not None:
+        asked.settle(value)
+    elif asked is not None:
+        asked.fail(BranchFailed(verb, None))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from amqp_sansio.captures.replay.doubt import DELIVERED, PREPARED, PUBLISHED, UNANSWERED
 from amqp_sansio.report.codes import named
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands
@@ -79,19 +80,19 @@ def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
     add(
         branches,
         "doubt",
-        many(branches, "branch prepared and not decided", "branches prepared and not decided"),
+        many(branches, *PREPARED),
         "The broker keeps each until somebody decides: ask the transaction manager, then commit or roll back.",
     )
     add(
         commits,
         "doubt",
-        many(commits, "commit that nobody answered", "commits that nobody answered"),
+        many(commits, *UNANSWERED),
         "Check whether their messages are on the queues before you repeat the work.",
     )
     add(
         published,
         "doubt",
-        many(published, "message published and not completed", "messages published and not completed"),
+        many(published, *PUBLISHED),
         "They may be lost: publish them again, with ids by which consumers recognise a second copy.",
     )
     broken = [(rule, who, number) for (level, rule, who), number, _ in seen.rules.top(len(seen.rules)) if level == "violation"]
@@ -119,7 +120,7 @@ def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
     add(
         delivered,
         "doubt",
-        many(delivered, "message delivered and not settled", "messages delivered and not settled"),
+        many(delivered, *DELIVERED),
         "The broker delivers them again. That is normal where a consumer with a prefetch stops.",
     )
     add(
@@ -151,10 +152,10 @@ def judged_not(seen: Overview) -> int:
 def _doubts(seen: Overview) -> list[str]:
     """What the number of what is in doubt consists of, in the order of what it may cost."""
     numbers = (
-        (seen.publishes_in_doubt, "message published and not completed", "messages published and not completed"),
-        (seen.deliveries_in_doubt, "message delivered and not settled", "messages delivered and not settled"),
-        (seen.branches_in_doubt, "branch prepared and not decided", "branches prepared and not decided"),
-        (seen.transactions["in-doubt"], "commit that nobody answered", "commits that nobody answered"),
+        (seen.publishes_in_doubt, *PUBLISHED),
+        (seen.deliveries_in_doubt, *DELIVERED),
+        (seen.branches_in_doubt, *PREPARED),
+        (seen.transactions["in-doubt"], *UNANSWERED),
     )
     return [many(number, one, more) for number, one, more in numbers if number]
 

@@ -16,6 +16,11 @@ from amqp_sansio.captures.tables import DTX, SESSIONS, TRANSACTIONS
 DECIDED: Final = ("committed", "rolled-back", "read-only", "timed-out", "forgotten")
 """Outcomes of a branch that need no further decision."""
 
+PUBLISHED: Final = "message published and not completed", "messages published and not completed"
+"""What may be lost, one and several of them."""
+DELIVERED: Final = "message delivered and not settled", "messages delivered and not settled"
+PREPARED: Final = "branch prepared and not decided", "branches prepared and not decided"
+UNANSWERED: Final = "commit that nobody answered", "commits that nobody answered"
 _PUBLISHES: Final = place(SESSIONS, "in_doubt_by_client")
 _DELIVERIES: Final = place(SESSIONS, "in_doubt_by_server")
 _OUTCOME: Final = place(TRANSACTIONS, "outcome")
