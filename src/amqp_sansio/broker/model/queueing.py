@@ -254,8 +254,8 @@ class Traffic:
         """When to call `expire_messages`: at once when it is to begin the time of messages, None when nothing will expire."""
         return AT_ONCE if self._undated else self._expiry.next
 
-    def expire_messages(self, now: float) -> float | None:
-        """Takes off what expired up to now; the next moment at which something does, None when nothing will."""
+    def expire_messages(self, now: float) -> None:
+        """Takes off what expired up to now."""
         if self._undated:
             self._date(now)
         operations: list[Operation] = []
@@ -264,7 +264,6 @@ class Traffic:
                 self._off(entry, operations)
         if operations:
             self.journal.write(*operations)
-        return self._expiry.next
 
     def dispatch(self, most: int) -> bool:
         """Up to about `most` deliveries, a few from each queue that can go on; whether there is more to do."""

@@ -222,14 +222,12 @@ class Topology(Traffic):
         """The queues that are exclusive to somebody."""
         return self._owned.get(owner, ())
 
-    def owner_ended(self, owner: Owner) -> int:
+    def owner_ended(self, owner: Owner) -> None:
         """A session, or a connection, is over: its exclusive queues are everybody's, or left when they are auto-delete."""
-        number = 0
         for queue in list(self._owned.pop(owner, ())):
             queue.owner = None
             if queue.auto_delete:
-                number = max(number, self.left(queue))
-        return number
+                self.left(queue)
 
     def unused(self, queue: Queue, was_owned: bool) -> bool:
         """Whether a queue that was there before a restart is left: its owner is no more, or it may linger and nobody uses it,

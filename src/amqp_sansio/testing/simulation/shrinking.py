@@ -40,21 +40,20 @@ class Shrinking:
         """Steps count most, numbers that are not 0 a little."""
         return sum([4 + bool(step.a) + bool(step.b) + bool(step.c) for step in self.best.plan.steps])
 
-    def _try(self, steps: tuple[Step, ...]) -> bool:
-        """Whether these steps fail in the same way: then they are the best."""
+    def _try(self, steps: tuple[Step, ...]) -> None:
+        """Runs these steps: where they fail in the same way, they are the best."""
         if self.runs >= self._most or steps == self.best.plan.steps:
-            return False
+            return
         self.runs += 1
         outcome = self._run(self.best.plan.only(steps))
         failure, known = outcome.failure, self.best.failure
         if failure is None or known is None or failure.rule != known.rule:
-            return False
+            return
         if failure.at:  # what comes behind the failure has no part in it
             outcome = Outcome(
                 outcome.plan.only(outcome.plan.steps[: failure.at]), failure, outcome.counts, outcome.digest, outcome.story
             )  # fmt: skip
         self.best = outcome
-        return True
 
     def _remove(self) -> None:
         """Parts of the steps, first large ones, from the end to the beginning."""

@@ -79,22 +79,17 @@ class Line:
         self.world.count["connections"] += 1
         self.world.tell(f"{self.name} connects to {self.site.name}")
 
-    def come(self) -> bool:
-        """Does the next thing that it needs in order to be ready; whether there was anything to do."""
+    def come(self) -> None:
+        """Does the next thing that it needs in order to be ready."""
+        tenure = self.tenure
         if self.wire is None:
             self.connect()
-            return True
-        if not self.open or self.leaving:
-            return False
-        tenure = self.tenure
-        if tenure is None or tenure.over:
-            self._begin()
-        elif tenure.session.state == "detached":
-            self.world.tell(f"{self.name} resumes its session")
-            self.wire.client.resume(tenure.session, force=True)
-        else:
-            return False
-        return True
+        elif self.open and not self.leaving:
+            if tenure is None or tenure.over:
+                self._begin()
+            elif tenure.session.state == "detached":
+                self.world.tell(f"{self.name} resumes its session")
+                self.wire.client.resume(tenure.session, force=True)
 
     def _begin(self) -> None:
         assert self.wire is not None
@@ -127,17 +122,14 @@ class Line:
 
     # --- what it hears --------------------------------------------------------------------------------------------------------
 
-    def hear_all(self) -> bool:
-        """Acts on all events that there are; whether there were any."""
+    def hear_all(self) -> None:
+        """Acts on all events that there are."""
         wire = self.wire
         if wire is None:
-            return False
+            return
         wire.client.tick(self.now())
-        happened = False
         for event in wire.client.events():
-            happened = True
             self.hear(event)
-        return happened
 
     def hear(self, event: Event) -> None:
         """Brings what it knows up to date, and objects to what cannot be."""
