@@ -1,1 +1,1 @@
-"""Two machines joined in memory, for tests."""
+"""Test tools: machines joined in memory, simulation, strategies and the probe."""

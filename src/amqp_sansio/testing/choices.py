@@ -1,4 +1,4 @@
-"""Where a simulation's choices come from: always from the caller, so that a run can be repeated."""
+"""The choices of a simulation.  They always come from the caller, so that a run can be repeated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Choices:
-    """A list of numbers, read again and again from its start, or a `random.Random` that the caller seeded."""
+    """Chooses by a list of numbers, which repeats when it ends, or by a `random.Random` that the caller has seeded."""
 
     def __init__(self, source: Sequence[int] | Random = ()) -> None:
         self._random: Final = source if isinstance(source, Random) else None
@@ -16,7 +16,7 @@ class Choices:
         self._at = 0
 
     def between(self, low: int, high: int) -> int:
-        """A number from `low` to `high`, both included; `low` when there is nothing to choose from."""
+        """Returns a number from `low` to `high`, both included, or `low` when there is no choice or no source."""
         if high <= low:
             return low
         if self._random is not None:

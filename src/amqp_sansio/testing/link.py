@@ -1,6 +1,6 @@
-"""Two machines joined in memory: a link with delay, re-chunking and cuts at any octet, and a record of who said what.
+"""A link that joins two machines in memory: it delays, re-chunks and cuts at any octet, and keeps a transcript.
 
-Deterministic: every choice comes from the caller, and time is a number of steps.
+It is deterministic: every choice comes from the caller, and time is a number of steps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from amqp_sansio.wire.codec import Codec
 
 
 class End(Protocol):
-    """What is joined to a link: a connection of any family, or what behaves like one."""
+    """One end of a link: a connection of any family, or an object that behaves like one."""
 
     def receive_data(self, data: bytes) -> None: ...
     def receive_eof(self) -> None: ...
@@ -35,35 +35,36 @@ S = TypeVar("S", bound=End)
 
 Speaker: TypeAlias = Literal["client", "server"]
 Heard: TypeAlias = tuple[Speaker, Event]
-"""Whose event, and the event."""
+"""The side that had the event, and the event."""
 
 SPEAKERS: Final[tuple[Speaker, Speaker]] = ("client", "server")
 
 
 class _Pipe:
-    """What one side said and the other has not yet received."""
+    """Octets that one side has sent and the other has not yet received."""
 
     def __init__(self) -> None:
         self.flying: deque[tuple[int, bytes]] = deque()
-        self.ends_at: int | None = None  # the step from which on its end may be heard, behind all that flies
+        self.ends_at: int | None = None  # the first step at which the other side may see the end, after all octets in flight
         self.ended = False
-        self.cut_in: int | None = None  # octets until the link breaks
+        self.cut_in: int | None = None  # octets left until the link breaks
 
     def add(self, due: int, octets: bytes) -> None:
-        self.flying.append((due, octets))  # what is due waits for what was said before it: octets never overtake octets
+        self.flying.append((due, octets))  # octets never overtake others: they wait for those sent earlier, even when due
 
 
 class Link(Generic[C, S]):
     """A client and a server with a wire between them.
 
-    `delay` is how many steps octets fly: a number, or the lowest and highest of which one is chosen each time.  `chunk` is how
-    many octets arrive at once: None as they were written, a number, or the least and most.  `choices` decides: a list of
-    numbers, or a `random.Random`.  `seconds` is how long a step takes on the machines' clock; None: nobody ticks.
+    `delay` is the number of steps that octets are in flight: a number, or a pair of bounds between which one is chosen each
+    time.  `chunk` is the number of octets that arrive at once: None for chunks as written, a number, or a pair of bounds.
+    `choices`, a list of numbers or a `random.Random`, makes these choices.  `seconds` is the length of a step on the machines'
+    clock; with None, the link does not call `tick`.
 
-    An `Observer` of these `dialects` hears everything in the order in which it was sent; `violations` holds its accusations.
-    `strict`: it holds both to the letter; None: there is no observer.
+    An `Observer` of these `dialects` receives everything in the order in which it was sent; `violations` holds what it found.
+    `strict` makes it judge by the letter of the specification; with None, there is no observer.
 
-    `on_client` and `on_server` are called with the connection and each of its events, as soon as it is handed out.
+    The link calls `on_client` and `on_server` with the connection and each of its events as soon as it takes the event.
     """
 
     def __init__(
@@ -91,12 +92,12 @@ class Link(Generic[C, S]):
         self.on_server: Final = on_server
         self.transcript: Final = Transcript(self.dialects[0] if self.dialects else DEFAULT)
         self.moment = 0
-        """Steps so far."""
+        """The number of steps taken so far."""
         self.connections = 0
-        """Connections so far, this one included."""
+        """The number of connections so far, including this one."""
         self.broken = False
         self.violations: list[Violation] = []
-        """What the observer holds against either side, in all connections."""
+        """The violations by either side that the observer found, over all connections."""
         self._choices: Final = Choices(choices)
         self._pipes: dict[Speaker, _Pipe] = {}
         self._observer: Observer | None = None
@@ -113,11 +114,11 @@ class Link(Generic[C, S]):
 
     @property
     def said(self) -> dict[Speaker, bytes]:
-        """All octets that each side has said on this connection."""
+        """All octets that each side has sent on this connection."""
         return {speaker: bytes(octets) for speaker, octets in self._said.items()}
 
     def reconnect(self, client: C, server: S) -> None:
-        """Two new connections on a new wire; the record goes on."""
+        """Joins two new connections by a new wire; the transcript and the violations continue."""
         self.client = client
         self.server = server
         self._begin()
@@ -125,7 +126,7 @@ class Link(Generic[C, S]):
     # --- what may go wrong --------------------------------------------------------------------------------------------------
 
     def cut(self) -> None:
-        """The link breaks: what flies is lost, both sides hear the end."""
+        """Breaks the link: octets in flight are lost, and both sides see the end of the stream."""
         if self.broken:
             return
         self.broken = True
@@ -139,11 +140,11 @@ class Link(Generic[C, S]):
         self.transcript.note(self.moment, "the link is cut")
 
     def cut_after(self, speaker: Speaker, octets: int) -> None:
-        """The link will break when `octets` more octets of `speaker` have arrived; 0 is before the next one."""
+        """Breaks the link when `octets` more octets of `speaker` have arrived; 0 breaks it before the next one."""
         self._pipes[speaker].cut_in = octets
 
     def half_close(self, speaker: Speaker) -> None:
-        """`speaker` writes nothing more; the other side hears the end behind what flies."""
+        """Ends the stream of `speaker`: the other side sees the end after the octets in flight."""
         pipe = self._pipes[speaker]
         if pipe.ends_at is None:
             pipe.ends_at = self.moment + self._choices.between(*self.delay)
@@ -162,7 +163,7 @@ class Link(Generic[C, S]):
 
     @property
     def quiet(self) -> bool:
-        """True when nothing flies and nobody has anything to say."""
+        """Whether no octets are in flight and neither side has any to send."""
         return not (
             self.client.bytes_to_send
             or self.server.bytes_to_send
@@ -170,7 +171,7 @@ class Link(Generic[C, S]):
         )
 
     def step(self) -> list[Heard]:
-        """One step: what is due arrives, both machines tick, events are handed out, output begins to fly."""
+        """Takes one step: octets that are due arrive, both machines tick, events are taken, and output is put on the wire."""
         self.moment += 1
         for speaker in SPEAKERS:
             self._deliver(speaker)
@@ -191,7 +192,7 @@ class Link(Generic[C, S]):
         return heard
 
     def run(self, steps: int = 10_000) -> list[Heard]:
-        """Steps until it is quiet, `steps` at most; all events, in order."""
+        """Takes steps until the link is quiet, at most `steps`, and returns all events in order."""
         heard: list[Heard] = []
         for _ in range(steps):
             new = self.step()
@@ -203,7 +204,7 @@ class Link(Generic[C, S]):
     def _take(self, speaker: Speaker, octets: bytes) -> None:
         if not octets:
             return
-        self._said[speaker] += octets  # in place: what was said before is not copied
+        self._said[speaker] += octets  # in place, so that earlier octets are not copied
         self.transcript.hear(self.moment, speaker, octets)
         if self._observer is not None:
             self._observer.receive_data("C" if speaker == "client" else "S", octets)

@@ -1,4 +1,4 @@
-"""A broker and clients of it in one process, joined without sockets: for tests of what a program does with its connection."""
+"""A broker and its clients in one process, without sockets, for tests of programs that embed a connection."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.events import Event
 
 ROUNDS: Final = 100_000
-"""Rounds after which a conversation that does not come to rest is an error."""
+"""The most rounds of `run`: a conversation that is not over by then is an error."""
 
 
 class MemoryClient:
-    """A client of a `MemoryBroker`: its machine, and what has happened to it."""
+    """A client of a `MemoryBroker`: its connection and the events of it."""
 
     def __init__(self, memory: MemoryBroker, connection: ClientConnection, peer: Peer) -> None:
         self.connection: Final = connection
-        """Say on it, or on its sessions, what the test is about; `MemoryBroker.run` carries it."""
+        """The machine: the test calls it or its sessions, and `MemoryBroker.run` carries the octets."""
         self.events: Final[list[Event]] = []
-        """All its events, in order; the test may clear them."""
+        """All its events, in order.  The test may clear the list."""
         self._memory: Final = memory
         self._peer: Final = peer
         self._cut = False
 
     def session(self, name: bytes | str = b"test", timeout: int | None = 0) -> Session:
-        """A new session, attached.  Raises what `ClientConnection.session` raises."""
+        """Returns a new session, already attached.  Raises what `ClientConnection.session` raises."""
         session = self.connection.session(name, timeout)
         self._memory.run()
         return session
 
     def cut(self) -> None:
-        """The connection is lost, for both sides."""
+        """Loses the connection, for both sides."""
         self._cut = True
         self.connection.receive_eof()
         self._peer.receive_eof()
         self._memory.run()
 
     def _carry(self) -> bool:
-        """Octets both ways, once; whether there were any."""
+        """Carries octets both ways once; returns whether there were any."""
         if self._cut:
             return False
         said = self.connection.data_to_send()
@@ -56,23 +56,23 @@ class MemoryClient:
 
 
 class MemoryBroker:
-    """A broker and its clients.  Nothing happens but in `run` and `advance`, and in what calls them."""
+    """A broker and its clients.  Octets move and time passes only in `run` and `advance`, and in methods that call them."""
 
     def __init__(self, config: BrokerConfig | None = None) -> None:
         self.broker: Final = Broker(config or BrokerConfig())
         self.clients: Final[list[MemoryClient]] = []
         self.now = 0.0
-        """Seconds since the beginning."""
+        """Seconds since the start."""
 
     def connect(self, config: ClientConfig | None = None, server: ServerConfig | None = None) -> MemoryClient:
-        """A new client, its connection open.  `server` says what it meets, None: anybody is let in."""
+        """Returns a new client whose connection is open.  `server` configures the server half; by default any login is good."""
         client = MemoryClient(self, ClientConnection(config), self.broker.connect(server))
         self.clients.append(client)
         self.run()
         return client
 
     def run(self) -> None:
-        """Until nobody has anything to send; the clients' events stand in their `events`."""
+        """Carries octets until no side has any to send; each client's events are appended to its `events`."""
         for _ in range(ROUNDS):
             for client in self.clients:
                 client.connection.tick(self.now)
@@ -88,7 +88,7 @@ class MemoryBroker:
         raise AssertionError(f"they go on for more than {ROUNDS} rounds")
 
     def advance(self, seconds: float) -> None:
-        """Output arrives, then time passes, for all.  ValueError below 0."""
+        """Carries all output, then advances the clock for all.  Raises ValueError when `seconds` is negative."""
         if not seconds >= 0:
             raise ValueError(f"time goes forward: at least 0 seconds, not {seconds!r}")
         self.run()

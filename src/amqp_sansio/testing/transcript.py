@@ -1,4 +1,4 @@
-"""Who said what, in the third person, for a person to read."""
+"""A transcript of a conversation, in plain text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Malformed, Read
 
 
 class Ear:
-    """Hears one speaker of one connection, from its first octet.
+    """Reads the octets of one speaker of one connection, from the first octet.
 
-    `dialect` is what it speaks, unless its protocol header is that of another one of `READABLE`.  `opens` is for the client; a
-    server of a dialect in which it says no header begins with a frame.
+    `dialect` is the speaker's dialect, unless its protocol header names another one of `READABLE`.  `opens` is true for the
+    client; in some dialects a server sends no header, and its first octets are a frame.
     """
 
     def __init__(self, dialect: Dialect[Codec] = DEFAULT, opens: bool = True) -> None:
@@ -28,7 +28,7 @@ class Ear:
         self._reader: Reader | None = None
 
     def hear(self, octets: bytes) -> list[str]:
-        """What these octets complete, in words: one text for each protocol header, and each control, command or method."""
+        """Returns a text for each protocol header, control, command or method that these octets complete."""
         said: list[str] = []
         if self._reader is None:
             self._head += octets
@@ -66,7 +66,7 @@ class Ear:
 
 
 def fields_of(said: Value) -> str:
-    """The fields of a control, command or struct that are set, in parentheses; secrets as their length."""
+    """Formats the fields of a control, command or struct that are set, in parentheses; of a secret, only the length."""
     given = [name for name in said.FIELDS if getattr(said, name) is not None and getattr(said, name) is not False]
     shown = [f"{name}={_shown(said, name)}" for name in given]
     return f"({', '.join(shown)})"
@@ -80,10 +80,9 @@ def _shown(said: Value, name: str) -> str:
 
 
 class Transcript:
-    """The lines of a conversation: `moment speaker: [channel] method`.  Secrets show as their length.
+    """The lines of a conversation: `moment speaker: [channel] method`.  Of a secret, they show only the length.
 
-    The client's protocol header tells what is spoken, in either family; `dialect` is for another edition than that of
-    `READABLE`.
+    The client's protocol header decides the dialect, in either family; `dialect` is for an edition that is not in `READABLE`.
     """
 
     def __init__(self, dialect: Dialect[Codec] = DEFAULT) -> None:
@@ -92,18 +91,18 @@ class Transcript:
         self._ears: dict[str, Ear] = {}
 
     def begin(self, moment: int, connection: int) -> None:
-        """A new connection begins."""
+        """Starts a new connection."""
         self._ears = {"client": Ear(self._dialect), "server": Ear(self._dialect, opens=False)}
         self.note(moment, f"--- connection {connection} ---")
 
     def hear(self, moment: int, speaker: str, octets: bytes) -> None:
-        """`speaker` said these octets."""
+        """Adds the lines for octets that `speaker` sent."""
         for words in self._ears[speaker].hear(octets):
             self.lines.append(f"{moment:5} {speaker}: {words}")
         self._ears["server"].dialect = self._ears["client"].dialect
 
     def note(self, moment: int, text: str) -> None:
-        """Something that nobody said."""
+        """Adds a line that no speaker sent."""
         self.lines.append(f"{moment:5} {text}")
 
     def __str__(self) -> str:
