@@ -120,7 +120,8 @@ def properties_module(whole: Model) -> str:
     more = {
         "typing": {"final"},
         "amqp_sansio.wire.interpreter": {"FieldWriter"},
-        "amqp_sansio.wire.layouts.methods": {"TableReader"},
+        "amqp_sansio.wire.layouts.methods": {"FlatReader", "TableReader"},
+        "amqp_sansio.wire.types": {"BAD"},
     }
     return assembled(about, _properties(struct), ["basic"], more, fills=True, package="amqp_sansio.spec.methods")
 
@@ -138,7 +139,7 @@ def _properties(struct: StructType) -> list[str]:
     often = [field for field in struct.fields[len(first) :] if field.name not in _SELDOM]
     seldom = [field for field in struct.fields if field.name in _SELDOM]
     lines = _beginning(struct, flags, first, often, seldom)
-    reads = ["b: bytes", "begin: Beginning", "end: int", "reading: Reading", "read_table: TableReader"]
+    reads = ["b: bytes", "begin: Beginning", "end: int", "reading: Reading", "read_table: TableReader", "read_flat: FlatReader"]
     lines += ["", *call("def read_basic_properties", reads, f" -> {made} | None:", 0)]
     lines += ['    """The properties that begin so, up to `end`; None for what the interpreter is to name."""']
     lines.append(f"    made = {made}() if COMPILED else blank({made})  # to be filled: half the cost of a constructor")
@@ -200,7 +201,9 @@ def _filled(field: Field, there: str, blanks: str) -> list[str]:
     """Reads a property into its slot, if it is `there`."""
     name = f"made.{field_name(field.name)}"
     if field.type == "table":
-        read = [f"{blanks}    {name}, p = read_table(b, p, end, reading, 0)"]
+        lines = ["try:", "    found = read_flat(b, p, end)", "except BAD:", "    found = None"]
+        lines.append(f"{name}, p = read_table(b, p, end, reading, 0) if found is None else found")
+        read = [f"{blanks}    {line}" for line in lines]
     else:
         read = _read_field(Field(field.name, field.type, False, None, ""), name, f"{blanks}    ")
     return [f"{blanks}if {there}:", *read, f"{blanks}else:", f"{blanks}    {name} = None"]

@@ -40,6 +40,7 @@ from amqp_sansio.wire.method_frames import METHOD, NAMES
 from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.repeated_deliveries import RepeatedDeliveries
+from amqp_sansio.wire.repeated_properties import RepeatedProperties
 
 _NORMAL: Final = 200
 
@@ -79,6 +80,7 @@ class ChannelChecker(Checker):
         """The other dialects of a stream that starts in its middle."""
         self._reading: Final = Reading.of(limits, canonical=strict)
         self._deliveries = RepeatedDeliveries(codec, self._reading, limits)
+        self._properties = RepeatedProperties(codec, self._reading)
         self._witness = ConversationWitness(strict, limits, counted)
         self.findings = self._witness.findings
 
@@ -90,6 +92,7 @@ class ChannelChecker(Checker):
         """It is known by now to be in this dialect."""
         if codec is not self._codec:
             self._deliveries = RepeatedDeliveries(codec, self._reading, self.findings.limits)
+            self._properties = RepeatedProperties(codec, self._reading)
         self._witness.counted = any(self._counting[each.name] for each in (codec, *self._others))
 
     def consider(self, others: Sequence[Dialect[Codec]]) -> None:
@@ -204,7 +207,7 @@ class ChannelChecker(Checker):
             error = caught
         if unit.header is not None:
             try:
-                properties = self._codec.read_properties(unit.header, self._reading)
+                properties = self._properties.read(unit.header)
             except DecodeError as caught:
                 wrong = caught
         seen = MethodSeen(unit.channel, verb, method, unit.payload, unit.header, properties, unit.body, unit.complete)

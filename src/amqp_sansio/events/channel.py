@@ -159,7 +159,12 @@ class Content(Value, Generic[M]):
     def properties(self) -> basic.Properties:
         """The properties of a content of class basic.  Raises HeaderError as `read_properties` does."""
         properties = self._memo
-        if properties is None:  # `read_properties` inlined
+        if properties is None and self._how is not None:  # `read_properties` inlined
+            try:
+                properties = self._memo = self._how.read(self.header)
+            except DecodeError:
+                pass  # it is told below
+        if properties is None:
             properties = self._read()
         if properties.NAME != "basic.properties":
             raise HeaderError("header", 0, f"is of class basic, not of that with {type(properties).__name__}", 502)

@@ -56,7 +56,7 @@ class Profile:
     which its values are written: the first one that can hold the value.
     """
 
-    __slots__ = ("_flat", "_short", "letters", "name", "write_flat", "written")
+    __slots__ = ("_flat", "_short", "letters", "name", "read_flat", "write_flat", "written")
 
     def __init__(self, name: str, letters: Mapping[str, str], written: Mapping[type, str]) -> None:
         self.name: Final = name
@@ -67,6 +67,8 @@ class Profile:
         self._flat: Final = FlatTables(widths, "".join(letters), written[int][0], self._value)
         self._short: Final = letters["S"] == "text" and written[str] == "S" and letters[written[int][0]] == "int32"
         """Whether texts and most integers are written as in every profile that there is."""
+        self.read_flat: Final = self._flat.read
+        """As `read`, of a table that is plain; see `FlatTables.read`."""
         self.write_flat: Final[Callable[[Mapping[str, object]], bytes]] = self._flat.write if self._short else self.write
         """As `write`, of a dict, but what cannot be written so may raise what `UNWRITABLE` holds instead."""
 

@@ -25,8 +25,6 @@ from amqp_sansio.wire.types import BAD
 PROPERTIES_AT: Final = HEADER_HEAD - 2
 """Where the flags of a content header's properties begin in its frame."""
 
-_BEGINNINGS: Final = 256
-"""Beginnings of properties that are remembered; all begin anew when there are more."""
 _LONGEST: Final = 16
 """Characters of a method's name of which one half, or both, are numbers: "connection.65535"."""
 
@@ -41,21 +39,14 @@ class MethodCodec(Codec):
     has.
     """
 
-    __slots__ = (
-        "_basic", "_begin", "_beginnings", "_carrying", "_classes", "contents", "_numbers", "_verbs", "extended", "methods",
-        "verbs",
-    )  # fmt: skip
+    __slots__ = ("_carrying", "_classes", "_numbers", "_verbs", "basic", "contents", "extended", "methods", "verbs")
 
     def __init__(self, name: str, methods: Methods, contents: Contents, classes: Mapping[int, str]) -> None:
         super().__init__(name)
         self.methods: Final = methods
         self.contents: Final = dict(contents)
-        self._basic: Final = next((put_u16(code) for code, (kind, _) in contents.items() if kind is basic.Properties), b"none")
+        self.basic: Final = next((put_u16(code) for code, (kind, _) in contents.items() if kind is basic.Properties), b"none")
         """The octets of the class whose properties have straight-line code."""
-        self._begin = Beginning(bytes(HEADER_HEAD), PROPERTIES_AT)
-        """With what the properties read last began: nearly always, the next ones begin so, too."""
-        self._beginnings: Final[dict[bytes, Beginning]] = {}
-        """Others, by their flags and the octet behind these."""
         self._classes: Final = dict(classes)
         self._verbs: Final = {code: kind.VERB for code, kind in methods.kinds.items()}
         self.extended: Final = basic.Nack in methods.arguments
@@ -106,13 +97,15 @@ class MethodCodec(Codec):
 
     def read_properties(self, header: bytes, reading: Reading = DEFAULT_READING) -> Struct | None:
         """The properties in a content header; None for a class that has no contents, or for too few octets to name one.
-        DecodeError."""
-        if header[:2] == self._basic:
+        DecodeError.
+
+        `RepeatedProperties` reads them quicker, one header after the other."""
+        if header[:2] == self.basic:
             try:
-                begin = self._begin
-                if header[PROPERTIES_AT : begin.end] != begin.octets:
-                    begin = self._beginning(header)
-                properties = read_basic_properties(header, begin, len(header), reading, self.methods.read_table)
+                begin = Beginning(header, PROPERTIES_AT)
+                properties = read_basic_properties(
+                    header, begin, len(header), reading, self.methods.read_table, self.methods.read_flat(reading)
+                )
                 if properties is not None:
                     return properties
             except (DecodeError, *BAD):
@@ -122,18 +115,6 @@ class MethodCodec(Codec):
             return None
         kind, fields = held
         return read_properties(kind, "header", fields, header, PROPERTIES_AT, len(header), reading, self.methods.read_table)
-
-    def _beginning(self, header: bytes) -> Beginning:
-        """With what the properties of class basic begin.  What `types.BAD` holds where the interpreter is to read them."""
-        key = header[PROPERTIES_AT : PROPERTIES_AT + 3]
-        begin = self._beginnings.get(key)
-        if begin is None or header[PROPERTIES_AT : begin.end] != begin.octets:
-            begin = Beginning(header, PROPERTIES_AT)
-            if len(self._beginnings) >= _BEGINNINGS:
-                self._beginnings.clear()
-            self._beginnings[key] = begin
-        self._begin = begin
-        return begin
 
     def write_header(self, class_code: int, size: int, properties: Value) -> bytes:
         """The content header of a body of `size` octets.  EncodeError names the property that cannot be written."""

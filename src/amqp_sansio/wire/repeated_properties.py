@@ -1,29 +1,74 @@
-"""Properties of contents that are alike: a header that is like the one before it is not read again."""
+"""Properties of contents that are alike: those that begin as the ones before them, and a header that is the one before it."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.wire.method_codec import MethodCodec
+from amqp_sansio.wire.layouts.basic_properties import Beginning, read_basic_properties
+from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec
 from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.types import BAD
+
+_MOST: Final = 256
+"""Beginnings that are remembered; all begin anew when there are more."""
 
 
 class RepeatedProperties:
-    """Reads the properties in content headers as its codec does; those of the last header, which are immutable, are kept."""
+    """Reads the properties in content headers as its codec does.
 
-    __slots__ = ("_codec", "_header", "_last", "_reading")
+    Those of the last header, which are immutable, are kept; and the first ones of each kind of message, which come again with
+    the next of its kind, with the flags of them all.
+    """
+
+    __slots__ = ("_begin", "_beginnings", "_codec", "_header", "_last", "_read_flat", "_read_table", "_reading")
 
     def __init__(self, codec: MethodCodec, reading: Reading) -> None:
         self._codec: Final = codec
         self._reading: Final = reading
+        self._read_table: Final = codec.methods.read_table
+        self._read_flat: Final = codec.methods.read_flat(reading)
         self._header = b""
         self._last: Struct | None = None
+        self._begin = Beginning(bytes(PROPERTIES_AT + 2), PROPERTIES_AT)
+        """With what the properties read last began: nearly always, the next ones begin so, too."""
+        self._beginnings: Final[dict[bytes, Beginning]] = {}
+        """By the flags and the octet behind these."""
+
+    @property
+    def remembered(self) -> int:
+        """How many beginnings are."""
+        return len(self._beginnings)
 
     def read(self, header: bytes) -> Struct | None:
         """As `MethodCodec.read_properties`, DecodeError included."""
         if header == self._header:
             return self._last
-        properties = self._codec.read_properties(header, self._reading)
+        properties: Struct | None = None
+        if header[:2] == self._codec.basic:
+            try:
+                begin = self._begin
+                if header[PROPERTIES_AT : begin.end] != begin.octets:
+                    begin = self._another(header)
+                properties = read_basic_properties(
+                    header, begin, len(header), self._reading, self._read_table, self._read_flat
+                )
+            except (DecodeError, *BAD):
+                pass  # the codec tells what is at fault
+        if properties is None:
+            properties = self._codec.read_properties(header, self._reading)
         self._header, self._last = header, properties
         return properties
+
+    def _another(self, header: bytes) -> Beginning:
+        """With what the properties of this header begin.  What `types.BAD` holds where it is to be read otherwise."""
+        key = header[PROPERTIES_AT : PROPERTIES_AT + 3]
+        begin = self._beginnings.get(key)
+        if begin is None or header[PROPERTIES_AT : begin.end] != begin.octets:
+            begin = Beginning(header, PROPERTIES_AT)
+            if len(self._beginnings) >= _MOST:
+                self._beginnings.clear()
+            self._beginnings[key] = begin
+        self._begin = begin
+        return begin

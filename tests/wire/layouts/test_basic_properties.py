@@ -97,6 +97,7 @@ def test_a_variant_reads_what_it_has() -> None:
 
 FIELDS = AMQP_0_9_1.codec.contents[60][1]
 READ_TABLE = AMQP_0_9_1.codec.methods.read_table
+READ_FLAT = AMQP_0_9_1.codec.methods.read_flat(DEFAULT_READING)
 WRITE_TABLE = AMQP_0_9_1.codec.methods.write_table
 
 
@@ -160,4 +161,4 @@ def test_straight_line_code_is_what_runs() -> None:
     assert steps(lambda: codec.write_header(60, 5, properties)) * 2 < steps(
         lambda: write_properties("header", properties, FIELDS, WRITE_TABLE)
     )
-    assert read_basic_properties(header, Beginning(header, PROPERTIES_AT), end + 1, DEFAULT_READING, READ_TABLE) is None
+    assert read_basic_properties(header, Beginning(header, PROPERTIES_AT), end + 1, DEFAULT_READING, READ_TABLE, READ_FLAT) is None

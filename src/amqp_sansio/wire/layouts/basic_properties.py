@@ -12,9 +12,10 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.methods import basic
 from amqp_sansio.wire.encoding import SHORT, put_short
 from amqp_sansio.wire.interpreter import FieldWriter
-from amqp_sansio.wire.layouts.methods import TableReader
+from amqp_sansio.wire.layouts.methods import FlatReader, TableReader
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, blank, put_u16, put_u64, u16, u64
 from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.types import BAD
 
 
 @final
@@ -83,6 +84,7 @@ def read_basic_properties(
     end: int,
     reading: Reading,
     read_table: TableReader,
+    read_flat: FlatReader,
 ) -> basic.Properties | None:
     """The properties that begin so, up to `end`; None for what the interpreter is to name."""
     made = basic.Properties() if COMPILED else blank(basic.Properties)  # to be filled: half the cost of a constructor
@@ -90,7 +92,11 @@ def read_basic_properties(
     made.content_encoding = begin.content_encoding
     p = begin.end
     if begin.has_headers:
-        made.headers, p = read_table(b, p, end, reading, 0)
+        try:
+            found = read_flat(b, p, end)
+        except BAD:
+            found = None
+        made.headers, p = read_table(b, p, end, reading, 0) if found is None else found
     else:
         made.headers = None
     if begin.has_delivery_mode:

@@ -24,6 +24,8 @@ MethodReader: TypeAlias = Callable[[bytes, int, int, Reading], Method | None]
 MethodWriter: TypeAlias = Callable[..., bytes]
 TableReader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Map, int]]
 """(octets, place, end, how, depth) -> the field table there, and where it ends."""
+FlatReader: TypeAlias = Callable[[bytes, int, int], tuple[Map, int] | None]
+"""The same of a table that is as plain as most; None, or what `types.BAD` holds, for others."""
 
 
 class Methods:
@@ -70,6 +72,10 @@ class Methods:
         """The methods by class and number, as one number of four octets."""
         self._readers: Final = {code: quick for code, quick in (readers or {}).items() if code in self.kinds}
         self._writers: Final = {kind: quick for kind, quick in (writers or {}).items() if kind in codes}
+
+    def read_flat(self, reading: Reading) -> FlatReader:
+        """Reads plain field tables; see `FlatTables.read`."""
+        return _no_flat if self.profile is None or reading.nesting < 1 else self.profile.read_flat
 
     def decode(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Method | Control:
         """The method that lies from `start`, its class, up to `end`.
@@ -120,3 +126,7 @@ class Methods:
 
 def _no_table(*_: object) -> NoReturn:
     raise AssertionError("a dialect with tables has a profile")
+
+
+def _no_flat(b: bytes, p: int, end: int) -> None:
+    """Nothing is as plain as that."""
