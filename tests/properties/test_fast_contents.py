@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from amqp_sansio.wire.flat_tables import FlatTables
 from amqp_sansio.wire.method_codec import PROPERTIES_AT
 from amqp_sansio.wire.publishing import Publishing
 from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.repeated_properties import RepeatedProperties
 from tools.replay import record
 
 interpreted = pytest.mark.skipif(COMPILED, reason="nobody can take the quick ways out of compiled code")
@@ -190,6 +192,9 @@ def test_properties_are_read_as_the_interpreter_reads_them(
         octets[PROPERTIES_AT + at % (len(octets) - PROPERTIES_AT)] = octet
     header = bytes(octets)
     quick = tell(lambda: codec.read_properties(header, reading))
+    how = RepeatedProperties(codec, reading)
+    other = codec.write_header(60, 0, Properties("text/plain", app_id="é"))
+    assert [tell(partial(how.read, each)) for each in (header, other, header)] == [quick, tell(lambda: how.read(other)), quick]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FlatTables, "read", lambda self, b, p, end: None)
         kind, fields = codec.contents[60]

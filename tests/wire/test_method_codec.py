@@ -128,18 +128,3 @@ def test_properties() -> None:
     with pytest.raises(DecodeError):
         ONE.codec.read_properties(content(properties=b"\x80\0\5text")[7:-1])
     assert frame(ONE, "basic.qos")[-1] == 0xCE
-
-
-def test_properties_that_begin_otherwise_are_read_for_what_they_are() -> None:
-    """What they begin with is remembered, so much of it at most."""
-    codec = ONE.codec
-    for number in range(600):
-        for content_type in ("text", "tex", None, f"type {number}"):
-            said = basic.Properties(content_type, "gzip" if number % 2 else None, priority=number % 256)
-            header = codec.write_header(60, 1, said)
-            assert codec.read_properties(header) == said
-            with pytest.raises(DecodeError):
-                codec.read_properties(header + b"\0")
-        flags = codec.write_header(60, 1, basic.Properties(str(number)[-1] * (number % 256)))
-        assert codec.read_properties(flags) == basic.Properties(str(number)[-1] * (number % 256))
-        assert len(codec._beginnings) <= 256

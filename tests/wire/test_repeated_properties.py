@@ -7,7 +7,7 @@ from tests.families.channels import FAMILY
 
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.methods.basic import Properties
-from amqp_sansio.wire.reading import DEFAULT_READING
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.repeated_properties import RepeatedProperties
 
 
@@ -32,3 +32,36 @@ def test_a_header_that_cannot_be_read_is_not_kept() -> None:
     for _ in range(2):
         with pytest.raises(DecodeError):
             how.read(b"\0\x3c" + bytes(10) + b"\x80\0")
+
+
+def test_properties_that_begin_otherwise_are_read_for_what_they_are() -> None:
+    """What they begin with is remembered, so much of it at most."""
+    codec = FAMILY[0].codec
+    how = RepeatedProperties(codec, DEFAULT_READING)
+    for number in range(300):
+        same = "x" * (number % 256)
+        for content_type in ("text", "tex", None, f"type {number}", same):
+            said = Properties(content_type, "gzip" if number % 2 else None, priority=number % 256)
+            header = codec.write_header(60, 1, said)
+            assert how.read(header) == said
+            for wrong in (header[:-1], header + b"\0"):
+                with pytest.raises(DecodeError):
+                    how.read(wrong)
+        assert how.remembered <= 256
+    assert how.remembered > 1
+
+
+@pytest.mark.parametrize("nesting", [0, 1, 2])
+def test_a_table_that_is_not_plain_is_read_all_the_same(nesting: int) -> None:
+    codec = FAMILY[0].codec
+    how = RepeatedProperties(codec, Reading(nesting=nesting))
+    for table in ({"a": 1}, {"a": {"b": 1}}, {"a": None}):
+        header = codec.write_header(60, 1, Properties("text", headers=table, app_id="app"))
+        found: list[object] = []
+        for read in (how.read, lambda header: codec.read_properties(header, Reading(nesting=nesting))):
+            try:
+                found.append(read(header))
+            except DecodeError as error:
+                found.append(str(error))
+        assert found[0] == found[1]
+        assert (found[0] == Properties("text", headers=table, app_id="app")) is (nesting > isinstance(table["a"], dict))

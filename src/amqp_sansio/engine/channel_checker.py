@@ -51,7 +51,7 @@ class ChannelChecker(Checker):
     `variants` loads other editions of the same document, which what cannot be read may be in.
     """
 
-    __slots__ = ("_counting", "_deliveries", "_others", "_reading", "_told", "_variants", "_witness")
+    __slots__ = ("_counting", "_deliveries", "_others", "_properties", "_reading", "_told", "_variants", "_witness")
 
     FAMILY: ClassVar[str] = "channels"
     PARTS: ClassVar[tuple[type, ...]] = (

@@ -163,7 +163,7 @@ class Content(Value, Generic[M]):
             try:
                 properties = self._memo = self._how.read(self.header)
             except DecodeError:
-                pass  # it is told below
+                properties = self._read()  # which tells of it
         if properties is None:
             properties = self._read()
         if properties.NAME != "basic.properties":

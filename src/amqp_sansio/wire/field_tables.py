@@ -62,9 +62,8 @@ class Profile:
         self.name: Final = name
         self.letters: Final = dict(letters)
         self.written: Final = dict(written)
-        integers = {ord(letter): kind for letter, kind in letters.items() if kind in RANGES}
-        widths = {letter: (FORMS[kind].unpack_from, FORMS[kind].size) for letter, kind in integers.items()}
-        self._flat: Final = FlatTables(widths, "".join(letters), written[int][0], self._value)
+        integers = {ord(letter): FORMS[kind] for letter, kind in letters.items() if kind in RANGES}
+        self._flat: Final = FlatTables(integers, "".join(letters), written[int][0], self._value)
         self._short: Final = letters["S"] == "text" and written[str] == "S" and letters[written[int][0]] == "int32"
         """Whether texts and most integers are written as in every profile that there is."""
         self.read_flat: Final = self._flat.read

@@ -6,8 +6,8 @@ compared where it is expected: no name of it is decoded, no letter looked up, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from struct import error
+from collections.abc import Callable, Mapping
+from struct import Struct, error
 from typing import Final, TypeAlias
 
 from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
@@ -38,10 +38,20 @@ def read_boolean(b: bytes, p: int) -> tuple[Value, ...]:
     return _BOOLEANS[b[p]]
 
 
-Entry: TypeAlias = "tuple[bytes, int, str, Unpack | None, int]"
-"""What is known of an entry before it is read: its name behind its size and the letter, or `_TEXT_HEAD`; how many octets that
-is; its name; how the value is read, None for a text, of which one octet of size and the text itself follow; the octets of the
-value, 0 for a text.  A plain tuple: one with names is taken apart item by item, at twice the cost of all else."""
+def _boolean_behind(octets: int) -> Unpack:
+    """What reads so many octets, and a boolean behind them as `read_boolean`."""
+
+    def read(b: bytes, p: int) -> tuple[Value, ...]:
+        return b[p : p + octets], *read_boolean(b, p + octets)
+
+    return read
+
+
+Entry: TypeAlias = "tuple[bytes, int, str, Unpack | None]"
+"""What is known of an entry before it is read: its head, which is its name behind its size and the letter, or `_TEXT_HEAD`; how
+many octets that is, those of the value included unless it is a text; its name; what reads head and value, None for a text, of
+which one octet of size and the text itself follow.  A plain tuple: one with names is taken apart item by item, which takes
+longer than all else."""
 
 
 class Shape:
@@ -59,16 +69,20 @@ class Shape:
 class FlatTables:
     """Reads and writes the tables of one profile in which no value holds others.
 
-    `integers`: how values are read and their octets, by the octet that is their letter; `letters`: all that there are;
+    `integers`: how values are read, by the octet that is their letter; `letters`: all that there are;
     `int32`: the one under which most integers are written; `write_value` writes all others behind their letter.
     """
 
-    __slots__ = ("_heads", "_int32", "_names", "_shapes", "_widths", "_write_value")
+    __slots__ = ("_formats", "_heads", "_int32", "_names", "_shapes", "_widths", "_write_value")
 
     def __init__(
-        self, integers: Mapping[int, tuple[Unpack, int]], letters: str, int32: str, write_value: Callable[[object, int], bytes]
+        self, integers: Mapping[int, Struct], letters: str, int32: str, write_value: Callable[[object, int], bytes]
     ) -> None:
-        self._widths: Final = {**integers, **({_BOOLEAN: (read_boolean, 1)} if "t" in letters else {})}
+        self._formats: Final = {letter: form.format.lstrip(">") for letter, form in integers.items()}
+        self._widths: Final[dict[int, tuple[Unpack, int]]] = {
+            **{letter: (form.unpack_from, form.size) for letter, form in integers.items()},
+            **({_BOOLEAN: (read_boolean, 1)} if "t" in letters else {}),
+        }
         self._int32: Final = int32.encode()
         self._write_value: Final = write_value
         self._names: Final[set[str]] = set()
@@ -87,18 +101,24 @@ class FlatTables:
         entries: dict[str, Value] = {}
         shape = self._shapes[b[at] if at < stop else 0]
         # No entry is held against the end of the table: each moves on, so when the last one ends there, all lay within.
-        for head, octets, name, unpack, width in shape.entries:
-            behind = at + octets
-            if b[at:behind] != head:
-                break
-            if unpack is None:
-                at = b[behind]
-                behind += 1
-                at += behind
-                entries[name] = b[behind:at].decode()
-            else:
-                (entries[name],) = unpack(b, behind)
-                at = behind + width
+        try:
+            for head, octets, name, unpack in shape.entries:
+                if unpack is None:
+                    behind = at + octets
+                    if b[at:behind] != head:
+                        break
+                    at = b[behind]
+                    behind += 1
+                    at += behind
+                    entries[name] = b[behind:at].decode()
+                else:
+                    found, value = unpack(b, at)
+                    if found != head:
+                        break
+                    entries[name] = value
+                    at += octets
+        except error:
+            pass  # it ends before, or goes on otherwise
         letters = shape.letters
         if at != stop or len(entries) != len(letters):
             letters = letters[: len(entries)] + self._read_on(b, at, stop, entries)
@@ -148,55 +168,55 @@ class FlatTables:
             return
         made: list[Entry] = []
         for name, letter in zip(names, letters, strict=True):
-            unpack, width = self._widths.get(letter, (None, 0))
-            octets = name.encode()
-            head = OCTET[len(octets)] + octets + (_TEXT_HEAD if unpack is None else OCTET[letter])
-            made.append((head, len(head), name, unpack, width))
+            head = name.encode()
+            head = OCTET[len(head)] + head + (_TEXT_HEAD if letter == _TEXT else OCTET[letter])
+            octets, unpack = len(head), None
+            if letter == _BOOLEAN:
+                unpack = _boolean_behind(octets)
+            elif letter != _TEXT:
+                unpack = Struct(f">{octets}s{self._formats[letter]}").unpack_from
+            made.append((head, octets + self._widths[letter][1] if unpack else octets, name, unpack))
         self._shapes[size] = Shape(tuple(made), letters)
 
-    def write(self, table: Mapping[str, object], again: bool = False) -> bytes:
+    def write(self, table: Mapping[str, object]) -> bytes:
         """The octets of a table without letters of its own, its size included.  EncodeError, or what
         `field_interpreter.UNWRITABLE` holds, for what cannot be written."""
         parts: list[bytes] = []
         heads = self._heads
-        try:
-            for name, value in table.items():
+        for name, value in table.items():
+            try:
                 text, number = heads[name]
-                if type(value) is str:
-                    octets = value.encode()
-                    size = len(octets)
-                    if size < 256:
-                        parts.append(text)
-                        parts.append(OCTET[size])
-                    else:
-                        parts.append(text[:-3])
-                        parts.append(put_u32(size))
+            except KeyError:
+                text, number = self._begin(name)
+            if type(value) is str:
+                octets = value.encode()
+                size = len(octets)
+                if size < 256:
+                    parts.append(text)
+                    parts.append(OCTET[size])
+                else:
+                    parts.append(text[:-3])
+                    parts.append(put_u32(size))
+                parts.append(octets)
+                continue
+            if type(value) is int:
+                try:
+                    octets = put_i32(value)
+                    parts.append(number)
                     parts.append(octets)
                     continue
-                if type(value) is int:
-                    try:
-                        octets = put_i32(value)
-                        parts.append(number)
-                        parts.append(octets)
-                        continue
-                    except error:
-                        pass  # it has more than 32 bits
-                parts.append(text[:-4])
-                parts.append(self._write_value(value, 0))
-        except KeyError:  # a name that was not written before
-            if again:
-                raise
-            self._begin(table)
-            return self.write(table, True)
+                except error:
+                    pass  # it has more than 32 bits
+            parts.append(text[:-4])
+            parts.append(self._write_value(value, 0))
         content = b"".join(parts)
         return put_u32(len(content)) + content
 
-    def _begin(self, names: Iterable[str]) -> None:
-        """How entries of these names begin, for a text of less than 256 octets and for most integers."""
-        for name in names:
-            if name not in self._heads:
-                if len(self._heads) >= _NAMES:
-                    self._heads.clear()
-                octets = name.encode()
-                octets = OCTET[len(octets)] + octets
-                self._heads[name] = octets + _TEXT_HEAD, octets + self._int32
+    def _begin(self, name: str) -> tuple[bytes, bytes]:
+        """How an entry of this name begins, for a text of less than 256 octets and for most integers."""
+        octets = name.encode()
+        octets = OCTET[len(octets)] + octets
+        if len(self._heads) >= _NAMES:
+            self._heads.clear()
+        heads = self._heads[name] = octets + _TEXT_HEAD, octets + self._int32
+        return heads

@@ -51,9 +51,7 @@ class RepeatedProperties:
                 begin = self._begin
                 if header[PROPERTIES_AT : begin.end] != begin.octets:
                     begin = self._another(header)
-                properties = read_basic_properties(
-                    header, begin, len(header), self._reading, self._read_table, self._read_flat
-                )
+                properties = read_basic_properties(header, begin, len(header), self._reading, self._read_table, self._read_flat)
             except (DecodeError, *BAD):
                 pass  # the codec tells what is at fault
         if properties is None:

@@ -161,4 +161,6 @@ def test_straight_line_code_is_what_runs() -> None:
     assert steps(lambda: codec.write_header(60, 5, properties)) * 2 < steps(
         lambda: write_properties("header", properties, FIELDS, WRITE_TABLE)
     )
-    assert read_basic_properties(header, Beginning(header, PROPERTIES_AT), end + 1, DEFAULT_READING, READ_TABLE, READ_FLAT) is None
+    assert (
+        read_basic_properties(header, Beginning(header, PROPERTIES_AT), end + 1, DEFAULT_READING, READ_TABLE, READ_FLAT) is None
+    )
