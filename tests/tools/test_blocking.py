@@ -1,10 +1,10 @@
-"""What the generator makes of code that awaits."""
+"""What the generator makes of asynchronous code."""
 
 from __future__ import annotations
 
 from tools.codegen.blocking import ADAPTERS, ASYNCIO, CONNECTIONS, CONVERSATION, FILES, TEXTS, WORDS, blocking, connecting
 
-AWAITING = '''"""Lamps for code that awaits."""
+AWAITING = '''"""Lamps for asynchronous code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscriptions for code that awaits, on whatever loop: the adapter brings its way of waiting."""
+"""Subscriptions for asynchronous code on any event loop; the adapter supplies the waiting."""
 
 from __future__ import annotations
 
