@@ -10,6 +10,7 @@ import trustme
 
 from amqp_sansio.adapters.trust import trust
 from amqp_sansio.conversation.channels.address import ChannelAddress
+from amqp_sansio.errors import AddressError
 
 
 def test_a_url_without_files_leaves_it_to_the_adapter() -> None:
@@ -36,6 +37,9 @@ def test_a_url_names_authorities_and_the_own_certificate(tmp_path: Path) -> None
     assert len(context.get_ca_certs()) == 1
 
 
-def test_a_file_that_is_not_there_is_an_error_at_once() -> None:
-    with pytest.raises(FileNotFoundError):
-        trust(ChannelAddress.parse("amqps://broker?cacertfile=/none.pem"))
+@pytest.mark.parametrize("option", ["cacertfile", "certfile"])
+@pytest.mark.parametrize(("name", "why"), [("none.pem", "No such file or directory"), ("empty.pem", "")])
+def test_a_file_that_tls_cannot_use_is_named_at_once(option: str, name: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").touch()
+    with pytest.raises(AddressError, match=f"{tmp_path / name}: TLS cannot use it: {why}"):
+        trust(ChannelAddress.parse(f"amqps://broker?{option}={tmp_path / name}"))

@@ -5,16 +5,22 @@ from __future__ import annotations
 import ssl
 
 from amqp_sansio.conversation.channels.address import ChannelAddress
+from amqp_sansio.errors import AddressError
 
 
 def trust(address: ChannelAddress) -> ssl.SSLContext | None:
-    """Returns the context for a URL's files; None when it names none.  Raises OSError for files that cannot be read."""
+    """Returns the context for a URL's files; None when it names none.  Raises AddressError for files that TLS cannot use."""
     if address.cacertfile is None and address.certfile is None and address.verify:
         return None
-    context = ssl.create_default_context(cafile=address.cacertfile)
+    file = address.cacertfile or ""
+    try:
+        context = ssl.create_default_context(cafile=address.cacertfile)
+        if address.certfile is not None:
+            file = " and ".join([each for each in (address.certfile, address.keyfile) if each])
+            context.load_cert_chain(address.certfile, address.keyfile)
+    except OSError as error:
+        raise AddressError(file, f"TLS cannot use it: {error.strerror or error}") from error
     if not address.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if address.certfile is not None:
-        context.load_cert_chain(address.certfile, address.keyfile)
     return context

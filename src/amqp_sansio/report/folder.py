@@ -58,7 +58,7 @@ class Folder:
         except OSError as error:
             raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
         if not self._files:
-            raise ReportError(f"{path}: no tables here; `amqp-sansio analyze CAPTURE... --out DIR` writes them")
+            raise ReportError(f"{path}: no tables here; `analyze` writes them; of captures, name the files")
         self.tables: Final = tuple([name for name in TABLES if name in self._files])
         """Names of those that are there, in the order of the reference."""
         self._root: Final = root
