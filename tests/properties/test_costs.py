@@ -7,7 +7,7 @@ from itertools import product
 from typing import Final, TypeAlias
 
 import pytest
-from tests.broker.attacker import Attacker, Words, publish
+from tests.broker.attacker import BEAT, Attacker, Words, publish
 from tests.broker.model.things import Sink, refusal
 from tests.broker.model.things import publish as enqueue
 from tests.steps import assert_linear, steps
@@ -22,7 +22,7 @@ from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import ConnectionClosed
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits, Limits
 from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.dtx import Xid
@@ -243,6 +243,19 @@ ATTACKS: Final[dict[str, Attack]] = {
         [queue.Declare("q"), exchange.Bind("q", "amq.match", "k", {"x-match": "any", "h": List([None] * 30 * n)})],
         [exchange.Bound("amq.match", "q", "k", {"a": 1})] * n,
     ),
+    "credit for one of many subscriptions whose octets are too few": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [
+            queue.Declare("q"),
+            publish("q"),
+            *[
+                word
+                for at in range(n)
+                for word in (message.Subscribe("q", f"b{at}", 1, 1), message.Flow(f"b{at}", 0, 9), message.Flow(f"b{at}", 1, 0))
+            ],
+        ],
+        [message.Flow("b0", 0, 1)] * n,
+    ),
     "bound and unbound": lambda n: (
         DEFAULT_BROKER_LIMITS,
         [queue.Declare("q"), *[exchange.Bind("q", "amq.topic", f"a.{number}.#") for number in range(n)]],
@@ -359,6 +372,26 @@ def test_who_wants_a_queue_for_himself_that_many_use_is_refused_at_once() -> Non
         def work() -> None:
             for _ in range(size):
                 refusal(host.declare_queue, "q", exclusive=True, owner=Owner(SESSION))
+
+        return work
+
+    assert_linear(prepared, 60)
+
+
+def test_a_heartbeat_wakes_nobody_while_as_much_is_kept_for_replay() -> None:
+    """Twelve octets: the subscriptions that wait for room are looked at when the client has confirmed something."""
+
+    def prepared(size: int) -> Callable[[], object]:
+        attacker = Attacker(Broker(), Limits(replay_commands=1))
+        attacker.say([c.RequestTimeout(100), queue.Declare("q"), *[publish("q")] * 3])
+        attacker.say([word for at in range(size) for word in subscribe(f"d{at}")])
+        attacker.turn()
+        assert attacker.attached
+
+        def work() -> None:
+            for _ in range(size):
+                attacker.say([BEAT])
+                attacker.turn()
 
         return work
 

@@ -14,7 +14,7 @@ from amqp_sansio.spec.codes import CloseCode
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
-    from amqp_sansio.broker.fronts.front import Subscription
+    from amqp_sansio.broker.fronts.front import Holder, Subscription
     from amqp_sansio.broker.host_runtime import Site
     from amqp_sansio.dialects import ConnectionCode
 
@@ -62,8 +62,8 @@ class Peer:
         """The virtual host that it opened, and what belongs to it."""
         self._stalled: Final[dict[Subscription, None]] = {}
         """Who could have had a message, were our octets taken."""
-        self._held_by_replay: Final[dict[Subscription, None]] = {}
-        """Who could have had a message, were not too much kept for replay."""
+        self._held_by_replay: Final[dict[Holder, None]] = {}
+        """Whose subscriptions could have had a message, were not too much kept for replay."""
         self._waits = False
         """Whether what it asks for waits for the journal: nothing of what it says is read before."""
         self._in_turn = False
@@ -260,7 +260,5 @@ class Service:
         """All that the client said was acted on: who waited for that goes on."""
         held_up = self.peer._held_by_replay
         if held_up:
-            consumers = list(held_up)
-            held_up.clear()
-            for consumer in consumers:
-                consumer.wake()
+            for holder in list(held_up):
+                holder.replay_confirmed()

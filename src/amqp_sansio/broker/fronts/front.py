@@ -98,6 +98,9 @@ class Holder:
     def tick(self, now: float) -> None:
         """Says what time it is (monotonic seconds), to a holder whose time has come or is to begin."""
 
+    def replay_confirmed(self) -> None:
+        """Some of what is kept for replay may be confirmed (`Peer._held_by_replay`)."""
+
     def settle(self) -> None:
         """Tells the client what became of its messages since the last round."""
 

@@ -232,6 +232,7 @@ class Queue:
             if self.shares is not None:
                 self.shares.took(self.level[entry.message.priority])
         if self.dispatcher is not None and self.dispatcher.waits_for_smaller:
+            self.dispatcher.changed = True
             self._dispatchable[self] = None  # another may be the next one now, and small enough for somebody
         return True
 
@@ -306,6 +307,7 @@ class Queue:
             self._unline(entry)
             self.available -= 1
             if self.dispatcher is not None and self.dispatcher.waits_for_smaller:
+                self.dispatcher.changed = True
                 self._dispatchable[self] = None
         elif state == HELD:
             self._unline(entry)

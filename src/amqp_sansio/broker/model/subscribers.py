@@ -140,6 +140,7 @@ class Dispatcher:
         "_resting",
         "_too_large",
         "_too_small",
+        "changed",
         "consumers",
     )
 
@@ -154,6 +155,8 @@ class Dispatcher:
         self._passed: Final = Passed()  # as the resting ones, but they do not see again what is released
         self._too_small: Final[dict[Consumer, None]] = {}  # all that are in a `Rank.small`
         self._too_large: Final[dict[Consumer, Entry]] = {}  # the message for which the octets of one with a cursor were too few
+        self.changed = False
+        """Whether another message may be the next one of somebody whose octets were too few: one left, came or came back."""
         self._owing = 0  # deliveries by which turns were too long: headers of a megabyte must not hold up everybody else
 
     @property
@@ -235,6 +238,7 @@ class Dispatcher:
         again keeps resting.
         """
         found = False
+        self.changed = True
         for rank in self._ranks:
             if rank.resting:
                 rank.selecting.update(rank.resting)
@@ -274,7 +278,8 @@ class Dispatcher:
         if self._owing:
             self._owing = max(0, self._owing - most)
             return True
-        if self._too_large:
+        if self._too_large and self.changed:
+            self.changed = False
             self._look_again()
         vain = VAIN
         while most > 0 and vain > 0:
@@ -346,6 +351,7 @@ class Dispatcher:
                 cursor.see(*found)
                 among.move_to_end(consumer)
                 return cost
+        changed = self.changed
         if consumer.acquires:
             self._queue.acquire(entry)
         if consumer.offer(entry):
@@ -356,6 +362,7 @@ class Dispatcher:
         among.pop(consumer, None)
         if consumer.acquires:
             self._queue.put_back(entry)
+            self.changed = changed
         if consumer.octets_left is not None and consumer in self.consumers:
             self._too_large[consumer] = entry
         return cost - 1
@@ -364,6 +371,7 @@ class Dispatcher:
         queue = self._queue
         taking = rank.taking
         consumer = next(iter(taking))
+        changed = self.changed
         queue.acquire(entry)
         if consumer.offer(entry):
             if consumer in taking:
@@ -371,6 +379,7 @@ class Dispatcher:
             return 1
         taking.pop(consumer, None)
         queue.put_back(entry)
+        self.changed = changed
         if consumer.octets_left is not None and consumer in self.consumers:
             rank.small.add(consumer, consumer.octets_left)
             self._too_small[consumer] = None

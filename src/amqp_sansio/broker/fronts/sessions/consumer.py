@@ -136,7 +136,7 @@ class Consumer:
                 entry.message.envelope.empty_body,
             )
         except LimitError:  # too much is kept for replay: until the client has confirmed some of it
-            peer._held_by_replay[self] = None
+            holder.hold_for_replay(self)
             return False
         except NoCredit as lacking:
             self.octets_left = lacking.available if lacking.unit == "byte" else None
@@ -195,6 +195,8 @@ class Consumer:
     def wake(self) -> None:
         """Something has changed by which it may be able to take a message."""
         if not self.holder.ended:
+            if self.holder.held_by_replay:
+                self.holder.held_by_replay.pop(self, None)
             self.queue.wake(self)
             if self._flushes:
                 self.holder.site.host.watch(self.queue, self.flushed)
@@ -216,7 +218,7 @@ class Consumer:
         peer = holder.peer
         if peer is None or not holder.session._speaks:
             return
-        if self not in peer._stalled and self not in peer._held_by_replay:
+        if self not in peer._stalled and self not in holder.held_by_replay:
             self._end_flushes()
             if self.subscriber._book.messages.available:  # what was granted since the flush
                 self.queue.wake(self)

@@ -95,6 +95,9 @@ class SessionHolder(Holder):
         """The others in `unsettled` that are not acquired: somebody else has them, or they are gone."""
         self.at_limit: Final[OrderedDict[Consumer, None]] = OrderedDict()
         """Consumers that get nothing because too much is unsettled."""
+        self.held_by_replay: Final[dict[Consumer, None]] = {}
+        """Consumers that get nothing because too much is kept for replay."""
+        self._kept = (0, 0)  # commands and octets that were kept when that was found out last
         self.tx: Work | None = None
         """What the local transaction holds back, once tx.select has arrived."""
         self.provisional: Final = ProvisionalAccepts()
@@ -149,8 +152,15 @@ class SessionHolder(Holder):
         for consumer in list(self.consumers.values()):
             consumer.wake()
 
+    def _hold_no_more(self) -> None:
+        """Nobody waits for the client of this connection: when the session is attached again all are woken."""
+        self.held_by_replay.clear()
+        if self.peer is not None:
+            self.peer._held_by_replay.pop(self, None)
+
     def moved(self, service: SessionService) -> None:
         """It is being attached to that connection."""
+        self._hold_no_more()
         self.service = service
         self.peer = service.peer
         self.owner.moved(service.peer._owner)
@@ -164,6 +174,7 @@ class SessionHolder(Holder):
         if self.session.state == "ended":
             self.end()
         else:
+            self._hold_no_more()
             self.service = self.peer = None
             self.owner.moved(None)
             self.broker._keep(self)
@@ -347,6 +358,27 @@ class SessionHolder(Holder):
                 room -= 1
                 self.site.host.wakeable[self.wake_more] = None
 
+    def hold_for_replay(self, consumer: Consumer) -> None:
+        """A consumer gets nothing before the client has confirmed some of what is kept for replay."""
+        assert self.peer is not None  # it was about to send
+        self.held_by_replay[consumer] = None
+        self._kept = self._kept_now
+        self.peer._held_by_replay[self] = None
+
+    @property
+    def _kept_now(self) -> tuple[int, int]:
+        outbound = self.session._outbound
+        return len(outbound.kept), outbound.kept_octets
+
+    def replay_confirmed(self) -> None:
+        """Those consumers go on, if less is kept than when the last of them found that out."""
+        if self.peer is not None and self._kept_now != self._kept:
+            del self.peer._held_by_replay[self]
+            held = list(self.held_by_replay)
+            self.held_by_replay.clear()
+            for consumer in held:
+                consumer.wake()
+
     def gone(self, consumer: Consumer) -> None:
         """The queue of a subscription is deleted: the session hears of it as soon as it can be spoken to."""
         if self.consumers.get(consumer.destination) is consumer:
@@ -375,6 +407,7 @@ class SessionHolder(Holder):
         front.throttle.ended(self)
         self.owing.clear()
         self.at_limit.clear()
+        self._hold_no_more()
         self._give_back()
 
     def _give_back(self) -> None:
