@@ -166,12 +166,37 @@ def test_the_same_sequence_numbers_with_another_header_are_another_connection(ov
 def test_the_same_octets_behind_the_same_syn_are_the_same_connection_again() -> None:
     talk = build.conversation()
     late = [talk.segments[0], *talk.segments[3:9]]
-    log = Log([*talk.segments[:12], *late, *talk.segments[12:], *late], [5672])
+    log = Log([*talk.segments[:12], *late, *talk.segments[12:], *talk.segments], [5672])
     assert log.ended == [NAME]
-    spoken = 2 * sum(bool(each.octets) for each in late)
-    assert log.warnings == [f"{spoken} packets are left out: {flows.AGAIN}"]
+    assert log.said == Log(talk.segments, [5672]).said
     wrong = replace(talk.segments[3], octets=bytes(len(talk.segments[3].octets)))
     assert Log([*talk.segments[:12], wrong, *talk.segments[12:], wrong], [5672]).ended == [NAME]  # without a SYN
+
+
+ENDS = ("open", "closed", "FIN", "RST")
+
+
+def ended(messages: Sequence[bytes], end: str) -> list[Segment]:
+    """A conversation that ends so."""
+    segments = build.conversation(messages).segments
+    if end == "open":
+        return segments[:-7]
+    return segments[:-3] if end != "FIN" else segments
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("ports", [[], [5672]])
+def test_other_octets_behind_the_same_syn_are_another_connection(end: str, ports: Sequence[int]) -> None:
+    """Whatever the first connection came to: each is heard whole."""
+    first, second = ended([b"one", b"two"], end), ended([b"one", b"other", b"more"], end)
+    if end == "RST":
+        first = [*first, Segment(False, 400, flags=RST)]
+    log = Log([*first, *second], ports)
+    other = NAME.replace("#1", "#2")
+    assert log.ended == [NAME, other]
+    for name, alone in ((NAME, first), (other, second)):
+        said = [(speaker, verb) for which, speaker, verb in log.said if which == name]
+        assert said == [(speaker, verb) for _, speaker, verb in Log(alone, ports).said]
 
 
 def test_reset() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
+from zlib import crc32
 
 from amqp_sansio.captures.packet import MOST_MARKS, Marks
+from amqp_sansio.captures.repeats import COMPARED_OCTETS
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
@@ -84,21 +86,24 @@ class Conversation:
     port was asked for, so it counts as AMQP whatever it sends.  `begun`: the SYN was captured.
     """
 
-    again = False
-    """Whether its SYN was repeated after octets: what repeats afterwards may belong to another connection."""
+    foreign = False
+    """Whether it does not speak AMQP; nothing of it is kept."""
+    _over: tuple[int, int] | None = None  # the packet of a reset, and its time
+    sums: tuple[int, ...] = (-1, -1, 0, 0)
+    """How many octets of each side, from its first one on, are summed up, and the sums (see `repeats`); `~` that number once
+    there is a gap behind them, or in the state of an earlier version."""
 
     def __init__(self, make: MakeWitness, tell: Callable[[Conversation, Heard], None]) -> None:
         self._make: Final = make
         self._tell: Final = tell
         self.many: Many | None = None
         self._witness: Witness | None = None
-        self.foreign = False
-        """Whether it does not speak AMQP; nothing of it is kept."""
         self.client = 0
         self.server: int | None = None
         self.asked = False
         self.begun = False
         self.dialect: str | None = None
+        self.sums = (0, 0, 0, 0)
         self.octets = [0, 0]
         """Captured octets of each side."""
         self.lost = [0, 0]
@@ -113,7 +118,6 @@ class Conversation:
         self._offsets = [0, 0]
         self._marks = (Marks(), Marks())
         self._ended = [False, False]
-        self._over: tuple[int, int] | None = None  # the packet of a reset, and its time
         self._closing = False
         self._beat = 0  # ns between heartbeats
         self._last = [0, 0]
@@ -128,6 +132,11 @@ class Conversation:
     def was_reset(self) -> bool:
         """Whether a side reset the TCP connection."""
         return self._over is not None
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether somebody has said connection.close, or nothing can be read any more."""
+        return self._closing
 
     @property
     def has_ended(self) -> bool:
@@ -171,6 +180,8 @@ class Conversation:
 
     def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
         """Takes the next octets of a side (see `tcp.Sink`)."""
+        if 0 <= self.sums[side] < COMPARED_OCTETS:
+            self._sum(side, octets)
         if self._witness is not None:
             self._feed(side, octets, 0, packet, time)
         elif not self.foreign:
@@ -181,6 +192,8 @@ class Conversation:
 
     def gap(self, side: int, octets: int, packet: int, time: int) -> None:
         """Notes octets of a side that are missing from the capture."""
+        if self.sums[side] >= 0:
+            self.sums = tuple([~each if at == side else each for at, each in enumerate(self.sums)])
         if self._witness is not None:
             self._feed(side, b"", octets, packet, time)
         elif not self.foreign:
@@ -222,6 +235,13 @@ class Conversation:
         else:
             self._witness.finish()
             self._drain()
+
+    def _sum(self, side: int, octets: bytes) -> None:
+        sums = list(self.sums)
+        octets = octets[: COMPARED_OCTETS - sums[side]]
+        sums[side] += len(octets)
+        sums[2 + side] = crc32(octets, sums[2 + side])
+        self.sums = tuple(sums)
 
     # Recognising AMQP.
 
@@ -346,6 +366,8 @@ class Conversation:
         witness = self._witness
         assert witness is not None
         self.packet, self.time = packets[-1], times[-1]
+        if 0 <= self.sums[side] < COMPARED_OCTETS:
+            self._sum(side, octets)
         self._last[side] = times[-1]
         marks = self._marks[side]
         at = self._offsets[side]

@@ -16,12 +16,11 @@ from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, 
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
 from amqp_sansio.captures.link_layer import CUT, LINKS, UNREAD, unknown_link
 from amqp_sansio.captures.packet import Packet, Warn
+from amqp_sansio.captures.repeats import NOTHING, Repeat, Said, Withheld
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
 from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost
 from amqp_sansio.kernel.agenda import Agenda
 from amqp_sansio.kernel.snapshots import typed
-from amqp_sansio.protocol import SIZE as HEADER_OCTETS
-from amqp_sansio.protocol import ProtocolHeader
 
 CONVERSATIONS: Final = 16384
 """AMQP connections followed at a time; beyond it, the one that has been quiet longest counts as ended."""
@@ -37,8 +36,8 @@ LINGER_PACKETS: Final = 64
 """Packets of the file during which segments of a reset connection may follow: reordered in the capture, or sent by the peer
 before the reset reached it."""
 
-AGAIN: Final = "they repeat a connection from its SYN on, or are of another one with the same sequence numbers"
-"""Why packets are left out that follow a repeated SYN."""
+REPEATS: Final = 64
+"""Connections at a time of which it is not known yet whether they are captured once more or are others."""
 
 Key: TypeAlias = tuple[bytes, int, bytes, int]
 
@@ -67,6 +66,12 @@ class Talk(Flow):
         self.label = ""
         """Its short name for printed lines, once they have given the long one."""
 
+    @property
+    def over(self) -> bool:
+        """Whether nobody has anything to say any more: it was reset or closed, or a side has ended."""
+        ended = [each.fin is not None or each.ended for each in self.sides]
+        return self.reset_by is not None or any(ended) or self.conversation.is_closing
+
     def reopened(self, side: int, sequence: int) -> bool:
         """Whether a SYN with this sequence number opens another connection on the same ports."""
         seen, known = self.syn[side], self.sides[side]
@@ -79,20 +84,7 @@ class Past(NamedTuple):
     ends: tuple[int, int]  # the next sequence number of each side
     syn: tuple[int | None, int | None]
     foreign: bool  # it did not speak AMQP and may still go on
-    again: bool = False  # its SYN has been repeated
-    client: int = 0  # the side that opened it
-    version: str | None = None  # the version that its client's header asked for
-
-    def differs(self, side: int, sequence: int, octets: bytes) -> bool:
-        """Whether octets after a repeated SYN are the header of another version, so that they belong to another connection.
-
-        Differences further on go unnoticed, because no stream is kept.
-        """
-        syn = self.syn[side]
-        if syn is None or not self.again or side != self.client or (sequence - syn) & _MASK != 1:
-            return False
-        version = ProtocolHeader(octets[:HEADER_OCTETS]).version
-        return version is not None and self.version is not None and version != self.version
+    said: tuple[Said, Said] = (NOTHING, NOTHING)
 
 
 def address(octets: bytes, port: int) -> str:
@@ -131,6 +123,7 @@ class Listener:
         self._strangers: OrderedDict[Key, Talk] = OrderedDict()
         self._past: OrderedDict[Key, Past] = OrderedDict()
         self._used: OrderedDict[int, int] = OrderedDict()  # keyed by a hash, which needs a quarter of the memory
+        self._repeats: Final[dict[Key, Repeat]] = {}
         self._reset: deque[tuple[int, Talk]] = deque()
         self._stalled: Final[Agenda[Key]] = Agenda()  # connections whose octets wait, by the packet since when
         self._unfinished: Final[Agenda[Key]] = Agenda()  # those with something unfinished, by the packet of its latest part
@@ -173,7 +166,7 @@ class Listener:
     @property
     def quiet(self) -> bool:
         """Whether no connection is open."""
-        return not self._talks and not self._strangers
+        return not self._talks and not self._strangers and not self._repeats
 
     @property
     def spoken(self) -> bool:
@@ -183,16 +176,25 @@ class Listener:
     def state(self) -> tuple[object, ...]:
         """Returns its state: dicts and lists of plain values and talks, for `resume`."""
         open_ = dict(self._talks), dict(self._strangers), dict(self._past), dict(self._used)
-        return (*open_, list(self._reset), self._count, self._packet, self._time, self._waiting)
+        return (
+            *open_,
+            list(self._reset),
+            self._count,
+            self._packet,
+            self._time,
+            self._waiting,
+            *filter(None, [dict(self._repeats)]),
+        )
 
     def resume(self, state: tuple[object, ...]) -> None:
         """Restores a state that another one returned.  Raises TypeError or ValueError when it is invalid."""
-        talks, strangers, past, used, reset, count, packet, time, waiting = state
+        talks, strangers, past, used, reset, count, packet, time, waiting, *repeats = state
         self._talks.update(talks)  # type: ignore[call-overload]
         self._strangers.update(strangers)  # type: ignore[call-overload]
-        self._past.update(past)  # type: ignore[call-overload]
+        self._past.update({key: _past(each) for key, each in past.items()})  # type: ignore[attr-defined]
         self._used.update(used)  # type: ignore[call-overload]
         self._reset.extend(reset)  # type: ignore[arg-type]
+        self._repeats.update(*repeats)  # type: ignore[call-overload]
         self._count, self._packet, self._time, self._waiting = [typed(each, int) for each in (count, packet, time, waiting)]
 
     def memory(self) -> tuple[object, ...]:
@@ -208,6 +210,8 @@ class Listener:
 
     def finish(self) -> None:
         """Ends everything that is still open: the file is over."""
+        for key, repeat in list(self._repeats.items()):
+            self._conclude(key, repeat.tells)
         for text in self._left_out.sentences():
             self._warn(text)
         for talk in [*self._strangers.values(), *self._talks.values()]:
@@ -219,6 +223,8 @@ class Listener:
         for open_ends in (self._stalled, self._unfinished):
             if (first := open_ends.next) is not None:
                 lowest = min(lowest, int(first))
+        for repeat in self._repeats.values():
+            lowest = min(lowest, repeat.segments[0].packet)
         return lowest
 
     def _segment(self, found: TcpIn, data: bytes) -> None:
@@ -241,23 +247,24 @@ class Listener:
     def segment(self, key: Key, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
         """Takes a TCP segment of the present packet.  `key` has the lower address and port first, `side` is the sender's; `cut`
         octets after `octets` were not captured."""
+        if self._repeats and key in self._repeats:
+            here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
+            if self._behind_repeat(key, here):
+                return
         talk = self._talks.get(key) or self._strangers.get(key)
-        if flags & SYN and talk is not None and talk.reopened(side, sequence) and not flags & RST:
-            self._close(talk)
-            talk = None
-        if talk is not None and talk.conversation.again and octets:
-            if _remembered(talk, False).differs(side, sequence, octets):
+        if flags & SYN and not flags & RST:
+            if talk is not None and talk.reopened(side, sequence):
                 self._close(talk)
                 talk = None
-            elif talk.sides[side].offset(sequence) < talk.sides[side].position:
-                self._left_out.add(AGAIN, 0, 0)
+            elif (repeat := self._repeat(key, talk, side, sequence)) is not None:
+                here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
+                self._withhold(key, repeat, here)
+                return
         if talk is None:
-            talk = self._begin(key, side, sequence, flags, octets)
+            talk = self._begin(key, side, sequence, flags)
             if talk is None:
                 return
         if flags & SYN:
-            if talk.payload and talk.syn[side] == sequence and not flags & ACK:
-                talk.conversation.again = True
             talk.syn[side] = sequence
             self._roles(talk, side, flags)
         conversation = talk.conversation
@@ -280,7 +287,7 @@ class Listener:
     def steady(self, key: Key) -> Talk | None:
         """Returns the conversation on these ports if it is in its steady state: nothing waits, nothing ends."""
         talk = self._talks.get(key)
-        if talk is None or self._reset or not talk.steady:
+        if talk is None or self._reset or key in self._repeats or not talk.steady:
             return None
         self._talking = talk
         return talk
@@ -295,32 +302,64 @@ class Listener:
         while self._reset and self._reset[0][0] < self._count:
             self._close(self._reset.popleft()[1])
 
-    def _begin(self, key: Key, side: int, sequence: int, flags: int, octets: bytes) -> Talk | None:
+    def _repeat(self, key: Key, talk: Talk | None, side: int, sequence: int) -> Repeat | None:
+        """What begins with a SYN of this number that came before, behind octets; None where there were none."""
+        if talk is not None:
+            again = talk.payload and talk.sides[side].known  # and it begins with that number: else it is `reopened`
+            return Repeat(_remembered(talk, False).said, True, talk.over) if again else None
         past = self._past.get(key)
-        differs = past is not None and past.differs(side, sequence, octets)
-        if past is not None and not differs:
-            stray = past.syn[side] == sequence if flags & SYN else past.foreign or _near(sequence, past.ends[side])
-            if stray or flags & RST:
-                if stray and flags & SYN and not flags & ACK:
-                    self._past[key] = past._replace(again=True)
-                elif past.again and octets:
-                    self._left_out.add(AGAIN, 0, 0)
-                return None
-        elif flags & RST:
+        again = past is not None and past.syn[side] == sequence and not past.foreign
+        return Repeat(past.said, False, True) if past is not None and again else None
+
+    def _behind_repeat(self, key: Key, segment: Withheld) -> bool:
+        """Whether a segment is withheld, as those before it are."""
+        repeat = self._repeats[key]
+        if segment.flags & (SYN | RST) == SYN:
+            answers = segment.flags & ACK
+            if repeat.differs(segment):
+                self._conclude(key, repeat.tells and not answers)
+                return False
+            if repeat.octets and not answers:  # it begins once more
+                self._conclude(key, repeat.tells)
+                return False
+        self._withhold(key, repeat, segment)
+        return True
+
+    def _withhold(self, key: Key, repeat: Repeat, segment: Withheld) -> None:
+        """Keeps a segment behind a SYN that came before, until it is known of which connection it is."""
+        self._repeats[key] = repeat
+        repeat.hear(segment)
+        if repeat.is_same is not None:
+            self._conclude(key, repeat.is_same)
+        elif len(self._repeats) > REPEATS:
+            self._conclude(next(iter(self._repeats)), False)
+
+    def _conclude(self, key: Key, is_same: bool) -> None:
+        """What was withheld is of the connection that was heard before, or of another one."""
+        repeat = self._repeats.pop(key)
+        here = self._packet, self._time
+        talk = self._talks.get(key) or self._strangers.get(key)
+        if not is_same:
+            if talk is not None:
+                self._close(talk)
+            self._past.pop(key, None)
+        for each in repeat.segments:
+            self._packet, self._time = each.packet, each.time
+            if not is_same or not each.flags & SYN:
+                self.segment(key, *each[:-2])
+            elif talk is not None and talk.syn[each.side] is None:  # it was captured behind the octets
+                talk.syn[each.side] = each.sequence
+                self._roles(talk, each.side, each.flags)
+        self._packet, self._time = here
+
+    def _begin(self, key: Key, side: int, sequence: int, flags: int) -> Talk | None:
+        past = self._past.get(key)
+        if flags & RST or (past is not None and not flags & SYN and (past.foreign or _near(sequence, past.ends[side]))):
             return None
         conversation = Conversation(self.make, self.hears)
         conversation.many = self.many
-        begun = self._packet, self._time
-        talk = Talk(conversation, key, bool(flags & SYN or past), begun)
-        if past is not None and differs:  # its SYN was taken for the earlier connection's
-            conversation.begun = True
-            conversation.server = 1 - past.client
-            conversation.asked = key[1 + 2 * conversation.server] in self._ports
-            talk.syn[:] = past.syn
-            for direction, syn in zip(talk.sides, past.syn, strict=True):
-                if syn is not None:
-                    direction.begin(syn + 1)
-        elif not flags & SYN:
+        talk = Talk(conversation, key, bool(flags & SYN or past), (self._packet, self._time))
+        if not flags & SYN:
             ours = [index for index in (0, 1) if key[1 + 2 * index] in self._ports]
             if ours:
                 conversation.asked = True
@@ -429,10 +468,24 @@ class Listener:
 def _remembered(talk: Talk, foreign: bool) -> Past:
     """Returns what is remembered of an ended connection."""
     first, second = talk.sides
-    conversation = talk.conversation
     ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
-    syn = talk.syn[0], talk.syn[1]
-    return Past(ends, syn, foreign, conversation.again, conversation.client, conversation.dialect)
+    said = _said(talk, 0), _said(talk, 1)
+    return Past(ends, (talk.syn[0], talk.syn[1]), foreign, said)
+
+
+def _said(talk: Talk, side: int) -> Said:
+    direction, sums = talk.sides[side], talk.conversation.sums
+    if not direction.known:
+        return NOTHING
+    said = direction.pieces[-1].end if direction.pieces else direction.position - direction.ended
+    summed = sums[side]
+    return direction.first, said, ~summed if summed < 0 else summed, sums[2 + side]
+
+
+def _past(stored: Past) -> Past:
+    """As `state` has stored it; earlier versions kept other things behind `foreign`."""
+    said = stored[3] if len(stored) == 4 else (NOTHING, NOTHING)
+    return Past(*stored[:3], said)
 
 
 def _near(sequence: int, end: int) -> bool:

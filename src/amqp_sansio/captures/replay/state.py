@@ -9,6 +9,7 @@ from typing import Final
 from amqp_sansio.captures.conversation import Conversation
 from amqp_sansio.captures.flows import Past, Talk
 from amqp_sansio.captures.packet import Marks
+from amqp_sansio.captures.repeats import Repeat, Withheld
 from amqp_sansio.captures.replay.controls import Controls
 from amqp_sansio.captures.replay.families import HISTORIES
 from amqp_sansio.captures.replay.history import History
@@ -27,7 +28,20 @@ VERSION: Final = 8
 MOST_OCTETS: Final = 1 << 30
 """The most octets of a state, decompressed."""
 
-_CLASSES: Final = (Controls, Conversation, Direction, Marks, MutableRangeSet, Past, Piece, Recorder, Talk, TimeBack)
+_CLASSES: Final = (
+    Controls,
+    Conversation,
+    Direction,
+    Marks,
+    MutableRangeSet,
+    Past,
+    Piece,
+    Recorder,
+    Repeat,
+    Talk,
+    TimeBack,
+    Withheld,
+)
 _MOVED: Final = ("_branches", "_heard", "_sessions")
 """Attributes of a Recorder of version 7 that its history has since then."""
 _SHARED: Final = ("_rows", "_talk")

@@ -1,0 +1,139 @@
+"""What comes behind a SYN that came before: the same connection captured once more, or another with the same sequence numbers.
+
+The SYN does not tell.  What comes behind it is withheld until it does: the octets are those that were heard, or others.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeAlias
+from zlib import crc32
+
+from amqp_sansio.captures.tcp import FIN, RST, SYN
+
+COMPARED_OCTETS: Final = 256 * 1024
+"""Octets of each side, from its first one, of which a sum is kept.  What has said more is another connection, unless the first
+one goes on."""
+WITHHELD_OCTETS: Final = 3 * COMPARED_OCTETS
+"""Octets withheld of one connection; with more it is another one."""
+WITHHELD_SEGMENTS: Final = 8192
+"""Segments, likewise."""
+
+Said: TypeAlias = tuple[int, int, int, int]
+"""What a side has said: the sequence number of its first octet (-1: nobody knows), octets, how many of them from the first on
+are summed up, and their sum.  Plain values."""
+
+NOTHING: Final[Said] = (-1, 0, 0, 0)
+
+_MASK: Final = 0xFFFFFFFF
+_HALF: Final = 1 << 31
+
+
+class Withheld(NamedTuple):
+    """A segment as `Listener.segment` takes it, and its packet."""
+
+    side: int
+    sequence: int
+    acknowledged: int
+    flags: int
+    octets: bytes
+    cut: int
+    packet: int
+    time: int
+
+
+class Repeat:
+    """Segments from the one on whose SYN came before; what both sides had `said` by then.
+
+    `live`: TCP had not ended the connection; `over`: nothing was to be said on it any more.
+    """
+
+    __slots__ = ("_ended", "_later", "_live", "_over", "_reached", "_said", "_sums", "is_same", "octets", "segments")
+
+    def __init__(self, said: tuple[Said, Said], live: bool, over: bool) -> None:
+        self.segments: list[Withheld] = []
+        self.octets = 0
+        """Octets in them."""
+        self.is_same: bool | None = None
+        """Whether it is the same connection; None as long as they do not tell."""
+        self._said = said
+        self._live = live
+        self._over = over
+        self._reached = [0, 0]  # so many octets from the first on have come again
+        self._sums = [0, 0]
+        self._later: tuple[list[Withheld], list[Withheld]] = ([], [])  # behind a hole
+        self._ended = [False, False]
+
+    def hear(self, segment: Withheld) -> None:
+        """The next segment of either side."""
+        self.segments.append(segment)
+        self.octets += len(segment.octets)
+        side, flags = segment.side, segment.flags
+        first, position, _, _ = self._said[side]
+        if first >= 0:
+            speaks = segment.octets or segment.cut or flags & FIN
+            if self._live and speaks and self._at(segment) == position > self._reached[side]:
+                self.is_same = True  # the first one goes on where it was, before the other has come so far
+                return
+            if segment.octets:
+                self._compare(side, segment)
+        self._ended[side] |= bool(flags & FIN)
+        if flags & RST:
+            self._ended = [True, True]
+        if self.is_same is None:
+            self._settle()
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is the same one, as far as anybody can tell: no more will come."""
+        if not any(self._reached):
+            return self._live or not self.octets
+        return self._caught and self._proven
+
+    def differs(self, segment: Withheld) -> bool:
+        """Whether a SYN has another sequence number than that of its side had before."""
+        first = self._said[segment.side][0]
+        return first >= 0 and (segment.sequence + 1) & _MASK != first
+
+    def _at(self, segment: Withheld) -> int:
+        """The offset of a segment's first octet."""
+        away = (segment.sequence + bool(segment.flags & SYN) - self._said[segment.side][0]) & _MASK
+        return away - _MASK - 1 if away >= _HALF else away
+
+    def _compare(self, side: int, segment: Withheld) -> None:
+        later = self._later[side]
+        later.append(segment)
+        moved = True
+        while moved and self.is_same is None:
+            moved = False
+            for each in [each for each in later if self._at(each) <= self._reached[side]]:
+                later.remove(each)
+                moved = self._take(side, each.octets[self._reached[side] - self._at(each) :]) or moved
+
+    def _take(self, side: int, octets: bytes) -> bool:
+        """The next octets of a side come again; whether there are any."""
+        _, _, summed, sum_ = self._said[side]
+        reached = self._reached[side]
+        if reached < summed:
+            self._sums[side] = crc32(octets[: summed - reached], self._sums[side])
+            if reached + len(octets) >= summed and self._sums[side] != sum_:
+                self.is_same = False
+        self._reached[side] = reached + len(octets)
+        return bool(octets)
+
+    def _settle(self) -> None:
+        if self._over and any(self._reached[side] > self._said[side][1] for side in (0, 1)):
+            self.is_same = False
+        elif self._caught and any(self._reached) and (not self._over or all(self._ended)):
+            self.is_same = self._proven
+        elif self.octets > WITHHELD_OCTETS or len(self.segments) > WITHHELD_SEGMENTS:
+            self.is_same = False
+
+    @property
+    def _caught(self) -> bool:
+        """Whether both sides have come as far as before."""
+        return all(self._reached[side] >= self._said[side][1] for side in (0, 1))
+
+    @property
+    def _proven(self) -> bool:
+        """Whether all octets were compared."""
+        return all(position == summed for _, position, summed, _ in self._said)
