@@ -13,41 +13,41 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio import events, spec
-from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig, Profile, ServerConfig
-from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_10, AMQP_0_10_FINAL, Dialect
-from amqp_sansio.engine import two_phase
-from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.engine.connection import Connection
-from amqp_sansio.engine.observer import Observed, Observer
-from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.engine.session import Session
-from amqp_sansio.engine.transactions import Dtx, Tx
-from amqp_sansio.engine.xid import xid
-from amqp_sansio.errors import (
-    AmqpError,
-    CapabilityMissing,
-    ChannelClosedError,
-    ConnectionClosedError,
-    DecodeError,
-    EncodeError,
-    FlowStopped,
-    HeaderError,
-    LimitError,
-    LocalProtocolError,
-    NoCredit,
-    SessionDetachedError,
-    StaleDelivery,
-)
 from amqp_sansio.kernel.build import VERSION
-from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.limits import Limits
 
 if TYPE_CHECKING:
+    from amqp_sansio import events, spec
+    from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig, Profile, ServerConfig
+    from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_10, AMQP_0_10_FINAL, Dialect
+    from amqp_sansio.engine import two_phase
     from amqp_sansio.engine.channel_client import ChannelClientConnection
     from amqp_sansio.engine.channel_server import ChannelServerConnection
     from amqp_sansio.engine.channels.client import Channel
     from amqp_sansio.engine.channels.server import ServedChannel
+    from amqp_sansio.engine.client import ClientConnection
+    from amqp_sansio.engine.connection import Connection
+    from amqp_sansio.engine.observer import Observed, Observer
+    from amqp_sansio.engine.server import ServerConnection
+    from amqp_sansio.engine.session import Session
+    from amqp_sansio.engine.transactions import Dtx, Tx
+    from amqp_sansio.engine.xid import xid
+    from amqp_sansio.errors import (
+        AmqpError,
+        CapabilityMissing,
+        ChannelClosedError,
+        ConnectionClosedError,
+        DecodeError,
+        EncodeError,
+        FlowStopped,
+        HeaderError,
+        LimitError,
+        LocalProtocolError,
+        NoCredit,
+        SessionDetachedError,
+        StaleDelivery,
+    )
+    from amqp_sansio.kernel.serials import RangeSet
+    from amqp_sansio.limits import Limits
 
 __version__ = VERSION
 """The version of the library."""
@@ -98,18 +98,38 @@ __all__ = [
     "xid",
 ]
 
-_LATER: Final = {
-    "Channel": "engine.channels.client",
-    "ChannelClientConnection": "engine.channel_client",
-    "ChannelServerConnection": "engine.channel_server",
-    "ServedChannel": "engine.channels.server",
+_HOMES: Final = {
+    "config": "DEFAULT_PROFILE STRICT_PROFILE ClientConfig Profile ServerConfig",
+    "dialects": "AMQP_0_8 AMQP_0_9 AMQP_0_9_1 AMQP_0_10 AMQP_0_10_FINAL Dialect",
+    "engine.channel_client": "ChannelClientConnection",
+    "engine.channel_server": "ChannelServerConnection",
+    "engine.channels.client": "Channel",
+    "engine.channels.server": "ServedChannel",
+    "engine.client": "ClientConnection",
+    "engine.connection": "Connection",
+    "engine.observer": "Observed Observer",
+    "engine.server": "ServerConnection",
+    "engine.session": "Session",
+    "engine.transactions": "Dtx Tx",
+    "engine.xid": "xid",
+    "errors": "AmqpError CapabilityMissing ChannelClosedError ConnectionClosedError DecodeError EncodeError FlowStopped "
+    "HeaderError LimitError LocalProtocolError NoCredit SessionDetachedError StaleDelivery",
+    "kernel.serials": "RangeSet",
+    "limits": "Limits",
 }
-"""The module of each name that only channels need; `__getattr__` imports it on first use."""
+"""Names by the module of each, which is imported when somebody asks for one: a command begins before all of them are."""
+_MODULES: Final = {"events": "events", "spec": "spec", "two_phase": "engine.two_phase"}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LATER:
+    home = _MODULES.get(name) or next((home for home, names in _HOMES.items() if name in names.split()), None)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    loaded = import_module(f"{__name__}.{home}")
+    found: object = loaded if name in _MODULES else getattr(loaded, name)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,6 +7,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import Final
 
+INTERRUPTED: Final = 130
+"""Exit status of a command that an interrupt has ended."""
 LOOK: Final = 0.2
 """Seconds after which a wait looks for an interrupt."""
 

@@ -10,13 +10,13 @@ from typing import Final
 
 from amqp_sansio.cli import broker_verbs, selection, simulate
 from amqp_sansio.cli.given import whole
+from amqp_sansio.cli.interrupts import INTERRUPTED
 from amqp_sansio.cli.wrapping import Wrapped
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.build import VERSION
 
 _BROKEN_PIPE: Final = 141
 """What a shell reports for a program that SIGPIPE ended."""
-_INTERRUPTED: Final = 130
 _FULL: Final = 1
 
 _DESCRIPTION: Final = """\
@@ -291,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"amqp-sansio: stdout cannot be written: {error.strerror}", file=sys.stderr)
         return _FULL
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return INTERRUPTED
     except AmqpError as error:
         print(f"amqp-sansio: {error}", file=sys.stderr)
         return 2
@@ -382,7 +382,3 @@ def _run(arguments: Sequence[str] | None) -> int:
         return broker_verbs.run(given)
     top.print_help()
     return 2
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
