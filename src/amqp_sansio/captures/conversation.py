@@ -90,8 +90,8 @@ class Conversation:
     """Whether it does not speak AMQP; nothing of it is kept."""
     _over: tuple[int, int] | None = None  # the packet of a reset, and its time
     sums: tuple[int, ...] = (-1, -1, 0, 0)
-    """How many octets of each side, from its first one on, are summed up, and the sums (see `repeats`); `~` that number once
-    there is a gap behind them, or in the state of an earlier version."""
+    """The number of octets of each side, from its first one on, that a checksum covers, and the checksums (see `repeats`); `~`
+    that number once a gap follows them, or in the state of an earlier version."""
 
     def __init__(self, make: MakeWitness, tell: Callable[[Conversation, Heard], None]) -> None:
         self._make: Final = make
@@ -135,7 +135,7 @@ class Conversation:
 
     @property
     def is_closing(self) -> bool:
-        """Whether somebody has said connection.close, or nothing can be read any more."""
+        """Whether a side has sent connection.close, or nothing can be read any more."""
         return self._closing
 
     @property

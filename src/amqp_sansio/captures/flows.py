@@ -37,7 +37,7 @@ LINGER_PACKETS: Final = 64
 before the reset reached it."""
 
 REPEATS: Final = 64
-"""Connections at a time of which it is not known yet whether they are captured once more or are others."""
+"""Connections with a repeated SYN of which it is not known yet whether they were captured twice or are others."""
 
 Key: TypeAlias = tuple[bytes, int, bytes, int]
 
@@ -303,7 +303,7 @@ class Listener:
             self._close(self._reset.popleft()[1])
 
     def _repeat(self, key: Key, talk: Talk | None, side: int, sequence: int) -> Repeat | None:
-        """What begins with a SYN of this number that came before, behind octets; None where there were none."""
+        """Returns what a SYN begins that repeats an earlier one after octets; None if it does not."""
         if talk is not None:
             again = talk.payload and talk.sides[side].known  # and it begins with that number: else it is `reopened`
             return Repeat(_remembered(talk, False).said, True, talk.over) if again else None
@@ -312,7 +312,7 @@ class Listener:
         return Repeat(past.said, False, True) if past is not None and again else None
 
     def _behind_repeat(self, key: Key, segment: Withheld) -> bool:
-        """Whether a segment is withheld, as those before it are."""
+        """Whether a segment is withheld, as are those before it."""
         repeat = self._repeats[key]
         if segment.flags & (SYN | RST) == SYN:
             answers = segment.flags & ACK
@@ -326,7 +326,7 @@ class Listener:
         return True
 
     def _withhold(self, key: Key, repeat: Repeat, segment: Withheld) -> None:
-        """Keeps a segment behind a SYN that came before, until it is known of which connection it is."""
+        """Keeps a segment after a repeated SYN until it is known to which connection it belongs."""
         self._repeats[key] = repeat
         repeat.hear(segment)
         if repeat.is_same is not None:
@@ -335,7 +335,7 @@ class Listener:
             self._conclude(next(iter(self._repeats)), False)
 
     def _conclude(self, key: Key, is_same: bool) -> None:
-        """What was withheld is of the connection that was heard before, or of another one."""
+        """Hears what was withheld, as a part of the earlier connection or of another one."""
         repeat = self._repeats.pop(key)
         here = self._packet, self._time
         talk = self._talks.get(key) or self._strangers.get(key)
@@ -483,9 +483,9 @@ def _said(talk: Talk, side: int) -> Said:
 
 
 def _past(stored: Past) -> Past:
-    """As `state` has stored it; earlier versions kept other things behind `foreign`."""
-    said = stored[3] if len(stored) == 4 else (NOTHING, NOTHING)
-    return Past(*stored[:3], said)
+    """Returns it from a state; earlier versions kept something else after `foreign`."""
+    ends, syn, foreign, *rest = stored
+    return Past(ends, syn, foreign, rest[0] if len(rest) == 1 else (NOTHING, NOTHING))
 
 
 def _near(sequence: int, end: int) -> bool:

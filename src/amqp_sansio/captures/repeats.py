@@ -1,6 +1,6 @@
-"""What comes behind a SYN that came before: the same connection captured once more, or another with the same sequence numbers.
+"""A repeated SYN: the same connection captured a second time, or another one with the same sequence numbers.
 
-The SYN does not tell.  What comes behind it is withheld until it does: the octets are those that were heard, or others.
+The SYN alone cannot tell them apart.  What follows it is withheld until its octets show which of the two it is.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from zlib import crc32
 from amqp_sansio.captures.tcp import FIN, RST, SYN
 
 COMPARED_OCTETS: Final = 256 * 1024
-"""Octets of each side, from its first one, of which a sum is kept.  What has said more is another connection, unless the first
-one goes on."""
+"""Octets of each side, from its first one on, that are compared.  A connection with more counts as another one, unless the
+earlier one goes on."""
 WITHHELD_OCTETS: Final = 3 * COMPARED_OCTETS
-"""Octets withheld of one connection; with more it is another one."""
+"""Octets withheld of one connection; with more it counts as another one."""
 WITHHELD_SEGMENTS: Final = 8192
 """Segments, likewise."""
 
 Said: TypeAlias = tuple[int, int, int, int]
-"""What a side has said: the sequence number of its first octet (-1: nobody knows), octets, how many of them from the first on
-are summed up, and their sum.  Plain values."""
+"""A side of the earlier connection: the sequence number of its first octet (-1: unknown), its number of octets, how many of
+them a checksum covers, and that checksum.  Plain values."""
 
 NOTHING: Final[Said] = (-1, 0, 0, 0)
 
@@ -29,7 +29,7 @@ _HALF: Final = 1 << 31
 
 
 class Withheld(NamedTuple):
-    """A segment as `Listener.segment` takes it, and its packet."""
+    """A segment with the arguments of `Listener.segment`, and its packet."""
 
     side: int
     sequence: int
@@ -42,9 +42,9 @@ class Withheld(NamedTuple):
 
 
 class Repeat:
-    """Segments from the one on whose SYN came before; what both sides had `said` by then.
+    """Segments that a repeated SYN begins; `said` describes both sides of the earlier connection at that time.
 
-    `live`: TCP had not ended the connection; `over`: nothing was to be said on it any more.
+    `live`: the earlier connection is still open in TCP's sense; `over`: no more octets are expected of it.
     """
 
     __slots__ = ("_ended", "_later", "_live", "_over", "_reached", "_said", "_sums", "is_same", "octets", "segments")
@@ -54,7 +54,7 @@ class Repeat:
         self.octets = 0
         """Octets in them."""
         self.is_same: bool | None = None
-        """Whether it is the same connection; None as long as they do not tell."""
+        """Whether they belong to the earlier connection; None while undecided."""
         self._said = said
         self._live = live
         self._over = over
@@ -64,7 +64,7 @@ class Repeat:
         self._ended = [False, False]
 
     def hear(self, segment: Withheld) -> None:
-        """The next segment of either side."""
+        """Takes the next segment of either side."""
         self.segments.append(segment)
         self.octets += len(segment.octets)
         side, flags = segment.side, segment.flags
@@ -84,7 +84,7 @@ class Repeat:
 
     @property
     def tells(self) -> bool:
-        """Whether it is the same one, as far as anybody can tell: no more will come."""
+        """Whether they belong to the earlier connection, given that no more segments come."""
         if not any(self._reached):
             return self._live or not self.octets
         return self._caught and self._proven
@@ -95,7 +95,7 @@ class Repeat:
         return first >= 0 and (segment.sequence + 1) & _MASK != first
 
     def _at(self, segment: Withheld) -> int:
-        """The offset of a segment's first octet."""
+        """Returns the stream offset of a segment's first octet."""
         away = (segment.sequence + bool(segment.flags & SYN) - self._said[segment.side][0]) & _MASK
         return away - _MASK - 1 if away >= _HALF else away
 
@@ -110,7 +110,7 @@ class Repeat:
                 moved = self._take(side, each.octets[self._reached[side] - self._at(each) :]) or moved
 
     def _take(self, side: int, octets: bytes) -> bool:
-        """The next octets of a side come again; whether there are any."""
+        """Compares the next octets of a side; returns whether there are any."""
         _, _, summed, sum_ = self._said[side]
         reached = self._reached[side]
         if reached < summed:
@@ -130,7 +130,7 @@ class Repeat:
 
     @property
     def _caught(self) -> bool:
-        """Whether both sides have come as far as before."""
+        """Whether both sides have repeated everything."""
         return all(self._reached[side] >= self._said[side][1] for side in (0, 1))
 
     @property
