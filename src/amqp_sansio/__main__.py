@@ -1,11 +1,10 @@
-"""The command `amqp-sansio`, also as `python -m amqp_sansio`.
+"""Runs the command `amqp-sansio`, also for `python -m amqp_sansio`.
 
-Little is imported before `main` runs, so that an interrupt ends it as quietly while it begins as later.
+Little is imported before `main` runs, so that an interrupt during imports ends the command as quietly as a later one.
 """
 
 from __future__ import annotations
 
-import _thread
 import os
 import signal
 import sys
@@ -22,7 +21,7 @@ def main() -> int:
         signal.signal(signal.SIGINT, _end)
     from amqp_sansio.cli.main import main as run
 
-    sys.unraisablehook = _raised_later
+    sys.unraisablehook = _in_destructor
     try:
         if heeds:
             signal.signal(signal.SIGINT, usual)
@@ -35,16 +34,15 @@ def main() -> int:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """An interrupt before anything has begun, or behind everything."""
+    """Ends the program for an interrupt before anything has begun, or after everything."""
     os._exit(INTERRUPTED)
 
 
-def _raised_later(error: sys.UnraisableHookArgs) -> None:
-    """An interrupt that came into a destructor is raised behind it."""
+def _in_destructor(error: sys.UnraisableHookArgs) -> None:
+    """Ends the program for an interrupt that came into a destructor, which can raise nothing."""
     if issubclass(error.exc_type, KeyboardInterrupt):
-        _thread.interrupt_main()
-    else:
-        sys.__unraisablehook__(error)
+        os._exit(INTERRUPTED)
+    sys.__unraisablehook__(error)
 
 
 if __name__ == "__main__":
