@@ -9,7 +9,8 @@ Expressions are deep only where a selector has parentheses or signs; chains of o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from operator import ge, gt, le, lt
+from typing import ClassVar, Final, TypeAlias
 
 from amqp_sansio.broker.selectors.like import Pattern
 
@@ -68,42 +69,41 @@ class Not(Expression):
         return not truth if isinstance(truth, bool) else None
 
 
-class All(Expression):
+class _Chain(Expression):
+    """Conditions between which stands one operator: the one that decides decides; else unknown if one is unknown."""
+
+    __slots__ = ("operands",)
+    DECIDES: ClassVar[bool]
+    """The value of a condition by which the others no longer count."""
+
+    def __init__(self, operands: tuple[Expression, ...]) -> None:
+        self.operands: Final = operands
+
+    def value(self, lookup: Lookup) -> Value:
+        decides = self.DECIDES
+        rest = not decides
+        found: bool | None = rest
+        for operand in self.operands:
+            truth = operand.value(lookup)
+            if truth is decides:
+                return decides
+            if truth is not rest:
+                found = None
+        return found
+
+
+class All(_Chain):
     """AND: false if one is false, else unknown if one is unknown, else true."""
 
-    __slots__ = ("operands",)
-
-    def __init__(self, operands: tuple[Expression, ...]) -> None:
-        self.operands: Final = operands
-
-    def value(self, lookup: Lookup) -> Value:
-        found: bool | None = True
-        for operand in self.operands:
-            truth = operand.value(lookup)
-            if truth is False:
-                return False
-            if truth is not True:
-                found = None
-        return found
+    __slots__ = ()
+    DECIDES = False
 
 
-class Any(Expression):
+class Any(_Chain):
     """OR: true if one is true, else unknown if one is unknown, else false."""
 
-    __slots__ = ("operands",)
-
-    def __init__(self, operands: tuple[Expression, ...]) -> None:
-        self.operands: Final = operands
-
-    def value(self, lookup: Lookup) -> Value:
-        found: bool | None = False
-        for operand in self.operands:
-            truth = operand.value(lookup)
-            if truth is True:
-                return True
-            if truth is not False:
-                found = None
-        return found
+    __slots__ = ()
+    DECIDES = True
 
 
 def _number(value: Value) -> int | float | None:
@@ -154,10 +154,10 @@ def compare(operator: str, a: Value, b: Value) -> bool | None:
 
 
 ORDERED: Final[Mapping[str, Callable[[float, float], bool]]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
 }
 """Operators that only numbers have."""
 

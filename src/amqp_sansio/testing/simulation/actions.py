@@ -101,9 +101,8 @@ def _grant(world: World, line: Line, tenure: Tenure, destination: str, allowance
 
 def grant(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """More credit."""
-    names = _subscribed(tenure)
-    if names:
-        name = names[step.a % len(names)]
+    name = _subscription(tenure, step)
+    if name is not None:
         _grant(world, line, tenure, name, tenure.allowances[name], step)
 
 
@@ -177,12 +176,8 @@ def reject(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     world.tell(f"{line.name} rejects {', '.join([item.words for item in items])}")
 
 
-def _subscribed(tenure: Tenure) -> list[str]:
-    return [name for name, subscription in tenure.session.subscriptions.items() if not subscription.cancelled]
-
-
 def _subscription(tenure: Tenure, step: Step) -> str | None:
-    names = _subscribed(tenure)
+    names = [name for name, subscription in tenure.session.subscriptions.items() if not subscription.cancelled]
     return names[step.a % len(names)] if names else None
 
 

@@ -17,6 +17,7 @@ from amqp_sansio.testing.simulation.fault import RAISED, Fault
 from amqp_sansio.testing.simulation.ledger import Ledger
 from amqp_sansio.testing.simulation.manager import Manager
 from amqp_sansio.testing.simulation.outcome import COUNTED, Failure, Outcome
+from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.served import Maker, model_broker
 from amqp_sansio.testing.simulation.simulated_client import Line
@@ -250,18 +251,18 @@ def _come(world: World, line: Line, step: Step) -> None:
 
 
 def _cut(world: World, line: Line, step: Step) -> None:
-    if line.wire is not None and not line.wire.harmed:
-        world.count["cuts"] += 1
-        world.tell(f"the connection of {line.name} is cut")
-        line.wire.cut()
-        line.harm()
+    _harm(world, line, f"the connection of {line.name} is cut", Wire.cut)
 
 
 def _half_close(world: World, line: Line, step: Step) -> None:
+    _harm(world, line, f"{line.name} closes its half of the connection", Wire.half_close)
+
+
+def _harm(world: World, line: Line, told: str, how: Callable[[Wire], None]) -> None:
     if line.wire is not None and not line.wire.harmed:
         world.count["cuts"] += 1
-        world.tell(f"{line.name} closes its half of the connection")
-        line.wire.half_close()
+        world.tell(told)
+        how(line.wire)
         line.harm()
 
 
