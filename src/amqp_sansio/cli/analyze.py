@@ -12,16 +12,16 @@ from amqp_sansio.cli.output import complain
 from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report, run_here, size
 
 SMALL_OCTETS: Final = 32_000_000
-"""Captures with fewer octets, not compressed, are small: this process is done before Spark has begun."""
+"""Uncompressed captures with fewer octets are small: this process finishes before Spark has started."""
 START_SECONDS: Final = 1.0
 OCTETS_A_SECOND: Final = 8_000_000
 CONNECTIONS_A_SECOND: Final = 6_000
-"""What this process takes to start, and then analyzes in a second, as measured (docs/how-to/captures-of-any-size.md): octets,
-and beside them connections, which count where they are many and short."""
+"""The start-up time of this process, and how much it then analyzes per second, as measured
+(docs/how-to/captures-of-any-size.md): octets, and connections, which matter where they are many and short."""
 
 
 def analyze(given: argparse.Namespace) -> int:
-    """Publishes the tables and says what is in them; 0, or 2 when something could not be read."""
+    """Publishes the tables and prints a summary.  Returns 0, or 2 when something could not be read."""
     if _engine(given) == "local":
         return report(run_here(given.files, given.out, plan_of(given), given.file_size), given.json)
     from amqp_sansio.spark.session import open_session, require_extra
@@ -33,7 +33,7 @@ def analyze(given: argparse.Namespace) -> int:
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
 
-    # Whatever can be seen to be wrong is said before Spark takes its seconds to start.
+    # Visible faults are reported before Spark takes its seconds to start.
     files = files_of(given.files)
     opened(given.out).discard()
     plan = plan_of(given)
@@ -53,7 +53,7 @@ def analyze(given: argparse.Namespace) -> int:
 
 
 def _engine(given: argparse.Namespace) -> str:
-    """Spark, unless this process is asked for or pyspark is not installed."""
+    """Returns the engine: Spark, unless this process was requested or pyspark is not installed."""
     wants_spark = bool(given.master or given.conf)
     if given.engine == "local" and wants_spark:
         raise PipelineError("--master and --conf are for Spark, and --engine local does without")
@@ -68,7 +68,8 @@ def _engine(given: argparse.Namespace) -> str:
 
 
 def advice(files: Sequence[str], seconds: float, connections: int) -> str | None:
-    """How long the other engine would have taken, where the captures are small and that is less than the `seconds` of Spark."""
+    """Returns a hint how long the other engine would have taken, for small captures, if that is less than the `seconds` of
+    Spark."""
     from amqp_sansio.captures.files import PACKED
     from amqp_sansio.captures.inputs import octets_of
 

@@ -1,4 +1,4 @@
-"""The verbs that talk to somebody: their grammar, and what runs them."""
+"""The verbs that connect to a peer: their arguments, and their dispatch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
 
 MOST_MESSAGE: Final = 1 << 40
-"""Octets of the largest message that may be allowed: more is a slip."""
+"""The most octets of a message that may be configured; more is a typing error."""
 VERBS: Final = ("serve", "passwd", "rules", "store", "send", "receive", "probe")
 
 _SERVE: Final = """\
@@ -117,7 +117,7 @@ def add_verbs(verbs: _Verbs) -> None:
 
 
 def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
-    """What `send`, `receive` and `rules` are given, options and words in any order; None for another verb."""
+    """Parses `send`, `receive` and `rules`, options and words in any order; returns None for another verb."""
     verb = arguments[0] if arguments else ""
     if verb not in _INTERMIXED:
         return None
@@ -131,7 +131,7 @@ def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
     add(alone)
     options = list(arguments[1:])
     words: list[str] = []
-    if "--" in options:  # behind it there are words only, and argparse's way with them differs from one Python to the next
+    if "--" in options:  # after it there are only words, which releases of argparse handle differently
         at = options.index("--")
         options, words = options[:at], options[at + 1 :]
     given = alone.parse_intermixed_args(options)
@@ -277,7 +277,7 @@ _INTERMIXED: Final[dict[str, tuple[str, str, Callable[[argparse.ArgumentParser],
 
 
 def run(given: argparse.Namespace) -> int:
-    """Runs one of them; its exit status."""
+    """Runs one of them; returns its exit status."""
     if given.verb == "serve":
         from amqp_sansio.cli.serve import Wishes, serve
 

@@ -1,4 +1,4 @@
-"""`amqp-sansio check`: who broke the protocol."""
+"""`amqp-sansio check`: reports which side broke the protocol."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from amqp_sansio.cli.progress import Progress
 _WHO: Final = {"C": "client", "S": "server"}
 _COLOURS: Final = {CLEAN: "green", VIOLATIONS: "red", NOT_JUDGED: "magenta"}
 NOTHING_JUDGED: Final = 3
-"""Exit status: no connection was found, or nothing in any of them could be judged."""
+"""Exit status: no connection was found, or none could be judged."""
 
 
 def _plain(text: str) -> str:
-    """Text that may hold what a peer said, in ASCII without control characters."""
+    """Returns text that may be a peer's, in ASCII without control characters."""
     return text if text.isascii() and text.isprintable() else json_line(text)[1:-1]
 
 
@@ -63,7 +63,7 @@ def _many(number: int, what: str) -> str:
 
 
 class _Sums:
-    """What the lines at the end say of all files together."""
+    """The totals of all files, for the last lines."""
 
     def __init__(self) -> None:
         self.verdicts: Final = {CLEAN: 0, VIOLATIONS: 0, NOT_JUDGED: 0}
@@ -74,7 +74,7 @@ class _Sums:
         self.doubt = Doubt()
 
     def add(self, verdict: Verdict) -> None:
-        """One more connection."""
+        """Adds a connection."""
         broken = sum(each.level == VIOLATION for each in verdict.findings)
         self.verdicts[verdict.verdict] += 1
         self.violations += broken
@@ -86,11 +86,11 @@ class _Sums:
 
     @property
     def connections(self) -> int:
-        """How many there were."""
+        """The number of connections."""
         return sum(self.verdicts.values())
 
     def lines(self, files: int) -> str:
-        """For people."""
+        """Returns the lines for people."""
         doubt = self.doubt
         numbers = (
             (doubt.publishes, *PUBLISHED),
@@ -125,11 +125,11 @@ def check(
     dialects: Sequence[str] = (),
     only_wrong: bool = False,
 ) -> int:
-    """Prints a verdict on each connection, with `only_wrong` on those on which somebody broke the protocol.
+    """Prints a verdict on each connection; with `only_wrong`, on those with violations.
 
     `brokers` are names of brokers, see `pipeline.named_brokers`; `dialects` those of dialects, see
-    `amqp_sansio.dialects.readable`.
-    1 somebody broke the protocol, 3 nothing was judged or no AMQP was found, 0 otherwise; 2 a file could not be read.
+    `amqp_sansio.dialects.readable`.  Returns 1 if a side broke the protocol, 3 if nothing was judged or no AMQP was found,
+    otherwise 0; 2 if a file could not be read.
     """
     if make is None:
         from amqp_sansio.captures.witnesses import observers

@@ -1,4 +1,4 @@
-"""`amqp-sansio compact`: small files of tables made into larger ones."""
+"""`amqp-sansio compact`: merges small files of tables into larger ones."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MEBI: Final = 1024 * 1024
 
 
 def file_size(text: str) -> int:
-    """Octets, from a number of MiB from 1 to 4096.  ArgumentTypeError for what is none."""
+    """Parses a number of MiB from 1 to 4096; returns octets.  Raises ArgumentTypeError for anything else."""
     return MEBI * whole(1, 4096, "is not a number of MiB from 1 to 4096")(text)
 
 
 def add_file_size(verb: argparse.ArgumentParser) -> None:
-    """The argument that says how large the files of tables become."""
+    """Adds the argument for the size of the tables' files."""
     verb.add_argument(
         "--file-size",
         type=file_size,
@@ -30,7 +30,7 @@ def add_file_size(verb: argparse.ArgumentParser) -> None:
 
 
 def compact(given: argparse.Namespace) -> int:
-    """Merges the files and says how many there were and are; 0."""
+    """Merges the files and prints how many there were and are.  Returns 0."""
     with installed("compact needs", "tables"):
         from amqp_sansio.captures.columns.compact import compact as merge
 

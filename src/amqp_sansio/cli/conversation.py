@@ -1,4 +1,4 @@
-"""`amqp-sansio serve --log conversation`: who said what, one line each, without payloads and secrets."""
+"""`amqp-sansio serve --log conversation`: logs each method, one line each, without payloads and secrets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from amqp_sansio.cli.output import complain
 from amqp_sansio.testing.transcript import Transcript
 
 LONGEST: Final = 400
-"""Characters of a line, at most: what clients call their things may be long."""
+"""The most characters of a line, because clients may choose long names."""
 
 
 class Conversations:
-    """All of them, in one stream: `seconds [connection] speaker: [channel] method`."""
+    """Logs all conversations in one stream: `seconds [connection] speaker: [channel] method`."""
 
     def __init__(self, out: TextIO, clock: Callable[[], float]) -> None:
         self._out: Final = out
@@ -23,12 +23,12 @@ class Conversations:
         self._broken = False
 
     def connection(self) -> Conversation:
-        """The next connection, which gets the next number."""
+        """Returns the log of the next connection, which gets the next number."""
         self._count += 1
         return Conversation(self, self._count)
 
     def write(self, number: int, text: str) -> None:
-        """One line, in ASCII; flushed, so that it can be followed."""
+        """Writes one line, in ASCII, and flushes it."""
         plain = ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\")
         cut = plain if len(plain) <= LONGEST else plain[:LONGEST] + "..."
         if self._broken:
@@ -36,13 +36,13 @@ class Conversations:
         try:
             self._out.write(f"{self._clock() - self._start:9.3f} [{number}] {cut}\n")
             self._out.flush()
-        except (OSError, ValueError):  # whoever read it has read enough: the broker goes on
+        except (OSError, ValueError):  # the reader has gone: the broker goes on
             self._broken = True
             complain("nobody reads the log any more")
 
 
 class Conversation:
-    """One connection."""
+    """The log of one connection."""
 
     def __init__(self, log: Conversations, number: int) -> None:
         self._log: Final = log
@@ -53,12 +53,12 @@ class Conversation:
         self._transcript.lines.clear()
 
     def hear(self, speaker: str, octets: bytes) -> None:
-        """`speaker` said these octets: what is whole is written."""
+        """Takes octets that `speaker` sent; logs what is complete."""
         if self._lost:
             return
         try:
             self._transcript.hear(0, speaker, octets)
-        except Exception as error:  # a log that fails may not take the conversation with it
+        except Exception as error:  # a failing log must not end the connection
             self._lost = True
             self.note(f"cannot follow the conversation any more ({type(error).__name__})")
         for line in self._transcript.lines:
@@ -66,5 +66,5 @@ class Conversation:
         self._transcript.lines.clear()
 
     def note(self, text: str) -> None:
-        """Something that nobody said."""
+        """Logs a remark that neither speaker sent."""
         self._log.write(self._number, text)

@@ -1,4 +1,4 @@
-"""`amqp-sansio decode`: the methods in captures."""
+"""`amqp-sansio decode`: prints the methods in captures."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from amqp_sansio.cli.selection import Selection, Wanted, is_error, readable
 
 _VERB: Final = 24
 BODY_SHOWN: Final = 4096
-"""Octets of a body that are shown to people."""
+"""The most octets of a body that are shown to people."""
 _HEX_LINE: Final = 16
 _INDENT: Final = " " * 37
 _SPEAKERS: Final = {"C": "cyan", "S": "blue"}
 
 
 class _Page:
-    """Lines for people.  Each connection gets a number when it is first heard, and a line that says who it is."""
+    """Formats lines for people.  Each connection gets a number when it first appears, and a line that identifies it."""
 
     def __init__(self, file: str, selection: Selection) -> None:
         self.file: Final = file
@@ -55,7 +55,7 @@ class _Page:
 
 
 def _body(row: Row) -> Iterator[str]:
-    """The lines of a message's body, as far as they are shown."""
+    """Returns the lines of a message's body, as far as shown."""
     if "body" in row:
         text = row["body"].encode()[:BODY_SHOWN].decode(errors="ignore")
         left = row["body_octets"] - len(text.encode())
@@ -100,7 +100,7 @@ def _said(row: Row) -> str:
 
 
 def _credit(fields: dict[str, Json]) -> dict[str, Json]:
-    """Unit and value of message.flow in words."""
+    """Formats unit and value of message.flow as words."""
     said: dict[str, Json] = {}
     if "unit" in fields:
         said["unit"] = {0: "message", 1: "byte"}.get(fields["unit"], fields["unit"]) if type(fields["unit"]) is int else None
@@ -129,10 +129,10 @@ def decode(
     wanted: Wanted = Wanted(),
     bodies: str = "none",
 ) -> int:
-    """Prints the units of the files that are wanted; 0, or 2 when one of them could not be read (to its end).
+    """Prints the wanted units of the files.  Returns 0, or 2 when one of them could not be read (to its end).
 
-    `dialects` are names; see `amqp_sansio.dialects.readable`.  `bodies` is one of `rows.BODIES`.  Where the
-    options leave out every line, stderr says so.
+    `dialects` are names; see `amqp_sansio.dialects.readable`.  `bodies` is one of `rows.BODIES`.  Reports on stderr when the
+    options exclude every line.
     """
     if make is None:
         from amqp_sansio.captures.witnesses import observers

@@ -1,4 +1,4 @@
-"""How `amqp-sansio send` and `receive` come to a broker, and what they say when something is wrong."""
+"""How `amqp-sansio send` and `receive` connect to a broker, and report failures."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ from amqp_sansio.spec.reply_codes import ReplyCode
 
 URL: Final = "amqp://127.0.0.1"
 VARIABLE: Final = "AMQP_URL"
-"""The environment variable whose URL counts where none is given: its password is on no command line."""
+"""The environment variable with the default URL, so that its password is on no command line."""
 _SCHEME: Final = re.compile("[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 class NothingDone(AmqpError):
-    """What was wanted was not done, in one sentence."""
+    """The command was not carried out; the text is one sentence."""
 
 
 def split_url(words: Sequence[str], behind: Sequence[str] = ()) -> tuple[str, list[str]]:
-    """The URL, if the first word is one, else the default; and the other words, with those behind `--`, which are none.
+    """Returns the URL, if the first word is one, else the default; and the other words, with those after `--`, which are never
+    URLs.
 
-    One with another scheme counts, too, and is refused later: a slip of the pen in it must not make a message of a password.
+    A word with another scheme counts as a URL, and is rejected later: a typing error in it must not send a password as a
+    message.
     """
     if words and _SCHEME.match(words[0]):
         return words[0], [*words[1:], *behind]
@@ -40,10 +42,10 @@ def split_url(words: Sequence[str], behind: Sequence[str] = ()) -> tuple[str, li
 
 
 def dial(url: str, authorities: str | None) -> Connection | channels.Connection:
-    """An open connection, with sessions or with channels; `authorities` is a file of certificates to trust.
+    """Opens a connection, with sessions or with channels; `authorities` is a file of certificates to trust.
 
-    `protocol` in the URL says which, and so does an option that only brokers with channels have; else the protocol header that
-    the server answers: to 0-10, brokers with channels answer with theirs.  AddressError, ConnectFailed.
+    `protocol` in the URL selects which, as does an option that only brokers with channels have; otherwise the protocol header
+    that the server answers with: to 0-10, brokers with channels answer with their own.  Raises AddressError or ConnectFailed.
     """
     tls = None
     if authorities is not None:
@@ -75,7 +77,7 @@ def dial(url: str, authorities: str | None) -> Connection | channels.Connection:
 
 
 def _of_channels(url: str, named: str, tls: ssl.SSLContext | None) -> channels.Connection:
-    """A connection in the version that the URL names."""
+    """Opens a connection in the version that the URL names."""
     if named not in CHANNEL_PROTOCOLS:
         known = ", ".join([DEFAULT.name, *CHANNEL_PROTOCOLS])
         raise AddressError(without_password(url), f"protocol is {known}, not {named!r}")
@@ -89,7 +91,7 @@ def _of_channels(url: str, named: str, tls: ssl.SSLContext | None) -> channels.C
 
 
 def _without_protocol(url: str) -> tuple[str, str]:
-    """The URL without its option `protocol`, and what that says; "" where it is not there."""
+    """Returns the URL without its option `protocol`, and the value of that; "" where it is absent."""
     head, _, query = url.partition("?")
     kept = [each for each in query.split("&") if each.partition("=")[0] != "protocol"]
     said = [each.partition("=")[2] for each in query.split("&") if each.partition("=")[0] == "protocol"]
@@ -97,12 +99,12 @@ def _without_protocol(url: str) -> tuple[str, str]:
 
 
 def opened(connection: Connection | channels.Connection) -> Session | channels.Channel:
-    """A session or a channel on it, to be used as `with`."""
+    """Returns a session or a channel on it, to be used as `with`."""
     return connection.session() if isinstance(connection, Connection) else connection.channel()
 
 
 def there(session: Session | channels.Channel, queue: str, create: bool) -> None:
-    """Sees to it that there is such a queue: made durable with `create`.  NothingDone when there is none."""
+    """Checks that the queue exists; with `create`, declares it durable.  Raises NothingDone when there is none."""
     if create:
         session.declare_queue(queue, durable=True)
         return
@@ -120,7 +122,7 @@ def there(session: Session | channels.Channel, queue: str, create: bool) -> None
 
 
 def told(job: Callable[[], int]) -> int:
-    """The exit status of a job; what it raises for becomes one sentence: 2 without a connection, 1 behind one."""
+    """Returns the exit status of a job; reports its errors in one sentence: 2 without a connection, 1 after it was open."""
     try:
         return job()
     except ConnectFailed as error:

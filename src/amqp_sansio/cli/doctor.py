@@ -1,4 +1,4 @@
-"""`amqp-sansio doctor`: whether the pipeline can run here, and with what."""
+"""`amqp-sansio doctor`: checks whether the pipeline can run here, and with what."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from amqp_sansio.kernel.build import COMPILED
 
 
 def doctor(given: argparse.Namespace) -> int:
-    """Looks at everything the pipeline needs and says what is there; 0 when all of it works, else 1."""
+    """Checks everything that the pipeline needs and prints the results.  Returns 0 when all of it works, else 1."""
     from amqp_sansio.spark.examination import examine
 
     well = True

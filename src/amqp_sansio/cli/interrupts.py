@@ -1,4 +1,4 @@
-"""SIGINT, at a moment at which nothing is broken off in the middle."""
+"""Defers SIGINT to a moment when no operation is in progress."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 INTERRUPTED: Final = 130
 """Exit status of a command that an interrupt has ended."""
 LOOK: Final = 0.2
-"""Seconds after which a wait looks for an interrupt."""
+"""Seconds after which a wait checks for an interrupt."""
 
 
 class Interrupts:
-    """While this lasts the first SIGINT is only remembered, so that a client that speaks is not torn out of what it does.
+    """Within this block the first SIGINT is only recorded, so that it does not break off a client's operation.
 
     A second one ends the program at once.  In a thread that gets no signals it does nothing.
     """
@@ -35,7 +35,7 @@ class Interrupts:
         self._came = True
 
     def look(self) -> None:
-        """KeyboardInterrupt when one came."""
+        """Raises KeyboardInterrupt when one was recorded."""
         if self._came:
             raise KeyboardInterrupt
 

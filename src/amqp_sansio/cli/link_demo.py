@@ -1,6 +1,6 @@
 """A client and a server in memory that transfer messages both ways while the link between them keeps breaking.
 
-What `amqp-sansio run` shows, and a model for a program of one's own: the connections come and go, the two sessions stay.
+`amqp-sansio run` shows it; it is also a model for your own program: connections come and go, the two sessions stay.
 """
 
 from __future__ import annotations
@@ -36,32 +36,33 @@ WINDOW: Final = 4
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What came of it."""
+    """The outcome."""
 
     transcript: tuple[str, ...]
     received: tuple[bytes, ...]
-    """Bodies that the client was handed, in order."""
+    """Bodies that the client received, in order."""
     collected: tuple[bytes, ...]
-    """Bodies that the server was handed, in order."""
+    """Bodies that the server received, in order."""
     connections: int
     cuts: int
     mid_message: int
     """Cuts inside a frame."""
     resumed: int
     confirmed: int
-    """Commands of both sides that the other said are complete."""
+    """Commands of both sides that the other side completed."""
     commands: int
-    """Commands that both sides said, each counted once however often it was replayed."""
+    """Commands that both sides sent, each counted once however often it was replayed."""
     octets: int
     """Octets written by both sides."""
     credit_left: int
-    """Messages of the window that are granted and unused in the end."""
+    """Messages of the window that are granted and unused at the end."""
     violations: int
-    """What the observer on the link has against either."""
+    """The violations that the observer on the link found on either side."""
 
 
 class Crossing:
-    """`messages` each way, in bodies of about `body_octets`; the link breaks `cuts` times, where `random` says."""
+    """Transfers `messages` each way, in bodies of about `body_octets`; the link breaks `cuts` times, at points that `random`
+    chooses."""
 
     def __init__(self, random: Random, *, messages: int, body_octets: int, cuts: int) -> None:
         self._random: Final = random
@@ -91,11 +92,11 @@ class Crossing:
 
     @property
     def messages(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-        """What is to arrive: at the client, at the server."""
+        """Returns what is to arrive: at the client, at the server."""
         return tuple(self._quotes), tuple(self._orders)
 
     def run(self) -> Outcome:
-        """Goes on until every message is across and everything said is complete."""
+        """Runs until every message has arrived and every command is complete."""
         link, cuts = self._link, 0
         self._arm(cuts)
         for _ in range(100_000):
@@ -125,7 +126,8 @@ class Crossing:
         )  # fmt: skip
 
     def _arm(self, cuts: int) -> None:
-        """The next cut, at some octet of some speaker: behind the handshake, so that each connection gets something done."""
+        """Schedules the next cut, at an octet of either speaker, after the handshake, so that each connection makes some
+        progress."""
         if cuts < self._cuts:
             quiet = 520 if self._random.randrange(2) else 420
             self._link.cut_after(self._random.choice(("client", "server")), quiet + self._random.randrange(4000))
@@ -147,7 +149,7 @@ class Crossing:
             case _:
                 pass
 
-    # --- the client: subscribes under a window, accepts what comes, sends orders ---------------------------------------------
+    # --- the client: subscribes with a window, accepts what comes, sends orders -----------------------------------------------
 
     def _at_client(self, client: Connection, event: Event) -> None:
         assert isinstance(client, ClientConnection)
@@ -168,7 +170,8 @@ class Crossing:
             case _:
                 self._at_either(event)
 
-    # --- the server: delivers as far as the credit goes, collects orders -----------------------------------------------------
+    # --- the server: delivers as credit allows, collects orders
+    # -----------------------------------------------------------------
 
     def _at_server(self, server: Connection, event: Event) -> None:
         assert isinstance(server, ServerConnection)

@@ -1,4 +1,4 @@
-"""The command `amqp-sansio`: one verb, one file; each imports what it needs when it runs."""
+"""The command `amqp-sansio`: one module per verb, which imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -144,11 +144,11 @@ _DOCTOR: Final = (
 
 
 port: Final = whole(1, 65535, "is not a TCP port: 1 to 65535")
-"""Reads a TCP port."""
+"""Parses a TCP port."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """The grammar of the command line."""
+    """Returns the parser of the command line."""
     from amqp_sansio.captures.rows import BODIES
     from amqp_sansio.cli.pipeline import add_broker
     from amqp_sansio.dialects import NAMED
@@ -276,13 +276,13 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; gives its exit status."""
+    """Runs the command; returns its exit status."""
     _stand_in()
     try:
         status = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        _write_no_more()  # whoever read our lines has read enough
+        _write_no_more()  # the reader has gone
         return _BROKEN_PIPE
     except OSError as error:
         if not _stdout_fails():
@@ -299,7 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stand_in() -> None:
-    """Something in the place of what a shell has closed (`<&-`, `>&-`, `2>&-`): nothing to read, nobody who reads."""
+    """Replaces streams that a shell has closed (`<&-`, `>&-`, `2>&-`) by the null device."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     if sys.stdout is None:
@@ -309,7 +309,7 @@ def _stand_in() -> None:
 
 
 def _stdout_fails() -> bool:
-    """Whether it is stdout that an OSError was about: then it takes not even the end of a line."""
+    """Whether an OSError was about stdout, which then does not even accept the end of a line."""
     try:
         sys.stdout.flush()
         os.write(sys.stdout.fileno(), b"\n")
@@ -319,12 +319,12 @@ def _stdout_fails() -> bool:
 
 
 def _write_no_more() -> None:
-    """The interpreter would flush once more at its end, and complain."""
+    """Redirects stdout, which the interpreter would otherwise flush at its end, and complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parsed(top: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
-    """What was given.  Of an option that does not exist the usage of the verb tells, not that of the whole command."""
+    """Parses the arguments.  For an unknown option it shows the usage of the verb instead of that of the whole command."""
     given, unknown = top.parse_known_args(arguments)
     if unknown:
         given.refuse(f"unrecognized arguments: {' '.join(unknown)}")

@@ -1,4 +1,4 @@
-"""Lines for machines and for people; both are ASCII, whatever the peers said."""
+"""Lines for machines and for people; both are ASCII, whatever the peers sent."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from amqp_sansio.captures.json_values import Json
 json_line: Final = JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False).encode
 
 NO_CONNECTION: Final = "no AMQP connection was found: --port N counts also those to port N that began before the capture did"
-"""The line for files with nothing in them."""
+"""The line for files without AMQP."""
 _BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./#*@:+$%&~^|;<>")
 _LONGEST: Final = 60
 _COLOURS: Final = {"dim": 2, "red": 31, "green": 32, "blue": 34, "magenta": 35, "cyan": 36}
 
 
 def complain(text: str) -> None:
-    """One line on stderr, behind everything printed so far."""
+    """Prints one line on stderr, after everything printed so far."""
     sys.stdout.flush()
     print("amqp-sansio: " + ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\"), file=sys.stderr)
 
 
 def painted(text: str, colour: str) -> str:
-    """Text in a colour where stdout is a terminal and nobody has asked for none (NO_COLOR)."""
+    """Colours text where stdout is a terminal, unless NO_COLOR is set."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
 
 
 def whole(text: str) -> str:
-    """Text for people: bare where nothing in it could be mistaken, else quoted and escaped."""
+    """Formats text for people: bare where it is unambiguous, else quoted and escaped."""
     return text if text and _BARE.issuperset(text) else json_line(text)
 
 
 def short(value: Json) -> str:
-    """A value for people: as `whole`, and cut when long."""
+    """Formats a value for people: as `whole`, and shortened when long."""
     if isinstance(value, str):
         return whole(value if len(value) <= _LONGEST else value[:_LONGEST] + "...")
     if isinstance(value, list):
@@ -53,7 +53,7 @@ def short(value: Json) -> str:
 
 
 def pairs(fields: Mapping[str, Json], names: bool = True) -> str:
-    """Fields for people: name=value; a bit that is set is its name alone.  `names`: they are the specification's."""
+    """Formats fields for people: name=value; a bit that is set is its name alone.  `names`: they are the specification's."""
     return " ".join(
         _name(name, names) if value is True and names else f"{_name(name, names)}={short(value)}"
         for name, value in list(fields.items())[:40]

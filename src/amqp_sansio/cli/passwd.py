@@ -1,4 +1,4 @@
-"""`amqp-sansio passwd`: puts a user into a file of password verifiers."""
+"""`amqp-sansio passwd`: stores a user in a file of password verifiers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Final
 from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write, write_groups
 
 LONGEST: Final = 1024
-"""Characters of a password, at most."""
+"""The most characters of a password."""
 
 
 def passwd(path: str, user: str, *, delete: bool = False, groups: str | None = None) -> int:
-    """Asks for the password, twice at a terminal, else one line of stdin; 0.  VerifierError when it cannot be.
+    """Asks for the password, twice at a terminal, else reads one line of stdin.  Returns 0.  Raises VerifierError when it
+    fails.
 
-    With `groups`, names separated by commas, nothing is asked: a user that is there is in these groups from now on.
+    With `groups`, names separated by commas, it asks for nothing: they become the groups of an existing user.
     """
     if groups is not None:
         named = tuple([each.strip() for each in groups.split(",") if each.strip()])

@@ -1,4 +1,4 @@
-"""What the verbs of the data pipeline share: their arguments, and what they say at the end."""
+"""Shared by the verbs of the data pipeline: their arguments, and their final report."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from amqp_sansio.captures.replay.options import ReplayOptions
 
 _OF_EXTRAS: Final = frozenset(("matplotlib", "numpy", "pyarrow"))
-"""What the extras `[tables]` and `[report]` bring."""
+"""Modules that the extras `[tables]` and `[report]` install."""
 MOST_OF_A_BODY: Final = 65536
-"""Octets of a body that may be kept in a table."""
+"""The most octets of a body that may be kept in a table."""
 ALL_CORES: Final = "local[*]"
-"""Where Spark runs by default."""
+"""The default master of Spark."""
 MASTERS: Final = "local[*] (this machine), spark://host:port, yarn, k8s://..., or sc://host:port for Spark Connect"
 
 
 def tables(text: str) -> tuple[str, ...]:
-    """Names of tables between commas; "all" for every one.  ArgumentTypeError for what is none."""
+    """Parses names of tables, comma-separated; "all" for every one.  Raises ArgumentTypeError for an unknown one."""
     names = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if names == ("all",):
         return tuple(TABLES)
@@ -43,7 +43,7 @@ def tables(text: str) -> tuple[str, ...]:
 
 
 def payload(text: str) -> int:
-    """How much of each body is kept: none, or head:N for N octets."""
+    """Parses how much of each body is kept: none, or head:N for N octets."""
     if text == "none":
         return 0
     word, _, number = text.partition(":")
@@ -53,7 +53,7 @@ def payload(text: str) -> int:
 
 
 def hours(text: str) -> float:
-    """Hours from 0 to the most that a stream takes, also in parts: 0.5."""
+    """Parses hours from 0 to the maximum of a stream, with fractions: 0.5."""
     from amqp_sansio.captures.replay.options import MOST_IDLE_HOURS
 
     try:
@@ -66,14 +66,14 @@ def hours(text: str) -> float:
 
 
 def named_place(text: str) -> str:
-    """A folder or file that is named.  ArgumentTypeError for an empty name, such as a variable of the shell that is not set."""
+    """Returns the name of a folder or file.  Raises ArgumentTypeError for an empty one, for example an unset shell variable."""
     if not text:
         raise argparse.ArgumentTypeError("an empty name")
     return text
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
-    """The arguments of both `analyze` and `watch`."""
+    """Adds the arguments of both `analyze` and `watch`."""
     verb.add_argument(
         "--out", required=True, type=named_place, metavar="DIR", help="folder for the tables: a path, file:, s3: or s3a:"
     )
@@ -100,7 +100,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
 
 
 def add_broker(verb: argparse.ArgumentParser) -> None:
-    """The argument that names brokers."""
+    """Adds the argument that names brokers."""
     verb.add_argument(
         "--broker",
         action="append",
@@ -112,7 +112,7 @@ def add_broker(verb: argparse.ArgumentParser) -> None:
 
 
 def _broker(text: str) -> str:
-    """A broker's name, or one with the address that it is for.  ArgumentTypeError."""
+    """Parses a broker's name, perhaps with the address that it is for.  Raises ArgumentTypeError."""
     address, equals, name = text.partition("=")
     host, _, number = address.rpartition(":")
     placed = bool(host and name) and number.isascii() and number.isdigit() and 1 <= int(number) <= 65535
@@ -122,14 +122,14 @@ def _broker(text: str) -> str:
 
 
 class Brokers(TypedDict):
-    """What brokers are called, as `ReplayOptions` takes it."""
+    """The names of brokers, as `ReplayOptions` takes them."""
 
     broker: str | None
     brokers: tuple[tuple[str, str], ...]
 
 
 def named_brokers(given: Sequence[str]) -> Brokers:
-    """The names that were given: of all brokers, and of single ones."""
+    """Returns the given names: of all brokers, and of single ones."""
     pairs = [text.partition("=") for text in given]
     every = [name for name, equals, _ in pairs if not equals]
     single = tuple([(address, name) for address, equals, name in pairs if equals])
@@ -137,7 +137,7 @@ def named_brokers(given: Sequence[str]) -> Brokers:
 
 
 def plan_of(given: argparse.Namespace) -> ReplayOptions:
-    """What the arguments ask of every replay."""
+    """Returns the replay options in the arguments."""
     from amqp_sansio.captures.replay.options import ReplayOptions
 
     return ReplayOptions(
@@ -150,11 +150,11 @@ def plan_of(given: argparse.Namespace) -> ReplayOptions:
 
 
 setting: Final = pair("NAME=VALUE")
-"""Reads a setting for Spark."""
+"""Parses a setting for Spark."""
 
 
 def size(octets: int) -> str:
-    """Octets for people."""
+    """Formats octets for people."""
     amount = float(octets)
     for unit in ("octets", "kB", "MB", "GB"):
         if amount < 1000 or unit == "GB":
@@ -164,7 +164,7 @@ def size(octets: int) -> str:
 
 
 def summary(outcome: Outcome) -> str:
-    """What was published, for people."""
+    """Formats what was published, for people."""
     lines = [f"{outcome.out}: {outcome.files} files, {size(outcome.octets)}, in {outcome.seconds:.1f} s"]
     for name, rows in outcome.rows.items():
         told = ""
@@ -178,7 +178,8 @@ def summary(outcome: Outcome) -> str:
 
 @contextmanager
 def installed(what: str, extra: str) -> Iterator[None]:
-    """Imports what an extra brings.  PipelineError when that is not installed: `what` is the verb that needs it."""
+    """Raises PipelineError when an import in the block fails because an extra is not installed: `what` is the verb that needs
+    it."""
     try:
         yield
     except ImportError as error:
@@ -188,7 +189,7 @@ def installed(what: str, extra: str) -> Iterator[None]:
 
 
 def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets: int | None = None) -> Outcome:
-    """Analyzes captures in this process, and tells how far it is.  PipelineError when that fails.
+    """Analyzes captures in this process, and shows the progress.  Raises PipelineError when that fails.
 
     Small files are merged up to `file_octets` (None: `compact.FILE_OCTETS`).
     """
@@ -205,7 +206,7 @@ def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets
 
 
 def report(outcome: Outcome, as_json: bool) -> int:
-    """Prints what was published; 0, or 2 when a capture could not be read, or not to its end."""
+    """Prints what was published.  Returns 0, or 2 when a capture could not be read, or not to its end."""
     if as_json:
         said = {
             "out": outcome.out,
@@ -225,7 +226,8 @@ def report(outcome: Outcome, as_json: bool) -> int:
 
 
 def warn(outcome: Outcome) -> int:
-    """Says on stderr what may be missing in the tables; 0, or 2 when a capture could not be read, or not to its end."""
+    """Reports on stderr what may be missing in the tables.  Returns 0, or 2 when a capture could not be read, or not to its
+    end."""
     if outcome.rows.get("connections") == 0:
         complain(NO_CONNECTION)
     damage = outcome.findings.get("damage", 0)

@@ -1,4 +1,4 @@
-"""`amqp-sansio probe`: which rules of the protocol a live server keeps."""
+"""`amqp-sansio probe`: tests which rules of the protocol a live server follows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from amqp_sansio.cli.progress import Progress
 from amqp_sansio.testing.probe import ProbeError, Prober, Report
 
 PASSWORD: Final = "AMQP_PASSWORD"
-"""The environment variable that holds the password, where none is given."""
+"""The environment variable with the default password."""
 _READ: Final = 65536
 
 
 @attrs.frozen
 class Wishes:
-    """What is wanted of the probe; `patience` is how many seconds an answer may take."""
+    """The settings of the probe; `patience` is how many seconds an answer may take."""
 
     host: str
     port: int
@@ -37,7 +37,7 @@ class Wishes:
 
 
 class SocketTransport:
-    """A TCP connection; ProbeError when there is none to be had."""
+    """A TCP connection.  Raises ProbeError when it cannot be opened."""
 
     def __init__(self, host: str, port: int, patience: float) -> None:
         try:
@@ -50,7 +50,7 @@ class SocketTransport:
     def exchange(self, octets: bytes) -> bytes | None:
         """See `testing.probe.Transport`."""
         if octets:
-            with suppress(OSError):  # what the server said before it hung up is still to be read
+            with suppress(OSError):  # what the server sent before it closed is still to be read
                 self._socket.sendall(octets)
         try:
             return self._socket.recv(_READ) or None
@@ -60,12 +60,12 @@ class SocketTransport:
             return None
 
     def close(self) -> None:
-        """The end of it."""
+        """Closes the connection."""
         self._socket.close()
 
 
 def probe(wishes: Wishes) -> int:
-    """0: every rule that was tried was kept; 1: some were broken; 2: the server cannot be probed."""
+    """Runs the probe.  Returns 0: every tested rule was followed; 1: some were broken; 2: the server cannot be probed."""
     password = wishes.password if wishes.password is not None else os.environ.get(PASSWORD, "")
     try:
         prober = Prober(

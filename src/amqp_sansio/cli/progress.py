@@ -1,4 +1,4 @@
-"""The progress of long work, on stderr."""
+"""Shows the progress of long work on stderr."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final, TextIO
 
 ON_A_TERMINAL: Final = 0.5
 ELSEWHERE: Final = 15.0
-"""Seconds between two words about the progress, and before the first."""
+"""Seconds between two reports, and before the first."""
 
 
 class Progress:
-    """Tells how far the work is, now and then: one line that changes on a terminal, a line each time elsewhere.
+    """Shows the progress now and then: an updated line on a terminal, a new line each time elsewhere.
 
-    It has no thread of its own: whatever works calls it often.
+    It has no thread of its own: the work calls it often.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -29,19 +29,19 @@ class Progress:
         return ON_A_TERMINAL if self._terminal else ELSEWHERE
 
     def files(self, table: str, done: int, of: int) -> None:
-        """The next file of a table."""
+        """Reports the next file of a table."""
         now = time.monotonic()
         if now >= self._next:
             self._tell(now, f"reading {table}: {done} of {of} files")
 
     def octets(self, file: str, octets: int) -> None:
-        """`octets` octets of a capture file are read: where it is compressed, of those that are in it."""
+        """Reports that `octets` (decompressed) octets of a capture file were read."""
         now = time.monotonic()
         if now >= self._next:
             self._tell(now, f"reading {file}: {octets / 1_000_000:.0f} MB")
 
     def rounds(self, done: int, of: int, what: str) -> None:
-        """`done` of the seeds or conversations (`what`) are over, which are `of` in all."""
+        """Reports that `done` of `of` seeds or conversations (`what`) are over."""
         now = time.monotonic()
         if now >= self._next:
             self._tell(now, f"{done} of {of} {what}")

@@ -1,4 +1,4 @@
-"""`amqp-sansio receive`: messages of a queue, for the shell."""
+"""`amqp-sansio receive`: prints messages of a queue."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from amqp_sansio.errors import HeaderError
 from amqp_sansio.events import TransferReceived
 
 PREFETCH = 100
-"""Messages at most that are on their way to us, or here and not printed yet."""
+"""The most messages in flight to us, or here and not yet printed."""
 
 
 @attrs.frozen(kw_only=True)
 class Receiving:
-    """What the command line says."""
+    """The arguments."""
 
     url: str
     queue: str
@@ -36,12 +36,12 @@ class Receiving:
 
 
 def receive(wishes: Receiving) -> int:
-    """Prints messages as they come and accepts what is printed; 0 when `count` of them came, or none was asked for, else 1."""
+    """Prints messages as they come and accepts printed ones.  Returns 0 when `count` came, or no count was given, else 1."""
     return told(lambda: _receive(wishes))
 
 
 def _receive(wishes: Receiving) -> int:
-    if getattr(sys.stdout, "name", None) == os.devnull:  # what stands in for one that the shell closed
+    if getattr(sys.stdout, "name", None) == os.devnull:  # the replacement of a stdout that the shell closed
         raise NothingDone("stdout is closed: messages would be lost")
     count = wishes.count
     got = 0
@@ -61,7 +61,7 @@ def _receive(wishes: Receiving) -> int:
                     break
                 _show(message, wishes.as_json)
                 if wishes.browse:
-                    message.release()  # which leaves it where it is, and makes room for the next one
+                    message.release()  # which leaves it on the queue, and makes room for the next one
                 else:
                     message.accept()
                 got += 1
@@ -80,7 +80,7 @@ def _subscribed(session: Session | channels.Channel, wishes: Receiving, prefetch
 
 
 def _show(message: Message | channels.Message, as_json: bool) -> None:
-    """Prints it, and sees to it that it is out before it is accepted."""
+    """Prints it, and flushes it before it is accepted."""
     out = sys.stdout
     if as_json:
         print(json_line(as_object(message)))
@@ -91,7 +91,7 @@ def _show(message: Message | channels.Message, as_json: bool) -> None:
 
 
 def as_object(message: Message | channels.Message) -> dict[str, Json]:
-    """A message as plain JSON: its body as text where it is UTF-8, else as hex digits, and what its header says."""
+    """Returns a message as plain JSON: its body as text where it is UTF-8, else as hex digits, and its properties."""
     said: dict[str, Json] = {}
     try:
         said["body"] = message.body.decode()

@@ -1,4 +1,4 @@
-"""`amqp-sansio report`: one page made of tables, or straight of captures."""
+"""`amqp-sansio report`: makes one page from tables, or directly from captures."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _Write: TypeAlias = Callable[[str, str | None, Callable[[str, int, int], None]],
 
 
 def report(given: argparse.Namespace) -> int:
-    """Writes the page and prints where it is: 0, or 2 when a capture could not be read to its end.  An error of the library
-    when it cannot be made."""
+    """Writes the page and prints its path.  Returns 0, or 2 when a capture could not be read to its end; raises when the page
+    cannot be made."""
     with installed("report needs", "report"):
         from amqp_sansio.report.page import write
     places: Final[list[str]] = given.places
@@ -41,7 +41,7 @@ def _is_capture(place: str) -> bool:
     if is_remote(path):
         try:
             return remote.has_magic(path) or remote.is_file(path)
-        except OSError:  # whoever opens the folder tells
+        except OSError:  # the error appears again when the folder is opened
             return False
     return isfile(path) or (has_magic(path) and not isdir(path))
 

@@ -1,4 +1,4 @@
-"""`amqp-sansio rules check`: what a file of rules says to one request, and why."""
+"""`amqp-sansio rules check`: evaluates a file of rules for one request, with the reason."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from amqp_sansio.errors import AmqpError
 
 
 class RequestError(AmqpError):
-    """What was asked is no request."""
+    """The arguments are no valid request."""
 
 
 @attrs.frozen(kw_only=True)
 class Asked:
-    """What the command line says."""
+    """The arguments."""
 
     file: str
     identity: str | None = None
@@ -33,7 +33,10 @@ class Asked:
 
 
 def check(asked: Asked) -> int:
-    """Prints the decision: 0 allowed, 1 denied; without a request looks at the file alone: 0.  RulesError, RequestError."""
+    """Prints the decision.  Returns 0 if allowed, 1 if denied; without a request only checks the file: 0.
+
+    Raises RulesError or RequestError.
+    """
     rules = read_rules(asked.file, None if asked.auth is None else Verifiers(asked.auth))
     for text in warnings(asked.file, rules):
         complain(text if asked.auth is not None else f"{text} (without --auth no group is known)")

@@ -1,4 +1,4 @@
-"""`amqp-sansio run`: the main job.  A capture read and judged, two machines and a link that breaks, a broker, a pipeline."""
+"""`amqp-sansio run`: a tour: a capture decoded and judged, two machines with a breaking link, a broker, the pipeline."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SHOWN: Final = 2
 
 
 Command: TypeAlias = Callable[[list[str]], int]
-"""`amqp-sansio` with these arguments: its exit code."""
+"""Runs `amqp-sansio` with these arguments; returns its exit status."""
 
 
 def run(seed: int, tables: str | None, command: Command) -> int:
-    """Prints it all; 0 when every message arrived once and in order, and the tables, if they are wanted, were published.
+    """Prints everything.  Returns 0 when every message arrived once and in order, and the tables, if wanted, were published.
 
     `command` runs the verbs of the pipeline.
     """
@@ -51,7 +51,7 @@ def run(seed: int, tables: str | None, command: Command) -> int:
 
 
 def _serve() -> int:
-    """A broker is filled, killed, started again and emptied; 0 when every message came, once and in order."""
+    """Fills, kills, restarts and empties a broker.  Returns 0 when every message came, once and in order."""
     from amqp_sansio.cli.served import tell
 
     story = tell(_ORDERS)
@@ -70,8 +70,8 @@ def _serve() -> int:
 
 
 def _tables(out: str, command: Command) -> int:
-    """Publishes the tables of the samples in `out`, on Spark and in this process, and the page made of them; 0 when the rows
-    of both are the same, else 1, or what `analyze` or `report` gives."""
+    """Publishes the tables of the samples in `out`, on Spark and in this process, and the page made from them.  Returns 0 when
+    both have the same rows, else 1, or the status of `analyze` or `report`."""
     with ExitStack() as stack:
         paths = [stack.enter_context(as_file(files("amqp_sansio.cli") / "samples" / name)) for name in _SAMPLES]
         beside = stack.enter_context(TemporaryDirectory(prefix="amqp-sansio-"))
@@ -92,7 +92,7 @@ def _tables(out: str, command: Command) -> int:
 
 
 def _rows(folder: str) -> Counter[str]:
-    """The rows of all tables in a folder, whatever their order."""
+    """Returns the rows of all tables in a folder, whatever their order."""
     from amqp_sansio.captures.columns.published import tables_in
 
     return Counter([f"{table} {row}" for table, batch in tables_in(folder) for row in batch.to_pylist()])
@@ -117,7 +117,7 @@ def _read(verb: str, *names: str) -> None:
 
 
 def _surroundings(outcome: Outcome) -> None:
-    """The conversation before and after the first cuts."""
+    """Prints the conversation before and after the first cuts."""
     lines = outcome.transcript
     cuts = [at for at, line in enumerate(lines) if line.endswith("the link is cut")]
     for at in cuts[:_SHOWN]:

@@ -1,4 +1,4 @@
-"""Which lines of `decode` are wanted: by connection, session, channel, verb, queue, time, or errors only."""
+"""Selects lines of `decode`: by connection, session, channel, verb, queue, time, or errors only."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from amqp_sansio.captures.rows import Row
 
 TAGS: Final = 65_536
-"""Subscriptions of a connection whose queue is remembered; of later ones `--queue` knows nothing."""
+"""The most subscriptions of a connection whose queue is remembered for `--queue`."""
 
 _ERRORS: Final = frozenset(
     ("execution.exception", "channel.close", "basic.return", "basic.nack", "basic.reject", "message.reject", "file.return",
      "file.reject", "stream.return", "connection.blocked")
 )  # fmt: skip
 _ENDS: Final = {"connection.close": ("reply_code", (200, None)), "session.detached": ("code", (0, None))}
-"""Verbs that end something, the field that says why, and what it says when nothing went wrong."""
+"""Verbs that end something, the field with the reason, and its values when nothing went wrong."""
 
 
 @attrs.frozen(kw_only=True)
 class Wanted:
-    """What was asked for; what is empty or None leaves nothing out.  `since` and `until` are seconds after the first line of
-    the file, or a moment (ns since 1970 UTC)."""
+    """The selection; empty or None excludes nothing.  `since` and `until` are seconds after the first line of the file, or a
+    time (ns since 1970 UTC)."""
 
     connections: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Wanted:
 
 
 class Selection:
-    """Looks at every row of a file, in order, and says whether it is wanted."""
+    """Takes every row of a file, in order, and decides whether it is wanted."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted: Final = wanted
@@ -55,10 +55,10 @@ class Selection:
         self._numbers: Final[dict[str, int]] = {}
         self._sessions: Final[dict[tuple[str, int], str]] = {}
         self._queues: Final[dict[str, dict[tuple[int, str], str]]] = {}
-        self._asked: Final[dict[tuple[str, int], deque[str]]] = {}  # consume or get without an answer yet: their queues
+        self._asked: Final[dict[tuple[str, int], deque[str]]] = {}  # the queues of unanswered consume and get
 
     def number(self, talk: Talk) -> int:
-        """The number of a connection in this file, from 1, in the order in which they begin."""
+        """Returns the number of a connection in this file, from 1, in the order of their beginnings."""
         return self._numbers.setdefault(talk.name, len(self._numbers) + 1)
 
     def takes(self, talk: Talk, row: Row) -> bool:
@@ -94,7 +94,7 @@ class Selection:
         return True
 
     def _session(self, row: Row) -> str:
-        """The session that is attached to the row's channel, the one that it attaches or detaches included; or nothing."""
+        """Returns the session attached to the row's channel, including one that it attaches or detaches; "" for none."""
         if row["channel"] is None:
             return ""
         where = row["connection"], row["channel"]
@@ -106,7 +106,7 @@ class Selection:
         return self._sessions.get(where, "")
 
     def _queue(self, row: Row) -> str | None:
-        """The queue that a row names, or whose messages or subscription it is about; None when nobody knows."""
+        """Returns the queue that a row names, or that its messages or subscription belong to; None if unknown."""
         channel, fields, verb = row["channel"], row["fields"], row["verb"] or ""
         if channel is None:
             return None
@@ -134,7 +134,7 @@ class Selection:
 
 
 def _routed_to(verb: str, row: Row) -> str | None:
-    """The queue that a message to the default exchange goes to: the routing key."""
+    """Returns the queue of a message to the default exchange: the routing key."""
     if verb == "basic.publish" and not row["fields"].get("exchange"):
         key = row["fields"].get("routing_key")
         return key if isinstance(key, str) else ""
@@ -146,8 +146,8 @@ def _routed_to(verb: str, row: Row) -> str | None:
 
 
 def is_error(row: Row) -> bool:
-    """Whether it says that something went wrong: a refusal, a message that came back, an end with a reason, a part that cannot
-    be read.  `check` names the side that broke a rule."""
+    """Whether the row reports a failure: a refusal, a returned message, an end with a reason, an unreadable part.  Violations
+    are for `check`."""
     verb = row["verb"] or ""
     if verb in _ENDS:
         field, well = _ENDS[verb]
@@ -156,7 +156,7 @@ def is_error(row: Row) -> bool:
 
 
 def readable(name: str) -> str:
-    """The name of a session, which is octets, as the text that it usually is."""
+    """Returns the name of a session, which is octets, as text, which it usually is."""
     octets = bytes.fromhex(name)
     return octets.decode("ascii") if octets.isascii() and octets.decode("ascii").isprintable() else name
 
@@ -170,7 +170,7 @@ def _is_one(number: int, name: Json, asked: tuple[str, ...]) -> bool:
 
 
 def moment(text: str) -> float | int:
-    """Seconds behind the first line, or a date and time (ISO 8601, UTC unless it says otherwise) as ns since 1970."""
+    """Parses seconds after the first line, or a date and time (ISO 8601, UTC by default) as ns since 1970."""
     try:
         seconds = float(text)
     except ValueError:
@@ -189,7 +189,7 @@ def moment(text: str) -> float | int:
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
-    """The options that leave lines out."""
+    """Adds the options that exclude lines."""
     group = verb.add_argument_group("which lines", "A line has to fit all of these options; of one that is repeated, one.")
 
     def repeated(name: str, metavar: str, text: str, kind: Callable[[str], object] = str) -> None:
@@ -217,5 +217,5 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
 
 
 def wanted(given: argparse.Namespace) -> Wanted:
-    """What the options ask for."""
+    """Returns the selection in the options."""
     return asked(Wanted, given)

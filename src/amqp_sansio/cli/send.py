@@ -1,4 +1,4 @@
-"""`amqp-sansio send`: messages from the shell to a broker."""
+"""`amqp-sansio send`: sends messages to a broker."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from amqp_sansio.spec.values import Value
 
 @attrs.frozen(kw_only=True)
 class Sending:
-    """What the command line says."""
+    """The arguments."""
 
     words: Sequence[str] = ()
     behind: Sequence[str] = ()
-    """Words behind `--`: none of them is a URL."""
+    """Words after `--`: none of them is a URL."""
     exchange: str = ""
     key: str | None = None
     queue: str | None = None
@@ -38,7 +38,7 @@ class Sending:
 
 
 def send(wishes: Sending) -> int:
-    """Sends the bodies; 0 when the broker has all of them for certain, 1 when not, 2 when it could not be asked."""
+    """Sends the bodies.  Returns 0 when the broker has certainly taken all of them, 1 when not, 2 without a connection."""
     return told(lambda: _send(wishes))
 
 
@@ -74,7 +74,7 @@ def _send(wishes: Sending) -> int:
 
 
 def _bodies(arguments: Sequence[str], lines: bool) -> Iterator[bytes]:
-    """One for each argument; without any, what stdin gives: each line, or all of it."""
+    """Yields one body per argument; without any, from stdin: each line, or all of it."""
     if arguments:
         yield from [os.fsencode(each) for each in arguments]
     elif sys.stdin is None:

@@ -1,4 +1,4 @@
-"""`amqp-sansio serve`: the model broker on a socket address."""
+"""`amqp-sansio serve`: runs the model broker on a socket address."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from amqp_sansio.errors import AmqpError, RestoreError
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, DEFAULT_SERVER_LIMITS, Limits, ServerLimits
 
 KEPT_SECONDS: Final = 3600
-"""How long a session is kept without a connection, at most, when its client asks for it."""
+"""The longest time in seconds that a session is kept without a connection, when its client asks for it."""
 FILES: Final = 65536
-"""Files that may be open, where the system lets us say so."""
+"""The number of open files to ask the system for."""
 DARWIN_FILES: Final = 10240
-"""The same on macOS, whose kernel refuses more (OPEN_MAX) though it names no hard limit."""
+"""The same on macOS, whose kernel refuses more (OPEN_MAX) though it reports no hard limit."""
 COMMAND_OCTETS: Final = 4096
-"""Octets of the largest command message.transfer, which comes with a message and counts with it."""
+"""The most octets of the command message.transfer, which counts with its message."""
 STOPPED: Final = "the broker is stopped"
 
 
 class ServeError(AmqpError):
-    """Why there is nothing to serve, in one sentence."""
+    """The broker cannot start; the text is one sentence."""
 
 
 @attrs.frozen(kw_only=True)
 class Wishes:
-    """What the command line says."""
+    """The arguments."""
 
     host: str = "127.0.0.1"
     port: int = 5672
@@ -61,19 +61,19 @@ class Wishes:
     data_dir: str | None = None
     log: str | None = None
     virtual_hosts: tuple[str, ...] = ()
-    """Those that exist; none: any."""
+    """The existing ones; empty: any."""
     max_message: int | None = None
-    """Octets of header and body; None: as the default limits say."""
+    """Octets of header and body; None: the default limits."""
     error_codes: ErrorCodes = "qpid"
     login_seconds: float = 30.0
     allow: str | None = None
-    """The file of rules; None: every user may do everything."""
+    """The file of access rules; None: every user may do everything."""
     logins_per_address: int = DEFAULT_SERVER_LIMITS.unopened_per_address
     """Connections of one address that have not logged in."""
 
     @property
     def limits(self) -> Limits:
-        """What one connection may cost."""
+        """Returns the limits of one connection."""
         limits = attrs.evolve(DEFAULT_LIMITS, handshake_seconds=self.login_seconds)
         if self.max_message is None:
             return limits
@@ -89,22 +89,22 @@ class Wishes:
 
     @property
     def server_limits(self) -> ServerLimits:
-        """What all connections may cost together."""
+        """Returns the limits of all connections together."""
         return ServerLimits(tls_seconds=self.login_seconds, unopened_per_address=self.logins_per_address)
 
     def rules(self) -> Rules | None:
-        """Who may do what, as the file says now.  RulesError, VerifierError."""
+        """Returns the access rules in the file.  Raises RulesError or VerifierError."""
         if self.allow is None:
             return None
         return read_rules(self.allow, None if self.auth == "none" else Verifiers(self.auth))
 
     def warn(self, rules: Rules) -> None:
-        """Names on stderr the lines of the file that match nobody."""
+        """Reports on stderr the lines of the file that match nobody."""
         for text in warnings(self.allow or "", rules):
             complain(text)
 
     def broker(self, *, journal: bool, epoch: float, tag: str) -> BrokerConfig:
-        """How the broker keeps what it is given: at least one of the largest messages fits everywhere."""
+        """Returns the broker's settings; at least one of the largest messages fits within every limit."""
         limits, most = DEFAULT_BROKER_LIMITS, self.max_message or 0
         limits = attrs.evolve(
             limits,
@@ -124,8 +124,11 @@ class Wishes:
 
 
 def serve(wishes: Wishes) -> int:
-    """Serves until SIGTERM or SIGINT; 0, or 1 when it had to stop by itself, or 2 when it could not begin.  ServeError."""
-    if wishes.data_dir == "":  # a variable that is not set, perhaps: nobody means the directory that we are in
+    """Serves until SIGTERM or SIGINT.  Returns 0, 1 when it stopped because of a failure, or 2 when it could not start.
+
+    Raises ServeError.
+    """
+    if wishes.data_dir == "":  # probably an unset variable, and hardly the current directory
         raise ServeError("--data-dir names a directory, and is empty")
     address = resolve(wishes.host)
     configure = configuration(wishes, address)
@@ -157,7 +160,7 @@ async def _serve(
 
     def unhandled(_: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
         error = what.get("exception")
-        if isinstance(error, OSError):  # of a socket: the others go on
+        if isinstance(error, OSError):  # of one socket: the others go on
             complain(f"{what.get('message', 'a socket failed')}: {error.strerror or error}")
         elif error is not None:
             end(f"it is broken ({type(error).__name__}: {error}); please report this")
@@ -207,7 +210,7 @@ async def _serve(
         said = f"amqp-sansio: listening on {scheme}://{Endpoint(*server.address)}\n"
         if rules is None:
             said += "amqp-sansio: every user may do everything (see --allow)\n"
-        sys.stdout.write(said)  # all at once: whoever starts us may read one line and close the pipe
+        sys.stdout.write(said)  # in one write: a script that starts us may read one line and close the pipe
         sys.stdout.flush()
         why = await ended
         if why is not None:
@@ -221,7 +224,7 @@ async def _serve(
 
 
 def restore(store: Store | None, now: float, wishes: Wishes) -> Broker:
-    """The broker as the store left it.  StoreError when it is damaged."""
+    """Restores the broker from its store.  Raises StoreError when that is damaged."""
     epoch = time.time() - now
     if store is None:
         return Broker(wishes.broker(journal=False, epoch=epoch, tag=new_tag()))
@@ -236,11 +239,11 @@ def restore(store: Store | None, now: float, wishes: Wishes) -> Broker:
         raise StoreError(store.directory, f"the store is damaged: {error}") from None
 
 
-# --- what may be wished -------------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------------------------------
 
 
 def resolve(host: str) -> str:
-    """The address that stands behind a name: the first of them, IPv4 before IPv6.  ServeError."""
+    """Resolves a host name: returns its first address, IPv4 before IPv6.  Raises ServeError."""
     try:
         found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -250,12 +253,13 @@ def resolve(host: str) -> str:
 
 
 def loopback(address: str) -> bool:
-    """Whether an address is of this machine alone."""
+    """Whether an address is a loopback one."""
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
-    """Makes the settings of each connection.  ServeError for --auth none where others could come; VerifierError."""
+    """Returns a function that makes the settings of each connection.  Raises VerifierError, and ServeError for --auth none on
+    an address that others can reach."""
     profile, limits = Profile(error_codes=wishes.error_codes), wishes.limits
     if wishes.auth == "none":
         if not loopback(address):
@@ -292,7 +296,7 @@ def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
 
 
 def context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
-    """TLS with a certificate and its key; None without.  ServeError says what is wrong with them."""
+    """Returns a TLS context for a certificate and its key; None without them.  Raises ServeError, which says what is wrong."""
     if certificate is None or key is None:
         if certificate is not key:
             raise ServeError("--tls-cert and --tls-key belong together")
@@ -311,7 +315,7 @@ def context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
     made.minimum_version = max(made.minimum_version, ssl.TLSVersion.TLSv1_2)  # some builds leave it to the system
     try:
         made.load_cert_chain(certificate, key, locked)
-    except OSError as error:  # ssl's are OSErrors
+    except OSError as error:  # ssl's errors are OSErrors
         reason = str(getattr(error, "reason", None) or "no certificate, or no key")
         raise ServeError(
             f"{certificate} and {key} are no certificate with its key: {reason.replace('_', ' ').lower()}"
@@ -320,7 +324,7 @@ def context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
 
 
 def raise_file_limit() -> None:
-    """As many sockets as the hard limit allows, up to FILES."""
+    """Raises the limit of open files to the hard limit, at most FILES."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -350,7 +354,7 @@ def _soon(loop: asyncio.AbstractEventLoop, does: Callable[[], None], number: int
 
 @contextmanager
 def _signals(end: Callable[[], None], reread: Callable[[], None] | None) -> Iterator[None]:
-    """SIGTERM and SIGINT end it, for as long as this lasts; SIGHUP, where there is one, has the rules read again."""
+    """Within the block, SIGTERM and SIGINT end the broker; SIGHUP, where it exists, reloads the rules."""
     loop = asyncio.get_running_loop()
     both: dict[signal.Signals, Callable[[], None]] = {signal.SIGTERM: end, signal.SIGINT: end}
     if reread is not None and hasattr(signal, "SIGHUP"):
@@ -358,7 +362,7 @@ def _signals(end: Callable[[], None], reread: Callable[[], None] | None) -> Iter
     for each, does in both.items():
         try:
             loop.add_signal_handler(each, does)
-        except NotImplementedError:  # where loops hear no signals
+        except NotImplementedError:  # on loops without signal support
             signal.signal(each, partial(_soon, loop, does))
     try:
         yield

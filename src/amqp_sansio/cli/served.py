@@ -1,4 +1,4 @@
-"""A broker in a process of its own, on a real socket: filled, killed, started again, emptied, ended."""
+"""A broker in a process of its own, on a real socket: filled, killed, restarted, emptied, stopped."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ PATIENCE: Final = 60.0
 
 
 class NotServing(AmqpError):
-    """`serve` did not begin; what it said instead."""
+    """`serve` did not start; the text is its output."""
 
 
 @attrs.frozen(kw_only=True)
 class Story:
-    """What happened to messages that went into a broker and out of the next one."""
+    """The fate of messages that went into one broker and came out of the next."""
 
     confirmed: int
-    """Persistent messages that the first broker called complete before it was killed."""
+    """Persistent messages that the first broker completed before it was killed."""
     received: tuple[bytes, ...]
-    """What the second one had."""
+    """The messages of the second one."""
     ended: int
     """The exit status of the second one on SIGTERM."""
 
@@ -55,12 +55,12 @@ class Process:
         self.url: Final = first.rpartition(" ")[2].strip()
 
     def kill(self) -> None:
-        """Ends it on the spot: it can do nothing about it."""
+        """Kills it (SIGKILL)."""
         self._process.kill()
         self._process.wait(PATIENCE)
 
     def end(self) -> int:
-        """Asks it to end; its exit status."""
+        """Terminates it (SIGTERM); returns its exit status."""
         self._process.terminate()
         try:
             return self._process.wait(PATIENCE)
@@ -69,7 +69,7 @@ class Process:
 
 
 def tell(messages: int) -> Story:
-    """Sends messages, kills the broker, starts it again, and receives what is there."""
+    """Sends messages, kills the broker, restarts it, and receives its messages."""
     with TemporaryDirectory(prefix="amqp-sansio-") as directory:
         data = str(Path(directory) / "data")
         process = Process("--data-dir", data)

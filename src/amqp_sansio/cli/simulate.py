@@ -1,4 +1,4 @@
-"""`amqp-sansio simulate`: whole systems by their seeds; what fails is shrunk and told."""
+"""`amqp-sansio simulate`: simulates whole systems by seeds; shrinks failures and prints them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def add_verb(verbs: _Verbs) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Runs the verb; gives its exit status."""
+    """Runs the verb; returns its exit status."""
     from amqp_sansio.testing.simulation import Plan, replay, simulate
 
     if given.plan is not None:
@@ -100,7 +100,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _show(outcome: Outcome, given: argparse.Namespace) -> int:
-    """One seed; 1 when it failed."""
+    """Prints the outcome of one seed; returns 1 when it failed."""
     from amqp_sansio.testing.simulation import shrink
 
     summary = outcome.summary

@@ -1,4 +1,4 @@
-"""`amqp-sansio store`: whether the store of a broker is whole, a copy of it, no more octets than it needs."""
+"""`amqp-sansio store`: checks, backs up or compacts the store of a broker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from amqp_sansio.cli.output import complain
 
 
 def store(action: str, directory: str, target: str | None = None) -> int:
-    """Does it and prints what is in the store; 0, or 1 for a store that is damaged, in use or not there."""
+    """Does so and prints the contents of the store.  Returns 0, or 1 for a store that is damaged, in use or missing."""
     try:
         if action == "check":
             print(f"{directory}: {_shown(check(directory))}")

@@ -1,4 +1,4 @@
-"""`amqp-sansio watch`: captures to tables as they are written."""
+"""`amqp-sansio watch`: turns captures into tables as they are written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def watch(given: argparse.Namespace) -> int:
         try:
             closed = given.closed or "newest"
             if given.once and given.closed is None:
-                # Everything that is there, but for a file that grows before our eyes: what comes later would never be read.
+                # Everything that exists, except a file that is growing: its later part would never be read.
                 growing = newest.growing()
                 closed = "newest" if growing else "all"
                 if growing:

@@ -1,4 +1,4 @@
-"""Help as wide as the terminal."""
+"""Formats help to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _TWO_COLUMNS: Final = re.compile(r"( +\S+(?: \S+)* {2,})\S")
 
 
 class Wrapped(argparse.HelpFormatter):
-    """Fills paragraphs to the width that there is.
+    """Wraps paragraphs to the available width.
 
-    A line that begins with a space stays as it is while it fits; else it goes on below its second column, where it has one, or
-    its beginning.  A command is never broken, and no word at a hyphen.
+    A line that begins with a space is kept while it fits; otherwise it continues below its second column, where it has one, or
+    its beginning.  Commands are never broken, nor words at hyphens.
     """
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -40,7 +40,7 @@ class Wrapped(argparse.HelpFormatter):
 
 
 def _broken(line: str, width: int) -> str:
-    """A line that does not fit, on several lines."""
+    """Breaks a line that does not fit."""
     columns = _TWO_COLUMNS.match(line)
     at = columns.end(1) if columns else len(line) - len(line.lstrip())
     if len(line) <= width or (columns is None and line.lstrip().startswith("amqp-sansio ")):

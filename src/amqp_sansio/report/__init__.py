@@ -1,1 +1,1 @@
-"""One page made of the tables: what a person would rather look at than read.  Needs the extra `[report]`."""
+"""The report: one HTML page made from the tables.  Needs the extra `[report]`."""

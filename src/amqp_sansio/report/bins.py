@@ -1,4 +1,4 @@
-"""Counting in bounded memory: latencies in bins that grow with them, steps of time, the heaviest of many names."""
+"""Statistics in bounded memory: histograms of latencies with growing bins, steps of time, the heaviest of many names."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 
 PER_OCTAVE: Final = 64
-"""Bins of a histogram between a latency and its double: a percentile is exact to 1.1 %."""
+"""Bins of a histogram per doubling of latency: percentiles are exact to 1.1 %."""
 _BINS: Final = 64 * PER_OCTAVE
 COARSE: Final = 4
-"""Bars of a chart between a latency and its double."""
+"""Bars of a chart per doubling of latency."""
 STEPS: Final = 240
 """Steps of a time axis."""
 MOST_NAMES: Final = 20_000
-"""Names that are counted at a time; when there are more, the light half is forgotten (and the page says so)."""
+"""The most names counted at a time; beyond it the lighter half is dropped (and the page says so)."""
 
 Key = TypeVar("Key")
 
 
 class Spread(NamedTuple):
-    """Of some latencies, in ns: how many, the least, percentiles, the greatest."""
+    """Statistics of some latencies, in ns: their number, the least, percentiles, the greatest."""
 
     number: int
     least: int
@@ -33,17 +33,17 @@ class Spread(NamedTuple):
 
 
 class Latencies:
-    """A histogram of latencies in ns; those below 0 count as 0 (clocks of several captures)."""
+    """A histogram of latencies in ns; negative ones count as 0 (clocks of several captures)."""
 
     def __init__(self) -> None:
-        self._bins: Final = np.zeros(_BINS + 1, dtype=np.int64)  # the first: 0 ns
+        self._bins: Final = np.zeros(_BINS + 1, dtype=np.int64)  # the first bin: 0 ns
         self._least = 2**63 - 1
         self._most = 0
         self.below = 0
-        """Those that were below 0."""
+        """The number of negative ones."""
 
     def add(self, values: Any) -> None:
-        """Whole numbers, as a numpy array without nulls."""
+        """Adds integers, as a numpy array without nulls."""
         if not len(values):
             return
         self.below += int(np.count_nonzero(values < 0))
@@ -56,11 +56,11 @@ class Latencies:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of latencies."""
         return int(self._bins.sum())
 
     def percentile(self, share: float) -> int:
-        """The least latency that `share` (0 to 1) of them do not exceed, in ns; 0 when there are none."""
+        """Returns the least latency, in ns, that `share` (0 to 1) of them do not exceed; 0 when there are none."""
         total = self.count
         if not total:
             return 0
@@ -69,14 +69,14 @@ class Latencies:
         return min(max(middle, self._least), self._most)
 
     def spread(self) -> Spread | None:
-        """Percentiles; None when there are none."""
+        """Returns the statistics; None when there are none."""
         if not self.count:
             return None
         p50, p90, p99, p999 = [self.percentile(each) for each in (0.5, 0.9, 0.99, 0.999)]
         return Spread(self.count, self._least, p50, p90, p99, p999, self._most)
 
     def coarse(self) -> tuple[list[float], list[int]]:
-        """Edges in ns (one more than counts) and counts, COARSE to the double, from the first that is not empty to the
+        """Returns edges in ns (one more than counts) and counts, COARSE per doubling, from the first that is not empty to the
         last; 0 ns counts as 1."""
         counts = self._bins[1:].reshape(-1, PER_OCTAVE // COARSE).sum(axis=1)
         counts[0] += self._bins[0]
@@ -94,18 +94,18 @@ class Axis:
         self.start: Final = start
         self.steps: Final = steps
         self.step: Final = max(1, -(-(max(end, start) - start + 1) // steps))
-        """One step in ns."""
+        """The length of a step in ns."""
 
     def places(self, times: Any) -> Any:
-        """The step of each time, those outside at the ends."""
+        """Returns the step of each time; times outside count to the first or last step."""
         return np.clip((times.astype(np.int64) - self.start) // self.step, 0, self.steps - 1)
 
     def count(self, times: Any, weights: Any = None) -> Any:
-        """How many times fall into each step."""
+        """Returns how many times fall into each step."""
         return np.bincount(self.places(times), weights=weights, minlength=self.steps)
 
     def seconds(self) -> list[float]:
-        """The end of each step, in seconds since the start."""
+        """Returns the end of each step, in seconds since the start."""
         return [self.step * (n + 1) / 1e9 for n in range(self.steps)]
 
 
@@ -116,10 +116,10 @@ class Tally(Generic[Key]):
         self._most: Final = most
         self._of: dict[Key, list[int]] = {}
         self.forgot = False
-        """Whether there were too many keys: then weights are lower bounds, and light keys are missing."""
+        """Whether there were too many keys, so that weights are lower bounds, and light keys are missing."""
 
     def add(self, key: Key, weight: int, other: int = 0) -> None:
-        """More weight for a key."""
+        """Adds weight to a key."""
         found = self._of.get(key)
         if found is None:
             if len(self._of) >= self._most:
@@ -139,13 +139,13 @@ class Tally(Generic[Key]):
         return found[0] if found else 0
 
     def top(self, number: int) -> list[tuple[Key, int, int]]:
-        """The heaviest: key and both weights; equal ones by name."""
+        """Returns the heaviest: key and both weights; equal ones by name."""
         order = sorted(self._of.items(), key=lambda item: (-item[1][0], -item[1][1], str(item[0])))
         return [(key, first, second) for key, (first, second) in order[:number]]
 
 
 def first(rows: Iterable[dict[str, Any]], number: int, keys: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The first rows in the order of these columns (null before everything), whatever order they come in."""
+    """Returns the first rows in the order of these columns, nulls first, whatever order they come in."""
     held: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     for row in rows:
         held.append((rank(row, keys), row))
@@ -157,7 +157,7 @@ def first(rows: Iterable[dict[str, Any]], number: int, keys: tuple[str, ...]) ->
 
 
 def rank(row: dict[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:
-    """The columns of a row as a key to sort by; "-name" turns a number round, nulls come first (last when turned)."""
+    """Returns the columns of a row as a sort key; "-name" reverses a number; nulls come first (last when reversed)."""
     found: list[Any] = []
     for key in keys:
         value = row[key.removeprefix("-")]

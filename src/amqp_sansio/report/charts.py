@@ -1,4 +1,5 @@
-"""Charts as SVG, drawn by matplotlib; no text of a table goes into one.  Colours are the page's, so both themes can be read."""
+"""Charts as SVG, drawn by matplotlib, without texts from tables.  They use the page's colours, so that both themes are
+readable."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from amqp_sansio.report.flow import Line
 from amqp_sansio.report.markup import Markup, count, duration
 
 INK, FAINT, GRID, CLIENT, SERVER, WARN, PAPER = "#010101", "#020202", "#030303", "#040404", "#050505", "#060606", "#070707"
-"""Colours of which each stands for one of the page's."""
+"""Placeholder colours, each for one of the page's."""
 WIDTH: Final = 4.8
-"""Inches of every chart: half of a screen and the whole of a telephone, and its text can be read on both."""
+"""Inches of every chart: half of a screen or the whole of a phone, with text readable on both."""
 _VARIABLES: Final = {
     INK: "var(--ink)",
     FAINT: "var(--faint)",
@@ -54,7 +55,7 @@ _STYLE: Final = {
 
 
 class Charts:
-    """Draws; each chart has ids of its own, so that any number of them stand on one page."""
+    """Draws charts; each has ids of its own, so that any number fit on one page."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -81,7 +82,7 @@ class Charts:
         return Markup(drawn.replace("<svg ", f'<svg class="chart" role="img" aria-label="{title}" ', 1))
 
     def over_time(self, axis: Axis, title: str, unit: str, lines: list[tuple[str, str, Any]], marked: Any = None) -> Markup:
-        """Lines over time; `marked` are steps with a stall, shaded from top to bottom."""
+        """Draws lines over time; `marked` are steps with a stall, which are shaded."""
         with mpl.rc_context(_STYLE):
             figure, plot = self._figure(2.5)
             seconds = axis.seconds()
@@ -96,7 +97,7 @@ class Charts:
             return self._svg(figure, title)
 
     def histogram(self, latencies: Latencies, title: str, colour: str, unit: str) -> Markup:
-        """A histogram over a logarithmic axis of time, with the percentiles marked; it counts what `unit` names."""
+        """Draws a histogram over a logarithmic time axis, with the percentiles marked; it counts what `unit` names."""
         with mpl.rc_context(_STYLE):
             figure, plot = self._figure(2.3)
             edges, counts = latencies.coarse()
@@ -130,7 +131,7 @@ class Charts:
             return self._svg(figure, title)
 
     def credit(self, axis: Axis, line: Line) -> Markup:
-        """Credit of one subscription and its deliveries that are not settled, with its stalls marked."""
+        """Draws the credit of one subscription and its unsettled deliveries, with its stalls marked."""
         with mpl.rc_context(_STYLE):
             figure, plot = self._figure(2.5)
             zero = (line.axis.start - axis.start) / 1e9
@@ -156,7 +157,7 @@ class Charts:
 
 
 def _time(plot: Any, axis: Axis, zero: float = 0.0) -> None:
-    """The axis of time, which begins `zero` seconds after the first packet."""
+    """Sets up the time axis, which begins `zero` seconds after the first packet."""
     plot.set_xlim(zero, zero + axis.step * axis.steps / 1e9)
     plot.set_xlabel("seconds since the first packet")
 

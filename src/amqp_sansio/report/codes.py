@@ -7,7 +7,7 @@ from amqp_sansio.spec.reply_codes import ReplyCode
 
 
 def named(code: int) -> str:
-    """A code as "404 not-found", whichever version it belongs to; 0 means that none was given."""
+    """Formats a code as "404 not-found", of any version; 0 means that none was given."""
     if not code:
         return "no code"
     for kind in (ErrorCode, CloseCode, ReplyCode):
@@ -18,7 +18,7 @@ def named(code: int) -> str:
 
 
 def explained(code: int, text: str | None) -> str:
-    """A code with its name and the text that came with it, which often begins with the name."""
+    """Formats a code with its name and the text sent with it, which often begins with the name."""
     name, said = named(code), text or ""
     if not said:
         return name

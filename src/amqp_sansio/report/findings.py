@@ -1,4 +1,4 @@
-"""The parts of the page that say what went wrong: the verdict, violations with their diagrams, what is in doubt, damage."""
+"""The parts of the page about problems: the verdict, violations with their diagrams, what is in doubt, damage."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from amqp_sansio.report.talk import Talk
 
 WHO: Final = {"C": "client", "S": "server"}
 TO_DO: Final = 9
-"""Lines of what to act on first."""
+"""The most lines about what to act on first."""
 RULES_TO_DO: Final = 3
-"""Broken rules among them; of the others the number."""
+"""The most broken rules among them; the others are counted."""
 
 
 def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: tuple[int, int] | None) -> Markup:
-    """What went wrong, in one paragraph, and the most important numbers."""
+    """Summarises the problems in one paragraph, with the most important numbers."""
     violations, damage = seen.levels["violation"], seen.levels["damage"]
     said: list[str] = []
     if "violations" in folder:
@@ -67,7 +67,7 @@ def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: t
 
 
 def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
-    """What somebody must act on, ranked by what it may cost; nothing where nothing is."""
+    """Lists what needs action, ranked by its possible cost; empty when there is nothing."""
     branches, commits = seen.branches_in_doubt, seen.transactions["in-doubt"]
     published, delivered = seen.publishes_in_doubt, seen.deliveries_in_doubt
     refused = commands.outcomes["refused"] if commands is not None else 0
@@ -134,7 +134,7 @@ def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
 
 
 def _not_judged(seen: Overview, known: bool) -> list[str]:
-    """What was not judged, and why."""
+    """Lists what was not judged, and why."""
     if known and not seen.rows["connections"]:
         return ["Nothing was judged: no AMQP connection was found."]
     reasons = seen.not_judged.top(SHOWN)
@@ -145,12 +145,12 @@ def _not_judged(seen: Overview, known: bool) -> list[str]:
 
 
 def judged_not(seen: Overview) -> int:
-    """Connections in which nothing was judged."""
+    """Returns the number of connections in which nothing was judged."""
     return sum([number for _, number, _ in seen.not_judged.top(len(seen.not_judged))])
 
 
 def _doubts(seen: Overview) -> list[str]:
-    """What the number of what is in doubt consists of, in the order of what it may cost."""
+    """Lists what is in doubt, in the order of its possible cost."""
     numbers = (
         (seen.publishes_in_doubt, *PUBLISHED),
         (seen.deliveries_in_doubt, *DELIVERED),
@@ -161,7 +161,7 @@ def _doubts(seen: Overview) -> list[str]:
 
 
 def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
-    """By rule, as diagrams, and as a list."""
+    """Shows violations by rule, as diagrams, and as a list."""
     rules = seen.rules.top(len(seen.rules))
     order = {"violation": 0, "damage": 1}
     rules = sorted(rules, key=lambda each: (order.get(each[0][0], 2), -each[1], each[0]))
@@ -259,7 +259,7 @@ def _finding(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def legal(words: list[str] | None) -> str:
-    """What would have been legal."""
+    """Formats what would have been legal."""
     return ", ".join([str(word) for word in words or ()]) or "—"
 
 
@@ -269,12 +269,12 @@ def _level(level: str | None) -> Markup:
 
 
 def base(path: str | None) -> str:
-    """The name of a file without its folders."""
+    """Returns the name of a file without its folders."""
     return (path or "").replace("\\", "/").rpartition("/")[2]
 
 
 def bar(number: int, most: int, bad: bool = False, who: str = "") -> Markup:
-    """A bar beside a number."""
+    """Draws a bar beside a number."""
     share = 100 * number / most if most else 0
     return Markup(f'<span class="bar {"bad" if bad else who}"><i style="width:{share:.1f}%"></i></span>')
 
@@ -284,7 +284,7 @@ def _left(total: int, shown: int) -> Markup:
 
 
 def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: dict[int, str]) -> Markup:
-    """Messages, branches and commits that somebody may have lost; below them every command that was not completed."""
+    """Shows messages, branches and commits that may be lost, and every command that was not completed."""
     parts: list[Markup] = []
     if seen.in_doubt:
         parts.append(tag("p", f"{count(seen.in_doubt)} in all: {', '.join(_doubts(seen))}.", most=1000))
@@ -369,7 +369,7 @@ def _ids(row: dict[str, Any]) -> str:
 
 
 def ranges(found: list[dict[str, int]] | None) -> str:
-    """Ranges of ids for people; at most seven."""
+    """Formats ranges of ids; at most seven."""
     if found is None:
         return "unknown"
     pairs = [(each["first"], each["last"]) for each in found[:7]]

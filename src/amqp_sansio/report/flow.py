@@ -1,4 +1,4 @@
-"""Credit over time: who stalled for how long, and what happened to the credit of those that stalled longest."""
+"""Credit over time: which subscriptions stalled for how long, and the credit of those that stalled longest."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from amqp_sansio.report.folder import Folder
 DRAWN: Final = 6
 """Subscriptions that are drawn."""
 CHANGES: Final = 4000
-"""Changes of one subscription's credit that are drawn; of more, the first of each step of the axis that follows."""
+"""The most changes of one subscription's credit that are drawn; of the rest, the first of each following step of the axis."""
 WITHOUT_LIMIT: Final = 2**32 - 1
 
 
 class Subscription(NamedTuple):
-    """Whose credit it is."""
+    """The subscription that the credit belongs to."""
 
     connection: int
     session: str
@@ -34,12 +34,12 @@ class Change(NamedTuple):
     ts_ns: int
     event: str
     credit: int | None
-    """Messages; None unknown or without limit."""
+    """Messages; None if unknown or without limit."""
     stalled_ns: int
 
 
 class Line:
-    """What became of one subscription's credit, and the deliveries to it."""
+    """The changes of one subscription's credit, and the deliveries to it."""
 
     def __init__(self, of: Subscription, stalls: int, stalled_ns: int) -> None:
         self.of: Final = of
@@ -51,20 +51,20 @@ class Line:
         """Changes that are not drawn."""
         self.without_limit = False
         self.axis: Axis
-        """From the first change that is drawn to the last, with a little on either side."""
+        """From the first change that is drawn to the last, with a margin on either side."""
         self.flying: Any
         """Delivered and not settled, at the end of each step of `axis`."""
 
 
 class Credit:
-    """Two passes over credit, and one over messages for the subscriptions that are drawn."""
+    """Reads credit twice, and messages once for the subscriptions that are drawn."""
 
     def __init__(self, folder: Folder, axis: Axis) -> None:
         self.events: Final[Tally[str]] = Tally()
         self.stalled: Final[Tally[Subscription]] = Tally()
-        """Stalled for how many ns, how often."""
+        """Total stall in ns, and the number of stalls."""
         self.busy: Final = np.zeros(axis.steps + 1, dtype=np.int64)
-        """Subscriptions that stood at zero at some time in each step."""
+        """Subscriptions without credit at some time in each step."""
         self.stalled_ns = 0
         self.stalls = 0
         everyone: Final[Tally[Subscription]] = Tally()
@@ -133,7 +133,7 @@ class Credit:
             for line in self.lines.values():
                 of = line.of
                 same = pc.and_(pc.equal(near["connection"], of.connection), pc.equal(near["channel"], of.channel))
-                # Messages fly the other way: `direction` of credit is the subscriber.
+                # Messages flow the other way: the `direction` of credit is the subscriber's.
                 same = pc.and_(same, pc.equal(near["direction"], "S" if of.direction == "C" else "C"))
                 same = pc.and_(same, pc.equal(pc.fill_null(near["destination"], ""), of.destination))
                 same = pc.and_(same, pc.equal(pc.fill_null(near["session"], ""), of.session))

@@ -1,4 +1,4 @@
-"""The tables of a folder: which are there, and their rows in batches, a row group at a time."""
+"""Reads the tables of a folder in batches, a row group at a time."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.errors import AmqpError
 
 FEW_ROWS: Final = 4096
-"""A file with fewer is read by one thread: handing columns to several takes longer than reading them."""
+"""A file with fewer rows is read by one thread: handing columns to several takes longer than reading them."""
 MANIFEST_OCTETS: Final = 64 * 1024 * 1024
-"""A manifest that is larger is none."""
+"""A larger manifest is not read."""
 
 
 Tell = Callable[[str, int, int], None]
-"""How far the reading is: the table, how many of its files were read, how many it has."""
+"""Called with the progress: a table, how many of its files were read, how many it has."""
 
 
 class ReportError(AmqpError):
-    """The page cannot be made.  The text is one sentence for people."""
+    """The page cannot be made.  The text is one sentence for a person."""
 
 
 class _File(NamedTuple):
-    """A file of a table: where it is, what its folders tell, how many rows the manifest says it has."""
+    """A file of a table: its path, the values in its folder names, its rows by the manifest."""
 
     path: str
     told: dict[str, str | None]
@@ -43,16 +43,16 @@ class _File(NamedTuple):
 
 
 class Folder:
-    """The tables in `path`, a path or URI: the files that the manifest names; without one, every Parquet file in their place.
+    """The tables in `path`, a path or URI: the files that the manifest names; without one, every Parquet file in their folders.
 
-    `tell` is called for each file that is read.
-    ReportError when there is no table at all, or when the manifest names files that are not there.
+    `tell` is called for each file that is read.  Raises ReportError when there is no table at all, or when the manifest names
+    files that do not exist.
     """
 
     def __init__(self, path: str, tell: Tell | None = None) -> None:
         root: Final = located(path)
         self.manifest: Final[dict[str, Any] | None] = _manifest(root)
-        """What the manifest says; None when there is none."""
+        """The manifest; None when there is none."""
         try:
             self._files: Final = _named(root, self.manifest) if self.manifest is not None else _found(root)
         except OSError as error:
@@ -60,7 +60,7 @@ class Folder:
         if not self._files:
             raise ReportError(f"{path}: no tables here; `analyze` writes them; of captures, name the files")
         self.tables: Final = tuple([name for name in TABLES if name in self._files])
-        """Names of those that are there, in the order of the reference."""
+        """Names of the tables that exist, in the order of the reference."""
         self._root: Final = root
         self._tell: Final = tell
 
@@ -68,7 +68,7 @@ class Folder:
         return table in self._files
 
     def count(self, table: str) -> int:
-        """Rows of a table, by the manifest; where it does not say, by the footers of the files."""
+        """Returns the rows of a table by the manifest, or, where it does not say, by the footers of the files."""
         total = 0
         for number, file in enumerate(self._files.get(table, ())):
             if file.rows is None:
@@ -79,11 +79,10 @@ class Folder:
         return total
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """The rows in batches, with exactly these columns: what a file lacks is null.  Nothing when the table is not here.
+        """Yields the rows in batches with exactly these columns; missing ones are null.  Yields nothing for a missing table.
 
-        Times are whole nanoseconds since 1970 UTC, whatever their columns hold.
-
-        Files with few rows share a batch: what is done with one costs the same for two rows as for thousands.
+        Times are whole nanoseconds since 1970 UTC, whatever their columns hold.  Files with few rows share a batch, because
+        processing one costs the same for two rows as for thousands.
         """
         schema: Final = pa.schema([table_schema(TABLES[table]).field(name).with_nullable(True) for name in columns])
         waiting: list[pa.Table] = []
@@ -98,7 +97,7 @@ class Folder:
             yield _one(waiting)
 
     def _parts(self, table: str, schema: pa.Schema) -> Iterator[pa.Table]:
-        """The rows as the files hold them."""
+        """Yields the rows as stored in the files."""
         for number, (path, told, _) in enumerate(self._files.get(table, ())):
             self._told(table, number)
             file = self._open(path)
@@ -111,7 +110,7 @@ class Folder:
                 raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """The rows one by one."""
+        """Yields single rows."""
         for batch in self.batches(table, columns):
             try:
                 rows = batch.to_pylist()
@@ -158,7 +157,7 @@ def _manifest(root: Located) -> dict[str, Any] | None:
 
 
 def _named(root: Located, manifest: dict[str, Any]) -> dict[str, list[_File]]:
-    """Files of each table as the manifest tells them; it must not lead out of its folder."""
+    """Returns the files of each table in the manifest, which must not lead out of its folder."""
     files: dict[str, list[_File]] = {}
     for table, about in manifest["tables"].items():
         if table not in TABLES:
@@ -181,7 +180,7 @@ def _named(root: Located, manifest: dict[str, Any]) -> dict[str, list[_File]]:
 
 
 def _found(root: Located) -> dict[str, list[_File]]:
-    """Every Parquet file in the place of one."""
+    """Returns every Parquet file in the folders of tables."""
     files: dict[str, list[_File]] = {}
     for table in TABLES:
         inside = root.system.get_file_info(fs.FileSelector(f"{root.path}/{table}", allow_not_found=True, recursive=True))
@@ -195,12 +194,12 @@ def _found(root: Located) -> dict[str, list[_File]]:
 
 
 def _one(parts: list[pa.Table]) -> pa.Table:
-    """One table of several, in as few pieces as can be."""
+    """Joins tables into one with as few chunks as possible."""
     return parts[0] if len(parts) == 1 else pa.concat_tables(parts).combine_chunks()
 
 
 def _counted(rows: pa.Table) -> pa.Table:
-    """The rows with their times as numbers."""
+    """Returns the rows with their times as numbers."""
     for place, field in enumerate(rows.schema):
         if field.type == TIME:
             times = pa.chunked_array([nanoseconds(chunk) for chunk in rows.column(place).chunks], pa.int64())

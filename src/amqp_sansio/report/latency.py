@@ -1,4 +1,4 @@
-"""How long things took: commands until they were complete, messages until they were settled, and from end to end."""
+"""Latencies: of commands until completion, of messages until settlement, and end to end."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.overview import SHOWN
 
 JOINED: Final = 1_000_000
-"""Messages with a message-id that are joined; of more, every second, third, ... id is."""
+"""The most messages with a message-id that are joined; of more, every second, third, ... id is."""
 
 
 class Commands:
-    """One pass over commands."""
+    """Statistics of commands, read once."""
 
     def __init__(self, folder: Folder) -> None:
         self.latency: Final = {"C": Latencies(), "S": Latencies()}
-        """Until complete, by who asked."""
+        """Until complete, by the side that sent the command."""
         self.by_verb: Final[dict[str, Latencies]] = {}
         self.verbs: Final[Tally[tuple[str, str]]] = Tally()
         self.sums: Final = {"C": 0, "S": 0}
-        """Commands, by who said them."""
+        """Commands by sender."""
         self.totals: Final[Counter[str]] = Counter()
         """Commands by verb."""
         self.outcomes: Final[Tally[str]] = Tally()
         self.errors: Final[Tally[tuple[str, int]]] = Tally()
-        """(verb, code) of what was refused."""
+        """(verb, code) of refused commands."""
         self.open: list[dict[str, Any]] = []
-        """Commands in doubt by session, speaker and verb: the first of each and how many, the oldest first."""
+        """Commands in doubt by session, sender and verb: the first of each and how many, the oldest first."""
         self._doubt: Final[dict[tuple[Any, ...], dict[str, Any]]] = {}
         self.forgot = False
-        """Whether there were too many groups in doubt to hold them all."""
+        """Whether there were too many groups in doubt to keep them all."""
         columns = (
             "direction",
             "verb",
@@ -92,19 +92,19 @@ class Commands:
 
 
 class Messages:
-    """One pass over messages; one more for the ids, if there are any."""
+    """Statistics of messages, read once, and once more for the ids, if there are any."""
 
     def __init__(self, folder: Folder, axis: Axis) -> None:
         self.settle: Final = {"C": Latencies(), "S": Latencies()}
-        """From the last octet until settled, by who sent."""
+        """From the last octet until settled, by sender."""
         self.outcomes: Final[Tally[tuple[str, str]]] = Tally()
         self.octets: Final = {"C": 0, "S": 0}
         """Octets of bodies."""
         self.sums: Final = {"C": 0, "S": 0}
-        """Messages, by who sent them."""
+        """Messages by sender."""
         self.redelivered = 0
         self.routes: Final[Tally[tuple[str, str]]] = Tally()
-        """(exchange, routing key) of what was published: messages, octets."""
+        """(exchange, routing key) of published messages: messages, octets."""
         self.queues: Final[Tally[str]] = Tally()
         """Queues that messages were delivered from: messages, octets."""
         self.sent: Final = {name: np.zeros(axis.steps, dtype=np.int64) for name in "CS"}
@@ -157,13 +157,13 @@ class Messages:
                         self.queues.add(row["queue"] or "", row["count_all"], row["body_octets_sum"] or 0)
         self._end(folder, axis, changes)
         self.in_flight: Final = {name: np.cumsum(changes[name][:-1]) for name in "CS"}
-        """Messages sent and not settled at the end of each step, while their connection is there; those whose fate is
-        unknown do not count."""
+        """Messages sent and not settled at the end of each step, while their connection exists; those with an unknown fate do
+        not count."""
         self.every = max(1, -(-self.with_id // JOINED))
         """One in this many ids was joined."""
         self.end_to_end: Final = Latencies()
         self.early = 0
-        """Deliveries, of the ids that were joined, that ended before their publication began, by the recorded times."""
+        """Deliveries with a joined id that, by the recorded times, ended before their publication began."""
         if self.with_id:
             found, self.early = joined(folder, self.every)
             self.end_to_end.add(found)
@@ -173,7 +173,7 @@ class Messages:
             self._unsettled[name].add(row["connection"] or 0, row["count_all"])
 
     def _end(self, folder: Folder, axis: Axis, changes: dict[str, Any]) -> None:
-        """With its connection a message that was not settled is no longer in flight."""
+        """Removes unsettled messages from those in flight when their connection ends."""
         for batch in folder.batches("connections", ("connection", "ended_at")):
             for name, held in self._unsettled.items():
                 if not len(held):
@@ -186,8 +186,8 @@ class Messages:
 
 
 def joined(folder: Folder, every: int) -> tuple[Any, int]:
-    """End-to-end latencies in ns (see `captures.joins`) of every id, or of one in `every` (by a hash of the id), and how many
-    deliveries have none, for all publications of their id began later."""
+    """Returns end-to-end latencies in ns (see `captures.joins`) of every id, or of one in `every` (by a hash of the id), and
+    the number of deliveries without one, because all publications of their id began later."""
     parts: list[pa.Table] = []
     for batch in folder.batches("messages", ("message_id", "direction", "ts_ns", "last_octet_ns")):
         batch = batch.filter(pc.is_valid(batch["message_id"]))
@@ -204,7 +204,7 @@ def joined(folder: Folder, every: int) -> tuple[Any, int]:
     times = np.where(delivered, ended, begun)
     order = np.lexsort((delivered, times, keys))
     keys, times, delivered = keys[order], times[order], delivered[order]
-    # The place of the latest publication at or before each row; it counts when it has the same id.
+    # The index of the latest publication at or before each row; valid if it has the same id.
     places = np.maximum.accumulate(np.where(delivered, -1, np.arange(len(keys))))
     good = delivered & (places >= 0)
     good[good] &= keys[places[good]] == keys[good]

@@ -1,4 +1,4 @@
-"""Markup of which only our own words can become tags: everything else is escaped, made visible and cut."""
+"""HTML in which only our own texts can become tags: everything else is escaped, made visible and shortened."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from html import escape
 from typing import Final
 
 MOST: Final = 240
-"""Characters of one text from a table; what is cut is counted."""
+"""The most characters of one text from a table; what is cut is counted."""
 _HIDDEN: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 
 class Markup(str):
-    """Text that is markup already."""
+    """Text that is already markup."""
 
     __slots__ = ()
 
@@ -21,7 +21,7 @@ Content = str | int | Markup | None
 
 
 def visible(text: str, most: int = MOST) -> str:
-    """Text in which nothing is hidden: what controls, turns or joins characters is written as its number."""
+    """Makes hidden characters visible: those that control, reorder or join others are written as their numbers."""
     cut = text[:most]
     if not (cut.isascii() and cut.isprintable()):
         cut = "".join([each if unicodedata.category(each) not in _HIDDEN else _number(each) for each in cut])
@@ -34,14 +34,14 @@ def _number(character: str) -> str:
 
 
 def text(value: Content, most: int = MOST) -> Markup:
-    """A value as markup: escaped unless it is markup."""
+    """Converts a value to markup: escaped unless it already is markup."""
     if isinstance(value, Markup):
         return value
     return Markup("" if value is None else escape(visible(str(value), most), quote=True))
 
 
 def tag(name: str, *content: Content, most: int = MOST, **attributes: Content) -> Markup:
-    """An element.  Attributes: a trailing _ falls away, _ within becomes -, None leaves it out."""
+    """Returns an element.  In attribute names a trailing _ is dropped, other _ become -; None omits the attribute."""
     words = [
         f' {key.rstrip("_").replace("_", "-")}="{escape(visible(str(value), 4000), quote=True)}"'
         for key, value in attributes.items()
@@ -51,33 +51,33 @@ def tag(name: str, *content: Content, most: int = MOST, **attributes: Content) -
 
 
 def joined(*parts: Content) -> Markup:
-    """One after the other."""
+    """Joins parts."""
     return Markup("".join([text(each) for each in parts]))
 
 
 def card(*content: Content) -> Markup:
-    """A part of the page with a frame around it."""
+    """Returns a framed part of the page."""
     return tag("div", *content, class_="card")
 
 
 def small(*content: Content, most: int = MOST) -> Markup:
-    """A remark in small letters."""
+    """Returns a remark in small print."""
     return tag("p", *content, most=most, class_="small")
 
 
 def label(name: Content) -> Markup:
-    """A name as it stands in the captures."""
+    """Returns a name as it is in the captures."""
     return tag("span", name, class_="name")
 
 
 ABSENT: Final = tag("p", "None of the tables that tell it is here.", class_="none")
 
 _HINT: Final = Markup('<p class="hint" aria-hidden="true">scroll for more \N{RIGHTWARDS ARROW}</p>')
-"""Stands behind what may be wider than the page; it shows when that is so."""
+"""Follows what may be wider than the page; visible only then."""
 
 
 def table(head: tuple[str, ...], rows: list[tuple[Content, ...]], numbers: frozenset[int] = frozenset()) -> Markup:
-    """A table; `numbers` are columns that stand right."""
+    """Returns a table; the columns `numbers` are right-aligned."""
     if not rows:
         return tag("p", "none", class_="none")
     marks = ["n" if place in numbers else None for place in range(len(head))]
@@ -87,17 +87,17 @@ def table(head: tuple[str, ...], rows: list[tuple[Content, ...]], numbers: froze
 
 
 def count(number: int) -> str:
-    """A number for people: 12,345."""
+    """Formats a number: 12,345."""
     return f"{number:,}"
 
 
 def many(number: int, one: str, more: str | None = None) -> str:
-    """1 thing, 2 things."""
+    """Formats a number with its noun: 1 thing, 2 things."""
     return f"{count(number)} {one if number == 1 else more or one + 's'}"
 
 
 def octets(number: int) -> str:
-    """Octets for people, in powers of 1000."""
+    """Formats octets, in powers of 1000."""
     amount = float(number)
     for unit in ("octets", "kB", "MB", "GB", "TB"):
         if amount < 999.5 or unit == "TB":
@@ -107,7 +107,7 @@ def octets(number: int) -> str:
 
 
 def duration(ns: int) -> str:
-    """A time in ns for people, with three digits: 12.3 ms."""
+    """Formats a time in ns, with three digits: 12.3 ms."""
     size = abs(ns)
     if size < 1000:
         return f"{ns} ns"

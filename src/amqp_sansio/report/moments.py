@@ -1,4 +1,4 @@
-"""Times of tables for people; no clock is read."""
+"""Formats the times of tables; reads no clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NS: Final = 1_000_000_000
 
 
 def moment(ns: int | None) -> str:
-    """A time in ns since 1970 as UTC, to the microsecond; empty for None, the number itself where the calendar ends."""
+    """Formats a time in ns since 1970 as UTC, to the microsecond; "" for None, the number itself beyond the calendar."""
     if ns is None:
         return ""
     try:

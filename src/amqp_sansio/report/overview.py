@@ -1,4 +1,4 @@
-"""What stands in connections, sessions, transactions, dtx and violations, counted; of long lists the rows that matter most."""
+"""Counts of connections, sessions, transactions, dtx and violations; of long lists the most important rows."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from amqp_sansio.report.bins import Tally, first
 from amqp_sansio.report.folder import Folder
 
 SHOWN: Final = 25
-"""Rows of a list on the page."""
+"""The most rows of a list on the page."""
 FINDINGS: Final = 100
-"""Findings in the list of all."""
+"""The most findings in the complete list."""
 DIAGRAMS: Final = 12
-"""Violations that are drawn."""
+"""The most violations that are drawn."""
 
 ORDER: Final = ("ts_ns", "connection", "direction", "stream_offset", "rule", "said")
-"""The columns by which findings are ordered."""
+"""The columns by which findings are sorted."""
 
 
 def _all_but(table: str, *names: str) -> tuple[str, ...]:
-    """The columns of a table, but for some."""
+    """Returns the columns of a table, except some."""
     return tuple([column.name for column in TABLES[table].without(names)])
 
 
@@ -37,11 +37,11 @@ _FINDING: Final = _all_but("violations", "broker", "capture_date", "ts")
 
 
 class Overview:
-    """Counts and lists.  Reading it goes once over each of the small tables."""
+    """Counts and lists, from one pass over each of the small tables."""
 
     def __init__(self, folder: Folder) -> None:
         self.start: int | None = None
-        """The first packet, in ns; None when there is no connection."""
+        """The time of the first packet, in ns; None when there is no connection."""
         self.end: int | None = None
         self.sums: Final[dict[str, int]] = {}
         """Sums of the numbers of connections."""
@@ -54,13 +54,13 @@ class Overview:
         self.broken: int = 0
         """Connections with violations."""
         self.not_judged: Final[Tally[str]] = Tally()
-        """Connections in which nothing was judged, by the reason; their octets."""
+        """Connections in which nothing was judged, by reason; their octets."""
         self.unread: int = 0
         """Octets that were captured and not judged."""
         self.rows: Final = {name: folder.count(name) for name in folder.tables}
         self.connections: Final = first(
             self._connections(folder), SHOWN, ("-violations", "-weight", "ts_ns", "connection")
-        )  # who broke something, then who said most
+        )  # those with violations first, then by volume
         self.session_ends: Final[Tally[str]] = Tally()
         self.publishes_in_doubt: int = 0
         """Messages published and not completed."""
@@ -75,17 +75,17 @@ class Overview:
         self._firsts: Final[dict[tuple[str, str], dict[str, Any]]] = {}
         self.findings: Final = first(self._findings(folder), FINDINGS, ("grade", *ORDER))
         self.drawn: Final = self._drawn()
-        """Violations to draw: the first of each rule and speaker, then others in the order of time."""
+        """Violations to draw: the first of each rule and speaker, then others in time order."""
         self.transactions: Final[Tally[str]] = Tally()
         self.hanging: Final = first(self._hanging(folder), SHOWN, ("ts_ns", "connection", "session", "transaction"))
-        """Local transactions whose commit nobody answered."""
+        """Local transactions whose commit was not answered."""
         self.branches: Final[Tally[str]] = Tally()
         self.branches_in_doubt: int = 0
         self.branch_rows: Final = first(self._branches(folder), SHOWN, ("ts_ns", "xid", "connection"))
 
     @property
     def in_doubt(self) -> int:
-        """The one number of what somebody may have lost: see `captures.replay.doubt`."""
+        """The total of what is in doubt: see `captures.replay.doubt`."""
         messages = self.publishes_in_doubt + self.deliveries_in_doubt
         return messages + self.branches_in_doubt + self.transactions["in-doubt"]
 
@@ -96,7 +96,7 @@ class Overview:
 
     @property
     def perhaps_lost(self) -> int:
-        """What may be lost or undecided for good.  Deliveries are not among it: brokers deliver them again."""
+        """What may be lost or undecided for good.  Deliveries are excluded, because brokers redeliver them."""
         return self.publishes_in_doubt + self.branches_in_doubt + self.transactions["in-doubt"]
 
     def _connections(self, folder: Folder) -> Iterator[dict[str, Any]]:

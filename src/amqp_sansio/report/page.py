@@ -1,4 +1,4 @@
-"""The page: everything on it, one HTML file that needs nothing else."""
+"""Assembles the page: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from amqp_sansio.report.talk import names_of, talks
 from amqp_sansio.report.traffic import captures, connections, latency, of_all, over_time, talkers
 
 NAME: Final = "report.html"
-"""What the page is called in the folder of the tables when nobody says where to put it."""
+"""The default file name of the page in the folder of the tables."""
 
 
 def page(path: str, tell: Tell | None = None) -> str:
-    """The page of the tables in a folder, the same for the same tables.  `tell` hears how far the reading is.
+    """Returns the page for the tables in a folder, the same for the same tables.  `tell` is called with the progress.
 
-    ReportError when it cannot be made.
+    Raises ReportError when it cannot be made.
     """
     folder: Final = Folder(path, tell)
     seen: Final = Overview(folder)
@@ -81,7 +81,7 @@ def page(path: str, tell: Tell | None = None) -> str:
 
 
 def _axis(folder: Folder, seen: Overview) -> Axis:
-    """From the first packet to the last; without connections, from the first message to the last."""
+    """Returns the axis from the first packet to the last; without connections, from the first message to the last."""
     start, end = seen.start, seen.end
     if start is None:
         for name in ("messages", "credit"):
@@ -128,7 +128,7 @@ def _tiles(
 
 def _document(body: Markup) -> str:
     digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-    # Whatever a capture holds: nothing is fetched, and no other script than ours runs.
+    # Whatever a capture contains, nothing is fetched, and no script runs but ours.
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     head = (
         f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
@@ -139,9 +139,9 @@ def _document(body: Markup) -> str:
 
 
 def write(path: str, out: str | None = None, tell: Tell | None = None) -> Path:
-    """Writes the page of the tables in the folder `path` to `out` (None: into the folder), whole or not at all: where it is.
+    """Writes the page for the tables in the folder `path` to `out` (None: into the folder), atomically; returns its path.
 
-    ReportError when it cannot be made or written.
+    Raises ReportError when it cannot be made or written.
     """
     folder: Final = local(path)
     if folder is None and out is None:

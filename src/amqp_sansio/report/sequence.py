@@ -1,4 +1,4 @@
-"""A sequence diagram in SVG: two life-lines, the words between them from top to bottom, the violation marked."""
+"""A sequence diagram in SVG: two lifelines with the words between them from top to bottom, and the violation marked."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from amqp_sansio.report.markup import Markup, duration, joined, tag, visible
 from amqp_sansio.report.talk import Said, Talk
 
 WIDTH: Final = 500
-"""As narrow as can be read on a telephone, where it is scaled to the page."""
+"""As narrow as is readable on a phone, where it is scaled to the page."""
 _CLIENT: Final = 66
 _SERVER: Final = 488
 _ROW: Final = 44
 _NOTE: Final = 16
 _TOP: Final = 52
 _LONGEST: Final = 52
-"""Characters of what is written over an arrow."""
+"""The most characters above an arrow."""
 _DETAIL: Final = 58
-"""Characters of what is written under it."""
+"""The most characters below it."""
 _REMARK: Final = 62
 _REMARKS: Final = 3
-"""Characters of a line of a remark, and such lines."""
+"""The most characters of a line of a remark, and the most lines."""
 
 
 def sequence(talk: Talk) -> Markup:
-    """The diagram of a violation's surroundings."""
+    """Draws the surroundings of a violation."""
     lines = talk.lines()
     drawn: list[Markup] = []
     y = _TOP
@@ -116,7 +116,7 @@ def _apart(ns: int) -> str:
 
 
 def _remark(y: int, note: Said, mark: str) -> tuple[Markup, int]:
-    """What is remarked about an arrow, and how many lines that takes."""
+    """Draws the remarks about an arrow; returns how many lines that takes."""
     who = {"C": "client", "S": "server"}.get(note.direction, "")
     words = f"✗ {note.detail}: {note.verb}" if mark == "bad" else f"{who or 'note'}: {note.verb}"
     lines = textwrap.wrap(visible(words, 400), _REMARK) or [""]

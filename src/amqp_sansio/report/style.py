@@ -1,4 +1,4 @@
-"""How the page looks, and its one script, which only zooms: `page.css` and `page.js`, as they go into the page."""
+"""The style of the page, and its only script, which zooms: `page.css` and `page.js`, as included in the page."""
 
 from __future__ import annotations
 

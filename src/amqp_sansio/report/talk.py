@@ -1,4 +1,4 @@
-"""The conversation around a violation: the messages before and after it on its connection, out of the tables that are there."""
+"""The conversation around a violation: the words before and after it on its connection, from the existing tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from amqp_sansio.report.folder import Folder
 
 BEFORE: Final = 8
-"""Messages that are shown before a violation."""
+"""Words shown before a violation."""
 AFTER: Final = 6
 
 
@@ -30,12 +30,12 @@ class Said(NamedTuple):
 
     @property
     def place(self) -> tuple[int, str, int]:
-        """Where it stands in the order of a connection."""
+        """Its position in the order of a connection."""
         return self.ts_ns, self.direction, self.stream_offset
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """The same, and of what stands at one place the rest."""
+        """The same, with tie-breakers."""
         numbers = [-1 if each is None else each for each in (self.channel, self.command_id)]
         return *self.place, self.kind, self.verb, self.detail, *numbers
 
@@ -46,7 +46,7 @@ class Talk:
     def __init__(self, row: dict[str, Any]) -> None:
         self.row: Final = row
         self.rows: Final = [row]
-        """All violations at the same place; `row` is the first."""
+        """All violations at the same position; `row` is the first."""
         self.name = ""
         """Name of the connection."""
         self.place: Final = (row["ts_ns"] or 0, row["direction"] or "", row["stream_offset"] or 0)
@@ -59,7 +59,7 @@ class Talk:
         self._after: list[Said] = []
 
     def add(self, said: Said) -> None:
-        """A word on its connection."""
+        """Adds a word on its connection."""
         if said.kind == "note" or said.kind == "violation":
             self.notes.append(said)
             if len(self.notes) > 400:
@@ -77,7 +77,7 @@ class Talk:
                 self._trim()
 
     def _trim(self) -> None:
-        """Keeps what is nearest."""
+        """Keeps only the nearest words."""
         self._before.sort(key=lambda each: each.order)
         surplus = max(0, len(self._before) - BEFORE)
         self.earlier += surplus
@@ -89,7 +89,7 @@ class Talk:
             del self._after[-surplus:]
 
     def lines(self) -> list[tuple[Said, tuple[Said, ...]]]:
-        """What is drawn, in order; with each what was found about it."""
+        """Returns what to draw, in order; each with the findings about it."""
         self._trim()
         shown = sorted([*self._before, *self._after], key=lambda each: each.order)
         found: dict[tuple[str, int], list[Said]] = {}
@@ -112,7 +112,7 @@ class Talk:
 
 
 def talks(folder: Folder, violations: list[dict[str, Any]]) -> list[Talk]:
-    """The surroundings of these rows of violations; those at one place share theirs."""
+    """Returns the surroundings of these rows of violations; those at one position share theirs."""
     places: dict[tuple[Any, ...], Talk] = {}
     for row in violations:
         place = row["connection"], row["ts_ns"], row["direction"], row["stream_offset"]
@@ -136,7 +136,7 @@ def talks(folder: Folder, violations: list[dict[str, Any]]) -> list[Talk]:
 
 
 def names_of(folder: Folder, connections: Iterable[int]) -> dict[int, str]:
-    """The names of connections, by their numbers."""
+    """Returns the names of connections by their numbers."""
     wanted = pa.array(sorted(set(connections)), pa.int64())
     names: dict[int, str] = {}
     for batch in folder.batches("connections", ("connection", "name")):
@@ -173,7 +173,7 @@ def _everything(folder: Folder, connections: list[int]) -> Iterator[tuple[int, S
                 if row["type"] == "command" and row["verb"]:
                     yield row["connection"], _said(row, "command", row["verb"], "")
         return
-    # Without controls and frames nobody wrote them down one by one; sessions and connections tell some of them.
+    # Without the tables of controls and frames there is no row for each; sessions and connections show some of them.
     for row in rows("sessions", "channel", "session", "attached_at", "detach_at", "detach_by"):
         for at, who, verb in (
             (row["ts_ns"], "C", "session.attach"),

@@ -1,4 +1,4 @@
-"""The parts of the page that show the traffic: latency, messages, credit, talkers, connections, sessions, captures."""
+"""The parts of the page about traffic: latency, messages, credit, talkers, connections, sessions, captures."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from amqp_sansio.report.moments import moment
 from amqp_sansio.report.overview import SHOWN, Overview
 
 VERBS = 15
-"""Verbs that have a row of percentiles."""
+"""Verbs with a row of percentiles."""
 
 
 def latency(charts: Charts, commands: Commands | None, messages: Messages | None) -> Markup:
-    """Histograms side by side, then percentiles."""
+    """Shows histograms side by side, then percentiles."""
     drawn: list[tuple[str, str, Latencies, int, str]] = []
     if messages is not None:
         sent = messages.sums
@@ -81,7 +81,7 @@ def latency(charts: Charts, commands: Commands | None, messages: Messages | None
 
 
 def of_all(number: int, total: int) -> str:
-    """On how many a number rests: "42 of 2,507"."""
+    """Formats how many of all a number rests on: "42 of 2,507"."""
     return f"{count(number)} of {count(max(number, total))}"
 
 
@@ -93,7 +93,7 @@ def _spread(title: str, held: Latencies, total: int) -> tuple[Content, ...]:
 
 
 def over_time(charts: Charts, axis: Axis, messages: Messages | None, credit: Credit | None, names: dict[int, str]) -> Markup:
-    """Messages sent, messages in flight with the stalls marked, and the subscriptions that stalled longest."""
+    """Shows messages sent, messages in flight with the stalls marked, and the subscriptions that stalled longest."""
     parts: list[Markup] = []
     stalled = None if credit is None or not credit.stalls else credit.busy
     if messages is not None:
@@ -149,7 +149,7 @@ def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -
 
 
 def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages: Messages | None) -> Markup:
-    """The busiest senders: hosts, exchanges and keys, queues, verbs."""
+    """Shows the busiest senders: hosts, exchanges and keys, queues, verbs."""
     cards: list[Markup] = []
 
     def rank(title: str, first: str, second: str, rows: list[tuple[str, int, int]], total: int, forgot: bool, who: str) -> None:
@@ -197,17 +197,17 @@ def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages:
 
 
 def _both(row: dict[str, Any], what: str) -> str:
-    """How many by the client, and how many by the server."""
+    """Formats two numbers: of the client, and of the server."""
     return " / ".join([count(row[f"{what}_by_{who}"] or 0) for who in ("client", "server")])
 
 
 def _end(row: dict[str, Any], code: str, text: str) -> str:
-    """How it ended, and why."""
+    """Formats how it ended, and why."""
     return f"{row['ending']}, {explained(row[code], row[text])}" if row[code] else str(row["ending"])
 
 
 def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup:
-    """Connections and sessions."""
+    """Shows connections and sessions."""
     parts: list[Markup] = []
     if "connections" in folder:
         rows: list[tuple[Content, ...]] = []
@@ -292,7 +292,7 @@ def _ends(top: list[tuple[str, int, int]]) -> str:
 
 
 def captures(folder: Folder, seen: Overview) -> Markup:
-    """What was read, what could not be, what the tables are."""
+    """Shows what was read, what could not be read, and what the tables are."""
     parts: list[Markup] = []
     said: dict[str, Any] = folder.manifest or {}
     named = said.get("captures")

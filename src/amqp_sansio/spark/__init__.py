@@ -1,1 +1,1 @@
-"""The data pipeline: what happened in captures of any size, as tables.  Alone imports pyspark (extra `[spark]`)."""
+"""The data pipeline on Spark: captures of any size to tables.  The only package that imports pyspark (extra `[spark]`)."""

@@ -1,4 +1,4 @@
-"""`analyze`: captures of any size to tables, published whole or not at all."""
+"""`analyze`: captures of any size to tables, published atomically."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 OCTETS_OF_A_TASK: Final = 64 * 1024 * 1024
-"""Octets of captures that one task replays, about; what it sorts beyond its memory is spilled to disk."""
+"""Approximate octets of captures that one task replays; what it sorts beyond its memory is spilled to disk."""
 LEAST_OF_A_TASK: Final = 1024 * 1024
-"""Octets below which work is not cut further."""
+"""Work with fewer octets is not divided further."""
 TASKS_OF_A_CORE: Final = 8
-"""Tasks for each core, if there are octets for them: one with the busiest connections does not keep all others waiting."""
+"""Tasks per core, if there are enough octets: then a task with the busiest connections does not hold up all others."""
 MORE_TASKS_OF_A_CORE: Final = 16
-"""The same on several cores where each task then still has ENOUGH_OF_A_TASK: at the end fewer cores wait for the last one,
-which is more than the 20 ms that a task costs."""
+"""Tasks per core, with several cores, where each task still has ENOUGH_OF_A_TASK: at the end fewer cores wait for the last one,
+which outweighs the 20 ms that a task costs."""
 ENOUGH_OF_A_TASK: Final = 16 * 1024 * 1024
 """Octets of captures."""
 
@@ -47,12 +47,12 @@ def analyze(
     tasks: int | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Mapping[str, DataFrame]:
-    """The tables of these captures, by name, as data frames.
+    """Returns the tables of these captures, by name, as data frames.
 
-    With `out` they are published there first, as `run` does it.  Without, nothing is written but what Spark keeps on disk while
-    the session lasts; the pass runs when the first table is used.  `tasks` is the number of Spark tasks that replay
-    (None: by cores and octets); `options` are those of the data source `amqp_capture`.  PipelineError when a capture
-    cannot be read or the work fails.
+    With `out` it first publishes them there, as `run` does.  Without it, nothing is written but what Spark keeps on disk while
+    the session lasts, and the pass runs when the first table is used.  `tasks` is the number of Spark tasks that replay (None:
+    by cores and octets); `options` are those of the data source `amqp_capture`.  Raises PipelineError when a capture cannot be
+    read or the work fails.
     """
     plan = plan or ReplayOptions()
     if out is not None:
@@ -78,10 +78,10 @@ def run(
     options: Mapping[str, str] | None = None,
     file_octets: int = FILE_OCTETS,
 ) -> Outcome:
-    """Analyzes captures and publishes the tables in the folder `out`, in the place of those of an earlier run.
+    """Analyzes captures and publishes the tables in the folder `out`, replacing those of an earlier run.
 
-    `file_octets` is what a file of a table has at most after small ones were merged.  PipelineError, and `out` as it was
-    before, when a capture cannot be read, the folder not be written, or the work fails.
+    `file_octets` is the most octets of a file of a table after small ones were merged.  Raises PipelineError, with `out` as it
+    was before, when a capture cannot be read, the folder cannot be written, or the work fails.
     """
     began = time.monotonic()
     with told("the captures cannot be read"):
@@ -124,7 +124,7 @@ def _written(
 
 
 def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:
-    """How many tasks replay these captures."""
+    """Returns how many tasks replay these captures."""
     cores, octets = cores_of(spark), octets_of(captures)
     some = min(TASKS_OF_A_CORE * cores, octets // LEAST_OF_A_TASK)
     more = min(MORE_TASKS_OF_A_CORE * cores, octets // ENOUGH_OF_A_TASK) if cores > 1 else 0

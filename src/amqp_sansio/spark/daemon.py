@@ -1,8 +1,8 @@
-"""What Spark forks its Python workers from on this machine: pyspark's own daemon, with the imports of a worker done once.
+"""The process from which Spark forks its Python workers on this machine: pyspark's daemon, with a worker's imports done once.
 
-Spark starts new workers for almost every batch of a stream, and what a worker imports (pandas, pyarrow, this package) costs
-0.5 s of CPU.  pyspark leaves imports to each worker, for a fork must not meet threads: with the environment that `session`
-gives, the only one that these imports start is that of jemalloc, which knows forks.
+Spark starts new workers for almost every batch of a stream, and a worker's imports (pandas, pyarrow, this package) cost 0.5 s
+of CPU.  pyspark leaves imports to each worker, because a fork must not happen while threads run; with the environment that
+`session` sets, these imports start only jemalloc's thread, which is safe to fork.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ IMPORTED: Final = (
     "amqp_sansio.spark.passes",
     "amqp_sansio.spark.source",
 )
-"""What most workers need."""
+"""Modules that most workers need."""
 
 
 def prepare() -> None:
-    """Imports it."""
+    """Imports them."""
     for name in IMPORTED:
         importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # or the first collection in each worker makes it a copy of its own of all that
+    gc.freeze()  # else the first collection in each worker would copy all their objects
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Records of all tables in one frame: a row is a batch of records of one table, as Arrow writes it to a stream.
+"""Envelopes: records of all tables in one frame, each row an Arrow record batch of one table.
 
-One pass over the packets makes records of nine tables.  A frame with the columns of all of them would be mostly null and
-cost as much as the rest of the pass; an envelope is a name, a count and octets that the JVM hands on as they are.
+One pass over the packets makes records of nine tables.  A frame with the columns of all of them would be mostly null and cost
+as much as the rest of the pass; an envelope is a name, a count and octets, which the JVM passes on unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amqp_sansio.captures.columns.gathered import Records
 
 ENVELOPE: Final = "table string, rows int, data binary"
-"""The columns of the frame in Spark's words."""
+"""The columns of the frame as Spark DDL."""
 
 SCHEMA: Final = schema_of(ENVELOPE)
 
@@ -31,12 +31,12 @@ FULL_OCTETS: Final = 1024 * 1024
 
 @cache
 def arrow_schema(table: str) -> pa.Schema:
-    """The Arrow schema of a table, by its name, or of the records of late files."""
+    """Returns the Arrow schema of a table, by its name, or that of the reports about late files."""
     return LATE_SCHEMA if table == LATE else table_schema(TABLES[table])
 
 
 class Envelope(NamedTuple):
-    """Records of one table on their way: `data` is a record batch without its schema."""
+    """Records of one table in transit: `data` is a record batch without its schema."""
 
     table: str
     rows: int
@@ -49,12 +49,12 @@ def seal(table: str, batch: pa.RecordBatch) -> Envelope:
 
 
 def unseal(table: str, data: bytes) -> pa.RecordBatch:
-    """The batch in an envelope of this table."""
+    """Returns the batch in an envelope of this table."""
     return pa.ipc.read_record_batch(pa.py_buffer(data), arrow_schema(table))
 
 
 class Sealer:
-    """Gathers the records of a connection until they fill an envelope, so that memory stays flat."""
+    """Collects the records of a connection until they fill an envelope, in bounded memory."""
 
     def __init__(self, full: int = FULL_OCTETS) -> None:
         self._full: Final = full
@@ -62,7 +62,7 @@ class Sealer:
         self._octets: dict[str, int] = {}
 
     def add(self, records: Iterable[Records]) -> Iterator[Envelope]:
-        """Takes records in; gives the envelopes that are full now."""
+        """Adds records; yields the envelopes that are full."""
         for table, batch in records:
             self._waiting.setdefault(table, []).append(batch)
             self._octets[table] = self._octets.get(table, 0) + batch.nbytes
@@ -70,7 +70,7 @@ class Sealer:
                 yield self._seal(table)
 
     def rest(self) -> Iterator[Envelope]:
-        """The envelopes that are not full."""
+        """Yields the envelopes that are not full."""
         for table in list(self._waiting):
             yield self._seal(table)
 
@@ -81,7 +81,7 @@ class Sealer:
 
 
 def as_batch(envelopes: Iterable[Envelope]) -> pa.RecordBatch:
-    """Envelopes as rows of the frame."""
+    """Returns envelopes as rows of the frame."""
     rows = list(envelopes)
     return pa.RecordBatch.from_arrays(
         [
@@ -94,7 +94,7 @@ def as_batch(envelopes: Iterable[Envelope]) -> pa.RecordBatch:
 
 
 def envelopes_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Envelope]:
-    """The rows of the frame as envelopes."""
+    """Yields the rows of the frame as envelopes."""
     for batch in batches:
         tables, rows, data = (batch.column(name) for name in SCHEMA.names)
         for table, count, octets in zip(tables, rows, data, strict=True):

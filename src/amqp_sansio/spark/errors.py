@@ -1,4 +1,4 @@
-"""What can stop the pipeline on Spark, each said in one sentence."""
+"""Errors that stop the pipeline on Spark, each with a text of one sentence."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["MissingExtra", "MissingJava", "OutOfDisk", "OutOfMemory", "PipelineE
 
 
 class MissingJava(PipelineError):
-    """There is no Java 17 or later on this machine, and none was brought by the extra."""
+    """There is no Java 17 or later on this machine, and the extra has installed none."""
 
 
 class MissingExtra(PipelineError):
-    """The libraries of an extra are not installed, or not all of them."""
+    """Libraries of an extra are not installed."""

@@ -1,4 +1,4 @@
-"""Everything that the pipeline needs, looked at one by one."""
+"""Checks everything that the pipeline needs, one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIBRARIES: Final = ("pyspark", "pyarrow", "pandas", "numpy", "protobuf", "grpcio
 
 
 class Part(NamedTuple):
-    """One part: its name, whether it is well, and what there is to say."""
+    """One check: its name, whether it passed, and a remark."""
 
     name: str
     well: bool
@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 
 def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Iterator[Part]:
-    """Libraries, Java, a session, a worker; what depends on a part that is not well is left out."""
+    """Checks libraries, Java, a session and a worker; omits what depends on a failed check."""
     absent = missing()
     found = []
     for name in LIBRARIES:
@@ -67,7 +67,7 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
 
 
 def _worker(spark: object, began: float) -> Part:
-    """Whether a Python worker starts, finds our code and gives Arrow batches back."""
+    """Checks that a Python worker starts, finds our code and returns Arrow batches."""
     from amqp_sansio.spark.failures import reason_of, told
     from amqp_sansio.spark.passes import ask_worker
 

@@ -1,4 +1,4 @@
-"""What Spark says when something fails, in one sentence."""
+"""Reduces Spark's errors to one sentence."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _TIMES: Final = re.compile(r"failed (\d+) times")
 
 
 def remedied(error: BaseException, options: Mapping[str, str] | None) -> dict[str, str] | None:
-    """The options of the data source with which the work will do that failed with these; None when they were not the reason.
+    """Returns options of the data source with which the failed work will succeed; None when the options were not the cause.
 
-    An exact index where resynchronisation was misled at a split.  Payloads in the row where a file was changed that they were
-    left in, unless the options say where they are to be.
+    They are an exact index where resynchronisation was misled at a split, and payloads in the row where a file with payloads
+    was changed, unless the options say where payloads are to be.
     """
     given = dict(options or {})
     if INDEX in str(error):
@@ -37,7 +37,7 @@ def remedied(error: BaseException, options: Mapping[str, str] | None) -> dict[st
 
 
 def reason_of(error: BaseException) -> str:
-    """The reason in what Spark says of a failed job: that of our code in a worker if it is in there, else the first line."""
+    """Returns the reason for a failed job: that of our code in a worker if there is one, else the first line."""
     text = str(error)
     raised = [(kind, said.strip()) for kind, said in _RAISED.findall(text) if kind not in ("PythonException", "SparkException")]
     for kind, said in raised:
@@ -60,7 +60,7 @@ def reason_of(error: BaseException) -> str:
 
 @contextmanager
 def told(doing: str) -> Iterator[None]:
-    """As `captures.columns.failures.told`, and whatever Spark raises inside becomes a PipelineError, too."""
+    """Does as `captures.columns.failures.told`, and also turns Spark's errors into PipelineError."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 

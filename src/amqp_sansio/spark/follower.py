@@ -1,4 +1,4 @@
-"""One connection in a stream: its replay sleeps in the state store between the batches."""
+"""Replays one connection in a stream: its state is kept in Spark's state store between batches."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 STATE: Final = "replay"
 """The name of the state variable."""
 STATE_SCHEMA: Final = "snapshot binary"
-"""Of a stream that forgets nothing, which a checkpoint of an earlier version has."""
+"""The state of a stream without expiry, as in a checkpoint of an earlier version."""
 EXPIRING_SCHEMA: Final = "snapshot binary, last_ns long, port int"
 """`last_ns`: when the last packet was captured.  `port`: where the snapshot is empty, the server's port of an AMQP connection
-that counted as over and is replayed from its middle when it goes on."""
+that counted as over, and is replayed from its middle if it goes on."""
 HOUR_NS: Final = 3_600_000_000_000
 REMEMBERED: Final = 30
-"""After this many times those hours it also forgets that it took a connection for over."""
+"""After this many times the idle hours, even the fact that a connection counted as over is dropped."""
 LOOKS: Final = 8
-"""In how many parts of the hours it is looked again at a pair that is not idle yet, at most."""
+"""The most checks, within the idle hours, of a state that is not idle yet."""
 
 
 class Follower(StatefulProcessor):
-    """What `transformWithStateInPandas` does with the bundles of a connection in a batch of the stream.
+    """Processes the bundles of a connection in one batch of the stream, for `transformWithStateInPandas`.
 
-    With `idle_hours` state expires that nothing was captured of for longer, by the times in the captures: the latest one
-    that the task has seen in this batch tells how late it is.  Timers, which go by the clock on the wall, only say when to
-    look: each state has one.
+    With `idle_hours`, state expires when nothing was captured for longer, by the times in the captures: the present time is the
+    latest one that the task has seen in this batch.  Timers, which use the wall clock, only decide when to check; each state
+    has one.
 
-    Spark's workers go over the frames of this form row by row, whatever is in them: a row for each packet cost as much as the
-    replay of it, a row for each bundle costs nothing that could be measured.
+    Spark's workers process such frames row by row whatever is in them: a row per packet cost as much as its replay, a row per
+    bundle costs nothing measurable.
     """
 
     def __init__(self, plan: ReplayOptions, idle_hours: float = 0.0) -> None:
@@ -57,13 +57,13 @@ class Follower(StatefulProcessor):
         silent = f"nothing was captured of the connection for more than {idle_hours:g} h"
         self._why: Final = f"{silent}: it is taken for over, and heard from its middle if it goes on"
         self._latest = 0
-        """Of the packets that this task has seen, ns since 1970 UTC."""
+        """The latest time among the packets that this task has seen, ns since 1970 UTC."""
         self._handle: StatefulProcessorHandle | None = None
         self._state: ValueState | None = None
         self._entered: ExitStack | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called once in each task."""
+        """Called by Spark once in each task."""
         self._entered = ExitStack()
         self._entered.enter_context(seldom())
         self._handle = handle
@@ -75,7 +75,7 @@ class Follower(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        """The bundles of one connection, which come in any order within a batch; gives envelopes."""
+        """Takes the bundles of one connection, which come in any order within a batch; yields envelopes."""
         assert self._state is not None
         slept = self._state.get() if self._state.exists() else None
         if slept is not None and slept[0]:
@@ -84,7 +84,7 @@ class Follower(StatefulProcessor):
             replay = ConnectionReplay(self._plan if slept is None else self._waking(slept[2]))
             self._look(timerValues, self._idle_ns, again=slept is not None)
         sealer = Sealer()
-        # Of one that was taken for over the rows were written, and no replay knows of them.
+        # The rows of one that counted as over were written, and it has no replay.
         over = slept[1] if slept is not None and not slept[0] else None
         lateness = Lateness(replay.latest_ns if over is None else over, over is not None or replay.spoken)
         for batch in opened(in_order(rows)):
@@ -106,7 +106,7 @@ class Follower(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        """It is time to look at a state: gives envelopes of what expires with it.  Spark calls it behind the task's packets."""
+        """Checks a state when its timer fires; yields envelopes of what expires.  Spark calls it after the task's packets."""
         state = self._state
         assert state is not None
         slept = state.get() if state.exists() else None
@@ -116,7 +116,7 @@ class Follower(StatefulProcessor):
         limit = self._idle_ns if snapshot else REMEMBERED * self._idle_ns
         idle = self._latest - last
         if idle <= limit:
-            left = limit - idle if self._latest else 0  # of a task without packets nobody knows how late it is
+            left = limit - idle if self._latest else 0  # a task without packets has no present time
             self._look(timerValues, min(limit, max(left, limit // LOOKS)))
             return
         if not snapshot:
@@ -135,11 +135,11 @@ class Follower(StatefulProcessor):
             yield as_frame(full)
 
     def _waking(self, port: int) -> ReplayOptions:
-        """The plan for a connection that was taken for over: it is one of AMQP, also without a protocol header."""
+        """Returns the options for a connection that counted as over: it is AMQP even without a protocol header."""
         return attrs.evolve(self._plan, ports=(*self._plan.ports, port))
 
     def _look(self, now: TimerValues, pause_ns: int, again: bool = False) -> None:
-        """Asks to look at this state so much later; `again`: instead of what was asked before."""
+        """Requests a check of this state after that time; `again`: in place of the earlier request."""
         handle = self._handle
         if not self._idle_ns or handle is None:
             return
@@ -149,20 +149,20 @@ class Follower(StatefulProcessor):
         handle.registerTimer(now.getCurrentProcessingTimeInMs() + 1 + pause_ns // 1_000_000)
 
     def close(self) -> None:
-        """Called at the end of each task."""
+        """Called by Spark at the end of each task."""
         if self._entered is not None:
             self._entered.close()
 
 
 def as_frame(envelopes: list[Envelope]) -> pd.DataFrame:
-    """Envelopes as pandas has them."""
-    import pandas as pd  # 0.4 s, which the process that Spark starts to ask for the state of a query does not need
+    """Converts envelopes to a pandas frame."""
+    import pandas as pd  # 0.4 s, which the process that Spark starts to inspect the state of a query does not need
 
     return pd.DataFrame(envelopes, columns=SCHEMA.names)
 
 
 def awake(plan: ReplayOptions, snapshots: Iterable[bytes]) -> Iterator[Envelope]:
-    """What connections that are still open would say if they ended now."""
+    """Yields the envelopes of connections that are still open, as if they ended now."""
     sealer = Sealer()
     for snapshot in filter(None, snapshots):
         yield from sealer.add(ConnectionReplay.restore(snapshot, plan).finish())

@@ -1,4 +1,4 @@
-"""The pass over a stream of bundles: each connection's replay wakes for its packets; and what it has open at the end."""
+"""The pass over a stream of bundles, and the final rows of connections that are still open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def followed(bundles: DataFrame, plan: ReplayOptions, idle_hours: float = 0.0) -> DataFrame:
-    """Envelopes of what is settled by now, from a stream of bundles; state expires after `idle_hours` (0: never)."""
+    """Returns the envelopes of finished rows from a stream of bundles; state expires after `idle_hours` (0: never)."""
     return bundles.groupBy("connection").transformWithStateInPandas(
         statefulProcessor=Follower(plan, idle_hours),
         outputStructType=ENVELOPE,
@@ -26,7 +26,7 @@ def followed(bundles: DataFrame, plan: ReplayOptions, idle_hours: float = 0.0) -
 
 
 def open_records(spark: SparkSession, checkpoint: str, plan: ReplayOptions) -> DataFrame:
-    """Envelopes of what the connections in the state of a stream have said and is not settled, as if they ended there."""
+    """Returns the envelopes of the open connections in a stream's state, as if they ended there."""
 
     def wake(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -1,8 +1,8 @@
-"""A home for Spark without the archive of pyspark in it, for sessions on this machine.
+"""A SPARK_HOME without pyspark's archive, for sessions on this machine.
 
-Spark puts `python/lib/pyspark.zip` of its home before everything else on the path of each Python process that it starts, where
-there is one.  What Python imports from an archive it compiles each time: 0.6 s of CPU for every process that reads a plan, asks
-a source for its offsets or a stream for its state.  The package that pip has installed is the same, and compiled once.
+Where its home has `python/lib/pyspark.zip`, Spark puts that first on the path of each Python process that it starts.  Python
+compiles what it imports from an archive each time: 0.6 s of CPU for every process that reads a plan, asks a source for its
+offsets or a stream for its state.  The package installed by pip is the same, and compiled once.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final
 from amqp_sansio.spark.places import places
 
 LINKED: Final = ("bin", "sbin", "jars")
-"""What Spark needs of its home."""
+"""The parts of its home that Spark needs."""
 
 
 def ensure_home(environment: MutableMapping[str, str] = os.environ) -> Path | None:
-    """Sets SPARK_HOME to a folder that leads to the Spark in the package pyspark, but for the archive.
+    """Sets SPARK_HOME to a folder with links to the Spark in the package pyspark, without the archive.
 
-    None, and nothing is set, where the environment has a SPARK_HOME, the package has no Spark of its own, or no such folder
-    can be made.
+    Returns None, and sets nothing, where the environment has a SPARK_HOME, the package has no Spark of its own, or no such
+    folder can be made.
     """
     import pyspark
 
@@ -44,7 +44,7 @@ def ensure_home(environment: MutableMapping[str, str] = os.environ) -> Path | No
 
 
 def link(path: Path, target: Path) -> None:
-    """A symbolic link, there at every moment.  OSError where it cannot be made."""
+    """Makes a symbolic link, atomically.  Raises OSError where that is impossible."""
     if path.is_symlink() and path.readlink() == target:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

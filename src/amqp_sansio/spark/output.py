@@ -1,6 +1,6 @@
-"""What a stream has published: the files of its batches, and the manifest that names them, written after each batch.
+"""The output of a stream: the files of its batches, and the manifest that names them, written after each batch.
 
-The files of a batch carry its number, so a batch that is done again takes the place of what it wrote before.
+The files of a batch carry its number, so a repeated batch replaces its earlier files.
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 OPEN: Final = "open"
-"""How the names of files begin that hold what open connections have said so far; the next batch takes them away."""
+"""Prefix of files with rows of open connections; the next batch removes them."""
 MERGED_FILES: Final = 16
-"""This number of small files of one table, day and broker become one: the manifest, which each batch writes, stays short."""
+"""This many small files of one table, day and broker are merged into one, to keep the manifest short, which every batch
+writes."""
 
 
 class Output:
-    """Publishes the batches of one start of a stream (what `foreachBatch` calls)."""
+    """Publishes the batches of one run of a stream; called by `foreachBatch`."""
 
     def __init__(self, place: Place, folder: str, plan: ReplayOptions, warn: Callable[[str], None] = lambda text: None) -> None:
-        """`warn` takes one sentence about each file that came too late, once its batch is published."""
+        """`warn` is called with one sentence about each late file, once its batch is published."""
         self.place: Final = place
         self.files = place.published()
         """Every file that the manifest names."""
         self.late = late_in(place.read(MANIFEST))
-        """The files that came too late; the first ones are named, the others summed up."""
+        """The late files; the first ones are listed, the others summed up."""
         self.batches = 0
-        """Batches done since the start."""
+        """Batches done in this run."""
         self.last = -1
-        """The number of the latest of them; -1 before the first."""
+        """The number of the latest batch; -1 before the first."""
         self._folder: Final = folder
         self._plan: Final = plan
         self._warn: Final = warn
@@ -53,11 +54,11 @@ class Output:
 
     @staticmethod
     def number(path: str) -> int:
-        """The number of the batch, the latest one, that a file is of; -1 for other files."""
+        """Returns the number of the latest batch in a file; -1 for other files."""
         return batch_of(path)
 
     def close(self) -> None:
-        """Waits for the batch that is being written, and lets no other begin."""
+        """Waits for the batch that is being written, and allows no further one."""
         with self._busy:
             self._closed = True
 
@@ -67,8 +68,8 @@ class Output:
             if self._closed:
                 raise PipelineError("the stream is being stopped")
             written = write_tables(records, self.place.work, f"b{batch:08d}")
-            # What was open may be settled now; what is of this batch was written by a try that Spark does not know of.
-            # What was joined stays: it is true, and complete again at the end.
+            # What was open may be final now; files of this batch are from an attempt that Spark does not count.  Joined rows
+            # stay: they are correct, and complete again at the end.
             late = self._late([file for file in written if file.table == LATE], batch)
             self.late = bounded([*[each for each in self.late if each.batch < batch], *late])
             written = [file for file in written if file.table != LATE]
@@ -79,7 +80,7 @@ class Output:
                 self._warn(str(each))
 
     def _late(self, told: Iterable[Written], batch: int) -> list[Late]:
-        """What the tasks of a batch have told of late files.  A batch that is done again tells it again."""
+        """Returns the tasks' reports about late files in a batch.  A repeated batch reports them again."""
         system = located(self.place.work).system
         files = list(told)
         late = gathered((rows for file in files for rows in rows_in(system, file.path, LATE_SCHEMA)), batch)
@@ -88,7 +89,7 @@ class Output:
         return late
 
     def publish(self, written: Iterable[Written], stays: Callable[[Written], bool]) -> None:
-        """Publishes files with those of the published ones that stay; a table without any file gets an empty one."""
+        """Publishes files and the published ones that stay; a table without any gets an empty file."""
         files = list(written)
         kept = [file for file in self.files if stays(file)]
         have = {file.table for file in [*files, *kept]}

@@ -1,4 +1,4 @@
-"""The pass over packets: by connection, in order, through the replay, into files of all tables at once."""
+"""The pass over packets: sorted by connection and time, through the replay, into files of all tables."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 READING_TASKS: Final = 64
-"""Tasks, at most, that read one table back."""
+"""The most tasks that read a table back."""
 ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
-"""What bundles are sorted by: every connection by itself, as it happened."""
+"""The sort order of bundles: by connection, then in time."""
 LATEST: Final = "max(ts_ns) over (partition by connection, file_id order by offset)"
-"""What takes the place of the time where single packets are sorted: see `captures.columns.bundles.latest`."""
+"""Replaces the time where single packets are sorted: see `captures.columns.bundles.latest`."""
 
 
 def replayed(packets: DataFrame, options: ReplayOptions, partitions: int) -> DataFrame:
-    """Envelopes of everything that the connections in these packets said.
+    """Returns the envelopes of all rows of the connections in these packets.
 
-    One exchange and one sort: grouping is satisfied by the order that the replay needs anyway.  A group is read batch by batch,
-    so memory does not grow with a connection.
+    It takes one exchange and one sort: the order that the replay needs also groups the packets.  A group is read batch by
+    batch, so memory does not grow with a connection.
     """
 
     def replay(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -60,7 +60,7 @@ def replayed(packets: DataFrame, options: ReplayOptions, partitions: int) -> Dat
 
 
 def write_tables(records: DataFrame, place: str, prefix: str) -> list[Written]:
-    """Runs the pass: the records of all tables into Parquet files below `place`, on the executors; gives the list of files."""
+    """Runs the pass: writes the records of all tables to Parquet files below `place`, on the executors; returns the files."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return write_envelopes(batches, place, prefix)
@@ -69,9 +69,9 @@ def write_tables(records: DataFrame, place: str, prefix: str) -> list[Written]:
 
 
 def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, place: str, prefix: str) -> list[Written]:
-    """The whole pass from bundles of packets to Parquet files below `place`, on the executors; gives the list of files.
+    """Runs the whole pass from bundles of packets to Parquet files below `place`, on the executors; returns the files.
 
-    As `replayed` and `write_tables`, with less on the way: a row is a bundle, and the task that replays writes.
+    Like `replayed` and `write_tables`, with less to transfer: a row is a bundle, and the task that replays also writes.
     """
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -83,7 +83,7 @@ def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, 
 
 
 def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterator[Records]:
-    """The records of bundles that come in their order, connection by connection: many are replayed at once."""
+    """Yields the records of bundles that come in order, connection by connection; replays many at once."""
     gathered = Gathered(options)
     going: dict[int, ConnectionReplay] = {}
     last = 0
@@ -111,7 +111,7 @@ def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterat
 
 
 def split(records: DataFrame, tables: Iterable[str]) -> dict[str, DataFrame]:
-    """The tables in a frame of envelopes.  The pass is run once, when the first of them is asked for, and kept on disk."""
+    """Returns the tables in a frame of envelopes.  The pass runs once, when the first of them is used, and is kept on disk."""
     from pyspark import StorageLevel
 
     kept = records.persist(StorageLevel.DISK_ONLY)
@@ -127,10 +127,10 @@ def _opened(records: DataFrame, table: str) -> DataFrame:
 
 
 def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapping[str, DataFrame]:
-    """Tables that were published in `folder`, with their columns as they are documented: the files that the manifest names.
+    """Returns tables published in `folder`, with the documented columns: the files that the manifest names.
 
-    Spark itself reads them on this machine, elsewhere its tasks do through pyarrow, as they were written; so they do where
-    the columns have the names of schema version 1.
+    On this machine Spark reads them itself; elsewhere, and where the columns have the names of schema version 1, its tasks read
+    them through pyarrow.
     """
     place = Place(folder)
     version = place.version
@@ -163,7 +163,7 @@ def _by_arrow(spark: SparkSession, folder: str, paths: Sequence[str], table: Tab
 
 
 def ask_worker(spark: SparkSession) -> tuple[str, str]:
-    """Asks a Python worker for its version, and where it has our package from."""
+    """Asks a Python worker for its version, and for the location of our package."""
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import platform

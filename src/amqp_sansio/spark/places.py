@@ -1,4 +1,4 @@
-"""Where this package may keep what it makes once for Spark: a launcher, a home."""
+"""Folders for files that this package makes once for Spark: a launcher, a home."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def places() -> Iterator[Path]:
-    """Folders for it, the best first: inside the virtual environment if there is one, in the user's cache, anywhere."""
+    """Yields such folders, the best first: inside the virtual environment if there is one, in the user's cache, anywhere."""
     if sys.prefix != sys.base_prefix:
         yield Path(sys.prefix) / "share" / "amqp-sansio"
     cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()

@@ -1,4 +1,4 @@
-"""How far a long job is, on stderr: one line that changes on a terminal, now and then a line elsewhere."""
+"""Shows the progress of a long job on stderr: an updated line on a terminal, an occasional line elsewhere."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 ON_A_TERMINAL: Final = 0.5
 ELSEWHERE: Final = 15.0
-"""Seconds between two words about the progress."""
+"""Seconds between two reports."""
 
 
 class Progress:
-    """While it is entered, tells every few seconds how many tasks are done.
+    """Reports, within its block, every few seconds how many tasks are done.
 
-    `say` may be changed: what is being done.  `count` gives (tasks done, tasks known); that of the session's jobs unless given.
+    `say`, which may be changed, names the work.  `count` returns (tasks done, tasks known); by default those of the session's
+    jobs.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Progress:
         self._began = time.monotonic()
 
     def line(self) -> str:
-        """What there is to say now."""
+        """Returns the present text."""
         done, known = self._count()
         passed = int(time.monotonic() - self._began)
         tasks = f"{done} of {known} tasks, " if known else ""
@@ -47,7 +48,7 @@ class Progress:
         while not self._over.wait(ON_A_TERMINAL if self._terminal else ELSEWHERE):
             try:
                 self._tell(self.line())
-            except Exception:  # the session is ending: nothing worth a word
+            except Exception:  # the session is ending: not worth a report
                 return
 
     def _tell(self, line: str) -> None:
@@ -68,7 +69,7 @@ class Progress:
 
 
 class _Jobs:
-    """Counts the tasks of the stages of all jobs under way."""
+    """Counts the tasks of the stages of all running jobs."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._tracker: Final = spark.sparkContext.statusTracker()

@@ -1,7 +1,7 @@
-"""stderr without what the JVM and Spark's workers say to nobody in particular.
+"""Filters out of stderr what the JVM and Spark's workers write there regardless of the log level.
 
-They inherit our stderr and write to it whatever the log level: a warning about a module, lines of workers that start and end.
-While `quiet` is entered, what is written there goes through a pipe, and lines of that kind are left out.
+They inherit our stderr: a warning about a module, lines of workers that start and end.  Within `quiet`, stderr goes through a
+pipe that drops such lines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOISE: Final = re.compile(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Leaves noise out of stderr, of this process and of those it starts, while it is entered."""
+    """Drops such lines from stderr, of this process and of those it starts, within the block."""
     sys.stderr.flush()
     kept = os.dup(2)
     reading, writing = os.pipe()
@@ -36,12 +36,12 @@ def quiet() -> Iterator[None]:
     finally:
         sys.stderr.flush()
         os.dup2(kept, 2)
-        # A JVM that goes on holds its end of the pipe open: the thread goes on with it.
+        # A JVM that outlives the block keeps its end of the pipe open, and with it the thread.
         filtering.join(timeout=0.5)
 
 
 def _filter(reading: int, target: int) -> None:
-    """Hands on what is read, whole lines that are noise (and the empty ones behind them) left out."""
+    """Copies what it reads, without whole lines that are noise (and the empty ones after them)."""
     rest = b""
     noisy = False
     while chunk := os.read(reading, 65536):
@@ -52,7 +52,7 @@ def _filter(reading: int, target: int) -> None:
                 continue
             noisy = False
             os.write(target, line + b"\n")
-        if rest.startswith(b"\r"):  # a line of progress, which is not ended by a newline
+        if rest.startswith(b"\r"):  # a progress line, which does not end in a newline
             os.write(target, rest)
             rest = b""
     if rest and not NOISE.search(rest):

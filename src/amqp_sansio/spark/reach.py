@@ -1,7 +1,7 @@
-"""Whether Spark answers at the address of a master: asked before Spark itself tries, which it does for minutes, in silence.
+"""Checks that Spark answers at a master's address, before Spark itself tries, which it does silently for minutes.
 
-A Spark Connect server is greeted in HTTP/2, a standalone master is asked for a file that it does not have.  It sends nothing
-secret and leaves nothing behind.  What it cannot see from here, such as a master behind a proxy, is left to Spark.
+It greets a Spark Connect server in HTTP/2, and asks a standalone master for a file that does not exist.  It sends nothing
+secret and leaves nothing behind.  Masters that it cannot check, such as those behind a proxy, are left to Spark.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Final
 from amqp_sansio.spark.errors import PipelineError
 
 CONNECT_PORT: Final = 15002
-"""Where a Spark Connect server listens, unless told otherwise."""
+"""The default port of a Spark Connect server."""
 MASTER_PORT: Final = 7077
-"""Where a standalone master listens, unless told otherwise."""
+"""The default port of a standalone master."""
 SECONDS: Final = 10.0
-"""How long it may take to take the connection, and as long again to answer."""
+"""Seconds to connect, and again to answer."""
 
 _HOST: Final = r"(\[[^\]]+\]|[^:/;,\[\]]+)(?::([0-9]{1,5}))?"
 _CONNECT: Final = re.compile(rf"sc://{_HOST}(?=[/;]|$)")
@@ -30,27 +30,27 @@ _EACH: Final = re.compile(_HOST)
 _PROXIES: Final = ("grpc_proxy", "https_proxy", "http_proxy", "GRPC_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 
 _GREETING: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""How a client begins in HTTP/2 (RFC 9113, 3.4): the preface, and settings without any."""
+"""How a client begins in HTTP/2 (RFC 9113, 3.4): the preface, and empty settings."""
 _NO_FILE: Final = b"/files/amqp-sansio"
 _REQUEST: Final = (8 + 1 + 4 + len(_NO_FILE)).to_bytes(8, "big") + b"\x06" + len(_NO_FILE).to_bytes(4, "big") + _NO_FILE
-"""A frame between Spark's processes: its length, what it is (a request for a stream), the name of the stream."""
+"""A frame between Spark's processes: its length, its type (a request for a stream), the name of the stream."""
 _FRAME: Final = 9
-"""Octets that tell what the first frame of an answer is, of either protocol."""
+"""Octets that identify the first frame of an answer, in either protocol."""
 _SETTINGS: Final = 4
-"""The kind of the first frame of an HTTP/2 peer."""
+"""The type of an HTTP/2 peer's first frame."""
 _KINDS: Final = 16
-"""More than there are of Spark's frames."""
+"""More than Spark has types of frames."""
 _LONGEST_FRAME: Final = 1 << 31
 _TLS_ALERT: Final = 0x15
 
 
 def shown(master: str) -> str:
-    """A master as it may be shown: without the parameters of Spark Connect, one of which may be a token."""
+    """Returns a master for display, without the parameters of Spark Connect, one of which may be a token."""
     return master.partition(";")[0].rstrip("/") if master.startswith("sc://") else master
 
 
 def see_that_it_answers(master: str) -> None:
-    """PipelineError when no Spark answers at sc://..., or at any host of spark://...; other masters are not asked."""
+    """Raises PipelineError when no Spark answers at sc://..., or at any host of spark://...; does not check other masters."""
     if found := _CONNECT.match(master):
         if not any(os.environ.get(name) for name in _PROXIES):
             _ask(master, [found.groups()], CONNECT_PORT, lambda host, there: _greet(master, host, there))
@@ -59,7 +59,7 @@ def see_that_it_answers(master: str) -> None:
 
 
 def _ask(master: str, places: list[tuple[str, ...]], usual: int, talk: Callable[[str, socket.socket], str | None]) -> None:
-    """The first that answers will do.  `talk` tells what is wrong with an answer."""
+    """Succeeds with the first that answers.  `talk` returns what is wrong with an answer."""
     wrong: str | None = None
     for host, port in places:
         try:
@@ -74,13 +74,13 @@ def _ask(master: str, places: list[tuple[str, ...]], usual: int, talk: Callable[
 
 
 def _greet(master: str, host: str, there: socket.socket) -> str | None:
-    """What is wrong with who should be a Spark Connect server; None when it answers the greeting."""
+    """Returns what is wrong with a presumed Spark Connect server; None when it answers the greeting."""
     name = "Spark Connect server"
     words = master.partition(";")[2].split(";")
     by_tls = any(word.lower() == "use_ssl=true" for word in words)
     if by_tls or (host != "localhost" and any(word.startswith("token=") for word in words)):  # as Spark's client decides
         context = ssl.create_default_context()
-        # Whose certificate it is, Spark's client looks at; nothing is said here that would have to be kept from others.
+        # Spark's client verifies the certificate; nothing confidential is sent here.
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_alpn_protocols(["h2"])
         there.settimeout(SECONDS)
@@ -99,7 +99,7 @@ def _greet(master: str, host: str, there: socket.socket) -> str | None:
 
 
 def _request(there: socket.socket) -> str | None:
-    """What is wrong with who should be a standalone master; None when it answers, or may (one that wants TLS hangs up)."""
+    """Returns what is wrong with a presumed standalone master; None when it answers, or may (one that wants TLS hangs up)."""
     name = "Spark master"
     answer = _answer(there, _REQUEST)
     if answer is None:
@@ -112,7 +112,7 @@ def _request(there: socket.socket) -> str | None:
 
 
 def _answer(there: socket.socket, said: bytes) -> bytes | None:
-    """The beginning of what comes back; empty when the connection ends first, None when nothing comes in time."""
+    """Returns the beginning of the answer; empty when the connection ends first, None when nothing comes in time."""
     heard = b""
     until = time.monotonic() + SECONDS
     try:
@@ -126,7 +126,7 @@ def _answer(there: socket.socket, said: bytes) -> bytes | None:
             heard += octets
     except TimeoutError:
         return heard or None
-    except OSError:  # it hung up without a good-bye
+    except OSError:  # it hung up without closing cleanly
         pass
     return heard
 
@@ -136,7 +136,7 @@ def _silent(name: str, what: str) -> str:
 
 
 def _other(name: str, answer: bytes) -> str:
-    """What answers instead."""
+    """Describes what answers instead."""
     if not answer:
         return f"no {name} answers there: the connection is taken, and ended without a word"
     if answer.startswith(b"HTTP/1"):

@@ -1,4 +1,4 @@
-"""The Spark session, with the settings that were measured; the only place where one is made."""
+"""The Spark session, with measured settings; the only place where one is made."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXTRA: Final = ("pyspark", "pyarrow", "pandas", "google.protobuf")
-"""What must be there to import; the extra `[spark]` brings it."""
+"""Modules that must be importable; the extra `[spark]` installs them."""
 
 MEMORY: Final = "2g"
-"""Heap of a local driver, which is also the executor; more of it is spilled to disk."""
+"""Heap of a local driver, which is also the executor; beyond it data is spilled to disk."""
 
 OF_THE_WORK: Final[dict[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
-    # Batches between the JVM and a Python worker: neither may be large, for both sides hold several.
+    # Batches between the JVM and a Python worker; small, because both sides hold several.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(4 * 1024 * 1024),
-    # A crash in native code of a worker says where it was.
+    # A crash in native code of a worker reports where it was.
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
@@ -44,16 +44,16 @@ OF_THE_WORK: Final[dict[str, str]] = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # timers would make batches without end
 }
-"""Settings that matter to the results or to memory, and that can be set in a session of the user's as well."""
+"""Settings that matter to the results or to memory, and that can also be set in the user's session."""
 
 OF_A_LOCAL_JVM: Final[dict[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": MEMORY,
-    # The quick compiler alone.  The JVM hands octets on and sorts some thousand rows: what the other compiler makes of it never
-    # pays for its own work.  CPU seconds of the JVM, start and first run and next run: 3.5, 4.4, 1.3 instead of 6.7, 14.6, 3.9
-    # for 150 MB; 3.7, 7.6, 3.8 instead of 6.7, 11.2 and no less for 600 MB.  One collector thread is enough for it (0.3 s).
-    # Tried and left alone, for no gain could be measured: shuffle without compression, no generated code, no adaptive plans.
+    # Only the quick (C1) compiler.  The JVM passes octets on and sorts some thousand rows, for which the other compiler never
+    # pays off.  CPU seconds of the JVM, start and first run and next run: 3.5, 4.4, 1.3 instead of 6.7, 14.6, 3.9 for 150 MB;
+    # 3.7, 7.6, 3.8 instead of 6.7, 11.2 and no less for 600 MB.  One collector thread is enough for it (0.3 s). Tried without
+    # measurable gain: shuffle without compression, no generated code, no adaptive plans.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": "4",
     "spark.python.daemon.module": "amqp_sansio.spark.daemon",
@@ -61,13 +61,13 @@ OF_A_LOCAL_JVM: Final[dict[str, str]] = {
 """Settings that are fixed when the JVM starts, or only make sense on one machine."""
 
 OF_A_WORKER: Final[dict[str, str]] = {
-    # Arrow's own pool keeps what a worker had at its peak; that of the system gives it back.
+    # Arrow's own pool keeps a worker's peak memory; the system's returns it.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": str(4 * 1024 * 1024),
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""Environment of Python workers: they stay small.  What is set already stays."""
+"""Environment of Python workers, to keep them small.  Existing variables stay."""
 
 TRIES: Final = 4
 """How often a task is tried on this machine."""
@@ -79,7 +79,7 @@ _LOCAL: Final = re.compile(r"local(-cluster)?(\[.*\])?")
 
 
 def missing() -> list[str]:
-    """Names of libraries of the extra that cannot be found."""
+    """Returns the modules of the extra that cannot be found."""
     from importlib.util import find_spec
 
     absent = []
@@ -94,7 +94,7 @@ def missing() -> list[str]:
 
 
 def require_extra() -> None:
-    """MissingExtra when a library of the extra is not there."""
+    """Raises MissingExtra when a library of the extra is missing."""
     absent = missing()
     if absent:
         raise MissingExtra(f"the pipeline needs {', '.join(absent)}: pip install 'amqp-sansio[spark]'")
@@ -103,10 +103,10 @@ def require_extra() -> None:
 def open_session(
     master: str = "local[*]", application: str = "amqp-sansio", settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A session on `master`: local[...], spark://..., yarn, k8s://..., or sc://... for Spark Connect.
+    """Opens a session on `master`: local[...], spark://..., yarn, k8s://..., or sc://... for Spark Connect.
 
-    `settings` win over ours.  A session that is running in this process already is taken as it is.
-    MissingExtra, MissingJava, or PipelineError when the session cannot be had.
+    `settings` override ours.  A session that is already running in this process is used as it is.  Raises MissingExtra,
+    MissingJava, or PipelineError when no session can be opened.
     """
     require_extra()
     if _MASTER.fullmatch(master) is None:
@@ -122,7 +122,7 @@ def open_session(
     else:
         ensure_java()
         if here:
-            # Workers start `python3` from PATH otherwise, which may be another one without our libraries.
+            # Workers otherwise start `python3` from PATH, which may lack our libraries.
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             for name, value in OF_A_WORKER.items():
@@ -147,7 +147,7 @@ def open_session(
 
 
 def _let_workers_import_us() -> None:
-    """Workers find this package where this process has it, also when it is not installed."""
+    """Makes workers find this package where this process has it, even when it is not installed."""
     root = str(Path(__file__).resolve().parents[2])
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if root not in known:
@@ -155,34 +155,34 @@ def _let_workers_import_us() -> None:
 
 
 def _tolerant(master: str) -> str:
-    """A local master that tries a task again when its worker was killed, as clusters do: local[N] alone never does."""
+    """Returns a local master that retries a task whose worker was killed, as clusters do; local[N] alone never does."""
     found = re.fullmatch(r"local(?:\[([0-9*]+)\])?", master)
     return f"local[{found.group(1) or 1},{TRIES}]" if found else master
 
 
 def prepare(spark: SparkSession) -> SparkSession:
-    """A session of the user's (spark-submit, a notebook, Connect) with the settings of the work, as far as it allows them."""
+    """Applies our settings to the user's session (spark-submit, a notebook, Connect), as far as it allows them."""
     for name, value in OF_THE_WORK.items():
         try:
             spark.conf.set(name, value)
-        except Exception as error:  # a static setting of an older session: ours was only the better choice
+        except Exception as error:  # a static setting of an older session: ours was only preferable
             if "CANNOT_MODIFY" not in str(error):
                 raise PipelineError(f"the session does not take {name}: {reason_of(error)}") from error
     return spark
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether it is a session of Spark Connect: its JVM is out of reach."""
+    """Whether it is a session of Spark Connect, whose JVM is out of reach."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Whether all its work is done by processes of this machine."""
+    """Whether processes of this machine do all its work."""
     return not is_connect(spark) and _LOCAL.fullmatch(str(spark.sparkContext.master)) is not None
 
 
 def see_that_spark_knows(spark: SparkSession, place: str) -> None:
-    """PipelineError when Spark itself, through its Hadoop, cannot write at a URI; what is on this machine it can."""
+    """Raises PipelineError when Spark itself, through its Hadoop, cannot write to a URI; local paths always work."""
     if local(place) is not None:
         return
     scheme = place.partition(":")[0]
@@ -198,16 +198,16 @@ def see_that_spark_knows(spark: SparkSession, place: str) -> None:
 
 
 def cores_of(spark: SparkSession) -> int:
-    """How many tasks run at the same time, as far as the session tells."""
+    """Returns how many tasks run at the same time, as far as the session reports it."""
     if is_connect(spark):
         return int(spark.conf.get("spark.default.parallelism", None) or os.cpu_count() or 1)
     return int(spark.sparkContext.defaultParallelism)
 
 
 def ship(spark: SparkSession) -> None:
-    """Hands this package, and the small ones it needs, to the executors, as Python.
+    """Sends this package, and the small ones it needs, to the executors, as Python.
 
-    Not where the compiled build runs with `spark.archives`: then that is how executors get it (`archive_of_build`).
+    Does nothing where the compiled build runs with `spark.archives`, which then supplies it (`archive_of_build`).
     """
     if COMPILED and not is_connect(spark) and spark.conf.get("spark.archives", None):
         return
@@ -221,7 +221,7 @@ def ship(spark: SparkSession) -> None:
 def archive_of_package(folder: Path) -> Path:
     """Writes amqp_sansio.zip into `folder`, for `spark-submit --py-files`: this package with attrs and typing-extensions.
 
-    Python cannot import machine code from it: of the compiled build it holds the sources.
+    Python cannot import machine code from it, so of the compiled build it holds the sources.
     """
     archive = folder / "amqp_sansio.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -231,9 +231,10 @@ def archive_of_package(folder: Path) -> Path:
 
 
 def archive_of_build(folder: Path) -> Path:
-    """Writes amqp_sansio.tar.gz into `folder`, for `spark-submit --archives`: the same with the code of the compiled build.
+    """Writes amqp_sansio.tar.gz into `folder`, for `spark-submit --archives`: the same with the compiled modules.
 
-    Executors unpack it; `spark.executorEnv.PYTHONPATH` names it to them.  PipelineError when this process runs the pure build.
+    Executors unpack it; `spark.executorEnv.PYTHONPATH` must name it.  Raises PipelineError when this process runs the pure
+    build.
     """
     if not COMPILED:
         raise PipelineError("this is not the compiled build: put its folder on PYTHONPATH first")
@@ -245,7 +246,7 @@ def archive_of_build(folder: Path) -> Path:
 
 
 def _files(*suffixes: str) -> Iterator[tuple[Path, Path]]:
-    """The files that executors need of us, and their names there."""
+    """Yields the files that executors need of us, and their names there."""
     import attr
     import attrs
     import typing_extensions
@@ -258,7 +259,7 @@ def _files(*suffixes: str) -> Iterator[tuple[Path, Path]]:
             if path.suffix in suffixes:
                 yield path, path.relative_to(root.parent)
     yield Path(str(typing_extensions.__file__)), Path("typing_extensions.py")
-    if COMPILED:  # what its modules share, and what its sources import
+    if COMPILED:  # the runtime shared by its modules, and what its sources import
         beside = Path(str(amqp_sansio.__file__)).parents[1]
         for path in [beside / "mypy_extensions.py", *beside.glob("amqp_sansio__mypyc*")]:
             if path.suffix in suffixes:

@@ -43,12 +43,13 @@ NAME: Final = "amqp_capture"
 FORMS: Final = ("packets", "bundles")
 """What a row is: a packet, or some packets of one connection (see `captures.columns.bundles`)."""
 OCTETS: Final = ("row", "file", "cached")
-"""Where bundles have the payloads of their packets: in the row; left in the file, which the replaying task must see, unless it
-is compressed; in the file if all files fit into half of the memory that this machine has left, else in the row."""
+"""Where bundles have the payloads of their packets: "row": in the row; "file": left in the file, which the replaying task must
+be able to read, unless it is compressed; "cached": in the file if all files fit into half of this machine's available memory,
+else in the row."""
 FILES_OF_A_PARTITION: Final = 512
-"""Files, at most, that share a partition: to open one costs something."""
+"""The most files that share a partition, because opening one has a cost."""
 FILES_PER_TRIGGER: Final = 16
-"""Files of one batch of a stream, unless told otherwise."""
+"""Default number of files of one batch of a stream."""
 
 _COMPARISONS: Final[dict[type[spark_filters.Filter], str]] = {
     spark_filters.EqualTo: "=",
@@ -61,12 +62,12 @@ _COMPARISONS: Final[dict[type[spark_filters.Filter], str]] = {
 
 
 def register(spark: SparkSession) -> None:
-    """Makes the format known to a session."""
+    """Registers the format with a session."""
     spark.dataSource.register(CaptureSource)
 
 
 class Plan(NamedTuple):
-    """What the options ask for, as plain values."""
+    """The options as plain values."""
 
     paths: tuple[str, ...]
     columns: tuple[Column, ...]
@@ -79,7 +80,7 @@ class Plan(NamedTuple):
     ports: tuple[int, ...] | None = None
 
     def read(self, partition: InputPartition, filters: Sequence[Filter] = ()) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition.  SplitError when resynchronisation was misled."""
+        """Yields the rows of a partition.  Raises SplitError when resynchronisation was misled."""
         assert isinstance(partition, CapturePartition)
         for split in partition.splits:
             if not self.bundles:
@@ -92,9 +93,9 @@ class Plan(NamedTuple):
     def partitions(
         self, files: Iterable[tuple[int, str]], cut: Mapping[int, Sequence[Split]] | None = None
     ) -> list[CapturePartition]:
-        """The partitions of files with their numbers: splits of large ones, and small ones together.
+        """Returns the partitions of numbered files: splits of large ones, and small ones together.
 
-        `cut` are the splits of files whose numbers it names, where they are known.
+        `cut` has the splits of files by their numbers, where they are known.
         """
         cut = cut or {}
         made: list[CapturePartition] = []
@@ -119,7 +120,7 @@ class Plan(NamedTuple):
 
 
 class CapturePartition(InputPartition):
-    """Splits that are read one after the other; bundles leave payloads in the file, if it can be, with `in_file`."""
+    """Splits that are read one after the other; with `in_file`, bundles leave payloads in the file if possible."""
 
     def __init__(self, parts: Sequence[Split], in_file: bool = False) -> None:
         super().__init__(None)
@@ -131,7 +132,8 @@ class CapturePartition(InputPartition):
 
 
 def plan_of(options: Mapping[str, str], schema: StructType | None = None) -> Plan:
-    """The plan of a source's options; a schema that the user gave chooses the columns.  ValueError says what is wrong."""
+    """Parses a source's options; a schema given by the user selects the columns.  Raises ValueError, which says what is
+    wrong."""
     paths = json.loads(options["paths"]) if "paths" in options else [options["path"]] if "path" in options else []
     if not paths:
         raise ValueError("a path is missing: load(path), or several as a list")
@@ -177,7 +179,7 @@ def _word(options: Mapping[str, str], name: str, words: tuple[str, ...]) -> str:
 
 
 def _chosen(schema: StructType) -> tuple[Column, ...]:
-    """The columns of a schema, in its order."""
+    """Returns the columns of a schema, in its order."""
     known = {column.name: column for column in PACKETS}
     picked(tuple(field.name for field in schema))
     for field in schema:
@@ -187,7 +189,7 @@ def _chosen(schema: StructType) -> tuple[Column, ...]:
 
 
 def fit(paths: Iterable[str]) -> bool:
-    """Whether these files fit into half of the memory that this machine has left, its cache of files included (Linux tells)."""
+    """Whether these files fit into half of this machine's available memory, file cache included (on Linux)."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             left = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
@@ -197,7 +199,7 @@ def fit(paths: Iterable[str]) -> bool:
 
 
 class CaptureSource(DataSource):
-    """The data source.  It holds options only; files are opened where they are read."""
+    """The data source.  It holds only options; files are opened where they are read."""
 
     @classmethod
     def name(cls) -> str:
@@ -205,45 +207,45 @@ class CaptureSource(DataSource):
         return NAME
 
     def schema(self) -> str:
-        """The columns that are asked for."""
+        """The requested columns."""
         if _word(self.options, "form", FORMS) == "bundles":
             return BUNDLES
         return ddl(picked(self.options.get("columns")))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads files that are there."""
+        """Returns a reader of existing files."""
         plan = plan_of(self.options, schema)
         return PushingReader(plan) if _flag(self.options, "pushdown") else CaptureReader(plan)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's name
-        """Reads the files that come into a folder."""
+        """Returns a reader of the files that arrive in a folder."""
         return CaptureStream(plan_of(self.options, schema))
 
 
 class CaptureReader(DataSourceReader):
-    """Files that are there."""
+    """Reads existing files."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan: Final = plan
         self.filters: tuple[Filter, ...] = ()
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Splits of all files.  CaptureError for a path that is not there."""
+        """Returns the splits of all files.  Raises CaptureError for a path that does not exist."""
         return self.plan.partitions(enumerate(found(self.plan.paths)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The packets of a partition."""
+        """Yields the packets of a partition."""
         return self.plan.read(partition, self.filters)
 
 
 class PushingReader(CaptureReader):
-    """The same with filters that are looked at before a row is made whole.
+    """A reader with filters, which are tested before a row is made.
 
-    Spark refuses a reader that could take filters while its setting forbids it: hence a class of its own.
+    A class of its own, because Spark rejects a reader that could take filters while its setting forbids that.
     """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 -- Spark's name
-        """Takes those that it can look at; the others are Spark's."""
+        """Takes the filters that it can test; returns the others, which Spark applies."""
         for each in filters:
             taken = filter_of(each)
             if taken is None:
@@ -253,7 +255,7 @@ class PushingReader(CaptureReader):
 
 
 def filter_of(asked: Any, negated: bool = False) -> Filter | None:
-    """A filter of Spark's as ours; None for one that we leave to it."""
+    """Converts a filter of Spark's to ours; None for one that is left to Spark."""
     if isinstance(asked, spark_filters.Not):
         return filter_of(asked.child, not negated)
     attribute: tuple[str, ...] = getattr(asked, "attribute", ())
@@ -274,10 +276,10 @@ def filter_of(asked: Any, negated: bool = False) -> Filter | None:
 
 
 class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Files that come into a folder, each taken once when nobody writes to it any more, in the order of their names.
+    """Reads files that arrive in a folder, each once when it is closed, in the order of their names.
 
-    One that comes when a later name was taken is taken next.  An offset is how many files were taken, the last name by order,
-    the names of those that it added, and what is remembered of all (see `captures.taken`).
+    A file that arrives after a later name was taken comes next.  An offset is how many files were taken, the last name in
+    order, the names that it added, and the memory of all taken ones (see `captures.taken`).
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -288,15 +290,15 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until: set[Key] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
-        """Nothing was taken."""
+        """Returns the offset before the first file."""
         return {"files": 0, "last": "", "names": "[]", "floor": "", "taken": ""}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
-        """How many files at a time."""
+        """Returns how many files to take at a time."""
         return ReadMaxFiles(self.plan.files)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name
-        """The offset behind the next files.  CaptureError when the folder cannot be read."""
+        """Returns the offset after the next files.  Raises CaptureError when the folder cannot be read."""
         closed, taken = closed_in(self.folder, self.plan.closed), Taken(start)
         names = taken.without(closed)
         if self._until is not None:
@@ -310,11 +312,12 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"files": start["files"] + len(names), "last": last, "names": json.dumps(names), **taken.told()}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
-        """What comes from now on is not taken."""
+        """Excludes files that arrive from now on."""
         self._until = set(map(order, closed_in(self.folder, self.plan.closed)))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Splits of the files between two offsets: those that the later one names, so that it is the same ones each time."""
+        """Returns the splits of the files between two offsets; the later one names them, so that they are the same each
+        time."""
         first, count = int(start["files"]), int(end["files"]) - int(start["files"])
         names: list[str] = json.loads(end["names"])
         if count > len(names):  # several batches at once
@@ -326,11 +329,11 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.plan.partitions((first + at, there(os.path.join(self.folder, name))) for at, name in enumerate(chosen))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The packets of a partition."""
+        """Yields the packets of a partition."""
         return self.plan.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing is kept that could be let go."""
+        """Does nothing: there is nothing to release."""
 
     def stop(self) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""

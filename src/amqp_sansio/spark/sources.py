@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 TASK: Final = "task"
 CUT_HERE: Final = 512 * 1024 * 1024
-"""Octets of captures whose headers the driver goes over itself, to cut them: 0.2 s of CPU, less than a job costs."""
+"""Up to this many octets of captures the driver itself reads the headers to split them: 0.2 s of CPU, less than a job costs."""
 RESYNC_OCTETS: Final = 8 * 1024 * 1024
-"""What a file counts as in this where its splits are found by looking at some places."""
+"""What a file counts as in this where its splits are found by resynchronisation."""
 CUTTING_TASKS: Final = 256
-"""Tasks, at most, that cut files."""
+"""The most tasks that split files."""
 
 
 def read_packets(spark: SparkSession, captures: Sequence[str], options: Mapping[str, str] | None = None) -> DataFrame:
-    """The packets of these files, folders and patterns; `options` are those of `amqp_capture`."""
+    """Returns the packets of these files, folders and patterns; `options` are those of `amqp_capture`."""
     from amqp_sansio.spark.source import NAME, register
 
     register(spark)
@@ -44,13 +44,12 @@ def read_bundles(
     options: Mapping[str, str] | None = None,
     ports: Sequence[int] = (),
 ) -> DataFrame:
-    """The packets of these files (see `captures.inputs.files_of`) as bundles, some packets of one connection in a row, with the
-    number below `tasks` of the task that replays it: TASK.
+    """Returns the packets of these files (see `captures.inputs.files_of`) as bundles, some packets of one connection in a row,
+    with the number below `tasks` of the task that replays it: TASK.
 
-    What cannot be AMQP, and has none of these `ports`, is left out where a split shows it from its beginning to its end.
-
-    What a split is was decided here and goes to the workers with the function that reads them.  Through the data source it
-    would be asked for in three processes that Spark starts for nothing else: one and a half seconds of CPU in every fresh JVM.
+    Leaves out connections that cannot be AMQP and have none of these `ports`, where a split contains them from beginning to
+    end. The splits were determined here, and go to the workers with the function that reads them.  The data source would be
+    asked for them in three processes that Spark starts for nothing else, at one and a half seconds of CPU in every fresh JVM.
     """
     from amqp_sansio.spark.source import plan_of
 
@@ -73,9 +72,9 @@ def read_bundles(
 def cut_in_tasks(
     spark: SparkSession, files: Sequence[str], octets: int, resync: bool, here: int = CUT_HERE
 ) -> dict[int, list[Split]]:
-    """The splits of large files by their numbers, found in tasks.
+    """Determines the splits of large files, by file number, in tasks.
 
-    None when the driver is quicker: for up to `here` octets whose headers are to be gone over.
+    Returns None when the driver is faster: for up to `here` octets of files whose headers must be read.
     """
     large = [number for number, path in enumerate(files) if not is_remote(path) and size_of(path) > octets]
     if sum(RESYNC_OCTETS if resync else size_of(files[number]) for number in large) <= here:
@@ -96,7 +95,7 @@ def cut_in_tasks(
 
 
 def with_task(bundles: pa.RecordBatch, chosen: Mapping[int, int], tasks: int) -> pa.RecordBatch:
-    """The same with the column TASK: the task that replays the connection, chosen or by its number."""
+    """Adds the column TASK: the task that replays the connection, assigned or by its number."""
     import pyarrow as pa
 
     numbers = [chosen.get(each, each % tasks) for each in bundles.column("connection").to_pylist()]
@@ -106,7 +105,7 @@ def with_task(bundles: pa.RecordBatch, chosen: Mapping[int, int], tasks: int) ->
 def stream_bundles(
     spark: SparkSession, folder: str, options: Mapping[str, str] | None = None, ports: Sequence[int] = ()
 ) -> DataFrame:
-    """The packets of the files that come into this folder, as bundles; left out is what `read_bundles` leaves out."""
+    """Returns the packets of the files that arrive in this folder as bundles; leaves out what `read_bundles` leaves out."""
     from amqp_sansio.spark.source import NAME, register
 
     register(spark)
@@ -115,15 +114,15 @@ def stream_bundles(
 
 
 def placing(spark: SparkSession) -> dict[str, str]:
-    """Where bundles have the payloads of their packets, as an option: on one machine, every task sees the files."""
+    """Returns the option for where bundles have their payloads: on one machine every task can read the files."""
     return {"octets": "cached" if is_local(spark) else "row"}
 
 
 class Newest:
-    """The newest file of a folder: whether somebody is still writing to it shows when it is looked at twice."""
+    """The newest file of a folder; comparing it at two times shows whether it is still being written."""
 
     def __init__(self, folder: str) -> None:
-        """CaptureError when the folder cannot be read."""
+        """Raises CaptureError when the folder cannot be read."""
         self._folder: Final = resolved(folder)
         closed_in(self._folder, "all")
         self._seen: Final = self._state()
@@ -140,6 +139,6 @@ class Newest:
         return names[-1], about.st_size, about.st_mtime_ns
 
     def growing(self) -> str | None:
-        """Its name, when it has changed since, or another one is the newest now; None when it has been left alone."""
+        """Returns the newest file's name if it has changed or is another one by now; None if it is unchanged."""
         now = self._state()
         return now[0] if now is not None and now != self._seen else None

@@ -1,4 +1,4 @@
-"""The tables of a folder and the views of `captures.views` in a session of Spark, by name."""
+"""The tables of a folder and the views of `captures.views` in a Spark session, by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def create_views(spark: SparkSession, folder: str) -> tuple[str, ...]:
-    """Puts the default tables in `folder`, `end_to_end` and the views into the session, as temporary views: their names."""
+    """Adds the default tables in `folder`, `end_to_end` and the views to the session, as temporary views; returns their
+    names."""
     tables = [*DEFAULT_TABLES, "end_to_end"]
     for name, table in read_tables(spark, folder, tables).items():
         table.createOrReplaceTempView(name)

@@ -1,4 +1,4 @@
-"""`watch`: captures to tables as they are written: the work of `analyze` as a stream, exactly once, from where it stopped."""
+"""`watch`: captures to tables as they are written, as a stream: exactly once, continuing where it stopped."""
 
 from __future__ import annotations
 
@@ -35,27 +35,26 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 CONNECT: Final = "watch does not run through Spark Connect: give it a master (local[N], spark://host:port, yarn, k8s://...)"
-"""Why: a stream of ours writes with foreachBatch in this process, and reads its state from the checkpoint."""
+"""The reason: our stream writes with foreachBatch in this process, and reads its state from the checkpoint."""
 MARKER: Final = "_amqp-sansio.json"
-"""In the checkpoint: which stream it is of, and what that was asked for."""
+"""The file in the checkpoint that identifies its stream and that stream's options."""
 TRIGGER: Final = "10 seconds"
-"""How often a stream looks for files.  A batch costs a second whatever is in it, so more often is dear."""
+"""How often a stream looks for files.  A batch takes a second whatever is in it, so a shorter interval is costly."""
 RESTARTS: Final = 4
-"""Failures in a row, without a batch done between them, after which the stream ends."""
+"""Failures in a row, without a finished batch between them, after which the stream ends."""
 COMMIT_PAUSE: Final = 0.05
-"""Seconds between two looks whether the batch that was written last has been noted, when the stream is stopped."""
+"""Seconds between two checks, when the stream is stopped, whether the last batch was committed."""
 FIRST_PAUSE: Final = 1.0
 """Seconds before the first restart; each further one waits twice as long."""
 
 
 class Watch:
-    """A stream over the capture files that come into `folder`, into the tables at `out`.
+    """A stream over the capture files that arrive in `folder`, into the tables at `out`.
 
-    What it has done is remembered in `checkpoint`; both belong together.  PipelineError when they do not, when the stream was
-    started with another plan, or when it fails again and again.  `warn` takes one sentence about each file that came too late.
-
-    `idle_hours` (0 to 100,000; 0: never) is how long nothing was captured of a pair of addresses and ports when its state
-    expires.  ValueError for what is no such number.
+    `checkpoint` records what it has done; both belong together.  Raises PipelineError when they do not, when the stream was
+    started with another plan, or when it fails repeatedly.  `warn` is called with one sentence about each late file.
+    `idle_hours` (0 to 100,000; 0: never) is after how long without packets the state of a pair of addresses and ports expires.
+    Raises ValueError for any other value.
     """
 
     def __init__(
@@ -90,18 +89,18 @@ class Watch:
         self._stop: Final = threading.Event()
 
     def count(self) -> tuple[int, int]:
-        """Nothing is known of how much will come: no tasks to count."""
+        """Returns no task counts: the amount of future work is unknown."""
         return 0, 0
 
     def stop(self) -> None:
-        """Ends the stream after the batch it is at.  What connections have open stays in the state of the stream."""
+        """Ends the stream after the present batch.  What connections have open stays in the stream's state."""
         self._stop.set()
 
     def run(self, once: bool = False, trigger: str = TRIGGER) -> Outcome:
-        """Follows the folder until `stop`, or, with `once`, until everything there has been read; each batch is published.
+        """Follows the folder until `stop` or, with `once`, until everything there has been read; publishes each batch.
 
-        At the end of `once` the rows of connections that are still open are published too; for that the whole state of the
-        stream is read, which `stop` spares.  SIGINT and SIGTERM stop it, if it runs in the main thread.
+        At the end of `once` it also publishes the rows of connections that are still open, for which it reads the stream's
+        whole state; `stop` skips that.  SIGINT and SIGTERM stop it, if it runs in the main thread.
         """
         began = time.monotonic()
         with told("the stream cannot be started"):
@@ -118,7 +117,7 @@ class Watch:
         return outcome(self._place.name, self._plan, files, findings_in(files, self._place.name), began, self._late)
 
     def start(self, once: bool, trigger: str = TRIGGER) -> StreamingQuery:
-        """Starts the query, or starts it again."""
+        """Starts or restarts the query."""
         self._output = Output(self._place, self._folder, self._plan, self._warn)
         bundles = stream_bundles(self._spark, self._folder, self._options, self._plan.ports)
         writer = followed(bundles, self._plan, self._idle_hours).writeStream.foreachBatch(self._output)
@@ -126,7 +125,8 @@ class Watch:
         return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)).start()
 
     def _supervise(self, once: bool, trigger: str) -> None:
-        """Runs the query, again when it fails: a source that crashes ends a query, and the next one goes on where it was."""
+        """Runs the query, and restarts it when it fails: a crashed source ends a query, and the next one continues where it
+        was."""
         failures = 0
         while not self._stop.is_set():
             with told("the stream cannot be started"):
@@ -138,7 +138,8 @@ class Watch:
                     query.awaitTermination(1)
                 if self._stop.is_set():
                     output.close()
-                    # A batch that was written counts when Spark has noted it: stopped before, it would be done again.
+                    # A written batch counts only when Spark has committed it: if the stream stopped before, it would be
+                    # repeated.
                     while query.isActive and self._committed() < output.last:
                         time.sleep(COMMIT_PAUSE)
                     query.stop()
@@ -155,15 +156,15 @@ class Watch:
             return
 
     def _committed(self) -> int:
-        """The number of the latest batch that Spark has noted as done; -1 when there is none."""
+        """Returns the number of the latest batch that Spark has committed; -1 when there is none."""
         return self._memory.last_number("commits")
 
     def _settle(self, with_open: bool) -> None:
-        """Publishes what was settled in the stream, its latencies, and on request what is open in its state."""
+        """Publishes the finished rows of the stream, their latencies, and on request the open rows in its state."""
         place = self._place
         output = Output(place, self._folder, self._plan)
         last = self._committed()
-        # A batch that was written and not committed will be done again.
+        # A batch that was written and not committed will be repeated.
         settled = [file for file in output.files if 0 <= Output.number(file.path) <= last]
         files: list[Written] = []
         if with_open and last >= 0:
@@ -174,7 +175,7 @@ class Watch:
         output.publish(files, settled.__contains__)
 
     def _belong_together(self) -> None:
-        """Sees to it that output and checkpoint are of one stream, and that it was started with the same plan."""
+        """Checks that output and checkpoint belong to one stream, which was started with the same plan."""
         out, checkpoint, memory = self._place.name, self._checkpoint, self._memory
         ours, theirs = self._place.read(STREAM), memory.read(MARKER)
         plan = {**attrs.asdict(self._plan), "idle_hours": self._idle_hours}
@@ -194,13 +195,13 @@ class Watch:
             memory.make()
             memory.write(MARKER, said)
             return
-        if theirs is None and not self._place.files():  # killed between the two marks
+        if theirs is None and not self._place.files():  # killed between writing the two marks
             memory.make()
             memory.write(MARKER, ours or b"")
             return
         if ours is None or theirs is None or json.loads(ours)["stream"] != json.loads(theirs)["stream"]:
             raise PipelineError(f"{out} and the checkpoint {checkpoint} are not of the same stream")
-        # A stream of an earlier version forgets nothing, and its state has no room for it.
+        # A stream of an earlier version has no expiry, and its state no field for it.
         before: dict[str, Any] = {"idle_hours": 0.0, **json.loads(theirs)["plan"]}
         changed = [name for name, value in json.loads(json.dumps(plan)).items() if before.get(name) != value]
         if "idle_hours" in changed:
@@ -211,7 +212,7 @@ class Watch:
 
 @contextmanager
 def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM call `stop` while it is entered."""
+    """Calls `stop` on SIGINT and SIGTERM, within the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

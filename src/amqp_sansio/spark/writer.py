@@ -1,7 +1,7 @@
-"""Tables written where the records are: on the executors.
+"""Writes tables on the executors, where the records are.
 
-A task writes files of names that no other attempt uses and answers with their list; what is not on the list of an attempt
-that counted is never published (see `captures.columns.place`).
+A task writes files under names that no other attempt uses and returns their list; a file that is not on the list of a
+successful attempt is never published (see `captures.columns.place`).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from amqp_sansio.captures.columns.writer import Writer, unique, write_whole
 from amqp_sansio.spark.envelope import envelopes_in, unseal
 
 FILES: Final = "table string, folder string, path string, rows bigint, octets bigint"
-"""The list that a task answers with, in Spark's words."""
+"""The list that a task returns, as Spark DDL."""
 
 SCHEMA: Final = schema_of(FILES)
 
 
 def write_envelopes(batches: Iterator[pa.RecordBatch], place: str, prefix: str) -> Iterator[pa.RecordBatch]:
-    """Writes envelopes to files; what a task of `mapInArrow` does.  Gives the list of files as rows of FILES."""
+    """Writes envelopes to files, as a task of `mapInArrow`; yields the list of files as rows of FILES."""
     records = ((each.table, unseal(each.table, each.data)) for each in envelopes_in(batches))
     return write_records(records, place, prefix)
 
 
 def write_records(records: Iterable[tuple[str, pa.RecordBatch]], place: str, prefix: str) -> Iterator[pa.RecordBatch]:
-    """Writes records of all tables to files, those of late files to one more; gives the list of files as rows of FILES."""
+    """Writes records of all tables to files, and those of late files to one more; yields the list of files as rows of FILES."""
     writer = Writer(place, prefix)
     written: list[Written] = []
     late: list[pa.RecordBatch] = []

@@ -22,14 +22,15 @@ __all__ = ["observed", "register", "supervise"]
 
 
 def register(spark: SparkSession) -> None:
-    """Makes the format `amqp` known to a session, for `readStream`, `writeStream` and `write`."""
+    """Registers the format `amqp` with a session, for `readStream`, `writeStream` and `write`."""
     from amqp_sansio.spark.live.source import AmqpSource
 
     spark.dataSource.register(AmqpSource)
 
 
 def observed(frame: DataFrame, name: str = "amqp") -> DataFrame:
-    """The frame, whose rows and octets (of column body) the progress of its query tells as `observedMetrics[name]`."""
+    """Returns the frame with its rows and octets (of column body) reported in the query's progress as
+    `observedMetrics[name]`."""
     from pyspark.sql import functions
 
     octets = functions.coalesce(functions.sum(functions.octet_length("body")), functions.lit(0))

@@ -1,4 +1,4 @@
-"""A connection to the broker for a source, a task or a driver: opened by the options, ended at once when something fails."""
+"""A connection to the broker for a source, a task or a driver: opened by the options, closed at once when something fails."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from amqp_sansio.spec.exchange import Query as QueryExchange
 
 LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 END_SECONDS: Final = 5.0
-"""Seconds that a clean end may take."""
+"""Seconds for a clean end."""
 NO_SUCH_BRANCH: Final = 404
-"""The code with which a word about a branch is refused that the broker does not know: it was decided before."""
+"""The code with which a broker refuses a command about a branch that it does not know, because it was decided before."""
 UNDONE: Final = frozenset([XaStatus.XA_RBROLLBACK, XaStatus.XA_RBTIMEOUT, XaStatus.XA_HEURRB])
-"""The broker rolled a branch back by itself."""
+"""The broker rolled the branch back on its own."""
 BY_ITSELF: Final = frozenset([XaStatus.XA_HEURRB, XaStatus.XA_HEURCOM, XaStatus.XA_HEURMIX, XaStatus.XA_HEURHAZ])
-"""The broker decided by itself, and remembers it until dtx.forget."""
+"""The broker decided heuristically, and remembers that until dtx.forget."""
 
 LASTING: Final = (
     ("no mechanism in common", "options url, username, password, mechanism"),
@@ -43,16 +43,16 @@ LASTING: Final = (
     ("hostname mismatch", "option url: the host is to be called as in its certificate"),
     ("certificate", "option tlsCa"),
 )
-"""What waiting does not heal when no connection comes about, in small letters, and the options to look at.
+"""Texts, in lower case, of connection errors that waiting does not cure, and the options to check.
 
-Other refusals may heal: Broker-J says 320 (connection-forced) for a wrong password, and also while it begins.
+Other refusals may pass: Broker-J answers 320 (connection-forced) to a wrong password, and also while it starts.
 """
 
 Value = TypeVar("Value")
 
 
 class Link:
-    """One connection and its sessions.  What the broker says against something is raised as one LiveError."""
+    """One connection and its sessions.  Errors of the broker are raised as LiveError."""
 
     def __init__(self, access: Access) -> None:
         self.access: Final = access
@@ -78,7 +78,7 @@ class Link:
         return self._connection
 
     def close(self) -> None:
-        """Ends it; what is not decided is rolled back by the broker."""
+        """Closes it; the broker rolls back what is not decided."""
         if self._open:
             self._open = False
             with suppress(Exception):  # it is over in any case
@@ -86,12 +86,12 @@ class Link:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """A session for questions, which may end badly without harm to others."""
+        """A session for requests that may fail, separate from others."""
         with self._connection.session() as session:
             yield session
 
     def has_dtx(self) -> bool:
-        """Whether the broker knows distributed transactions.  LiveError when it cannot be asked."""
+        """Whether the broker supports distributed transactions.  Raises LiveError when it cannot be asked."""
         try:
             with self.session() as session:
                 session._talk.transactions.select_dtx()
@@ -105,9 +105,9 @@ class Link:
         return True
 
     def mode(self, wanted: str, dtx: bool) -> str:
-        """EXACTLY_ONCE or AT_LEAST_ONCE, as `wanted` and what the broker knows (`dtx`) allow.
+        """Returns EXACTLY_ONCE or AT_LEAST_ONCE, from what is `wanted` and what the broker supports (`dtx`).
 
-        LiveSetupError when EXACTLY_ONCE is wanted and the broker knows no distributed transactions.
+        Raises LiveSetupError when EXACTLY_ONCE is wanted and the broker has no distributed transactions.
         """
         if dtx or wanted == AT_LEAST_ONCE:
             return AT_LEAST_ONCE if wanted == AT_LEAST_ONCE else EXACTLY_ONCE
@@ -120,41 +120,41 @@ class Link:
         return AT_LEAST_ONCE
 
     def queue(self, name: str) -> int | None:
-        """The messages on a queue; None when there is no such queue."""
+        """Returns the number of messages on a queue; None when there is no such queue."""
         with self.told(), self.session() as session:
             found = session.query_queue(name)
         return found.message_count or 0 if found.queue else None
 
     def has_exchange(self, name: str) -> bool:
-        """Whether there is such an exchange."""
+        """Whether the exchange exists."""
         with self.told(), self.session() as session:
             return not session.execute(QueryExchange(name)).not_found
 
     def in_doubt(self) -> tuple[Xid, ...]:
-        """The branches in doubt at the broker, whosever they are."""
+        """Returns the branches in doubt at the broker, of all owners."""
         with self.told(), self.session() as session:
             return session.recover()
 
     def knows(self, branch: Xid) -> bool:
-        """Whether the broker knows a branch: it need not list all of them at a time."""
+        """Whether the broker knows a branch; its list need not contain all of them."""
         try:
             with self.session() as session:
                 session._asked(lambda: session._talk.transactions.get_timeout(branch))
         except (AmqpError, TimeoutError) as error:
             if isinstance(error, SessionFailed | BranchFailed) and self._connection._client.closed is None:
-                return False  # the session was ended by a refusal, the connection is there
+                return False  # a refusal ended the session, the connection is intact
             raise LiveError(f"{self.access.shown}: {error}") from None
         return True
 
     def commit(self, branches: Iterable[Xid]) -> list[tuple[Xid, XaStatus | None]]:
-        """Commits branches that are prepared; what the broker said to each, None where it does not know one (any more).
+        """Commits prepared branches; returns the broker's status for each, None for an unknown branch.
 
-        LiveError when the connection does not hold.
+        Raises LiveError when the connection fails.
         """
         return self._decide(branches, Session.commit)
 
     def rollback(self, branches: Iterable[Xid]) -> list[tuple[Xid, XaStatus | None]]:
-        """Rolls branches back, likewise."""
+        """Rolls branches back; otherwise like `commit`."""
         return self._decide(branches, Session.rollback)
 
     def _decide(self, branches: Iterable[Xid], how: Callable[[Session, Xid], None]) -> list[tuple[Xid, XaStatus | None]]:
@@ -183,7 +183,8 @@ class Link:
 
     @contextmanager
     def told(self, hint: str | None = None) -> Iterator[None]:
-        """LiveError for what goes wrong in the block; with a `hint` a refusal ends with it, and may be a lasting one."""
+        """Raises LiveError for errors in the block; with a `hint`, a refusal's text ends with it, and the refusal may be
+        permanent."""
         try:
             yield
         except LiveError:
@@ -195,10 +196,10 @@ class Link:
 
 
 def give_time(session: Session, branch: Xid, timeout: int | None, bounded: bool | None = None) -> bool | None:
-    """Sees to it that a branch that was started may take `timeout` seconds.
+    """Sets the timeout of a started branch to `timeout` seconds.
 
-    None: as long as it takes where the broker sets no bound by itself, else BRANCH_TIMEOUT; a broker may keep to a bound for
-    prepared branches, too.  `bounded` is what an earlier call found out about that, None without one, and so is the answer.
+    None: no timeout where the broker has no default one, else BRANCH_TIMEOUT, because a broker may apply it to prepared
+    branches too.  `bounded` is whether the broker has a default, from an earlier call, None if unknown; so is the result.
     """
     transactions = session._talk.transactions
     if timeout is None:
@@ -212,7 +213,7 @@ def give_time(session: Session, branch: Xid, timeout: int | None, bounded: bool 
 
 
 def _connecting(access: Access) -> Callable[[], Connection]:
-    """What connects.  LiveSetupError when its options cannot be used."""
+    """Returns a function that connects.  Raises LiveSetupError when the options cannot be used."""
     password = access.password()
     address = attrs.evolve(access.address, password=password)
     mechanisms: tuple[ClientMechanism, ...] = ()
@@ -253,7 +254,7 @@ def _tls(access: Access) -> ssl.SSLContext | None:
 
 
 def cannot_connect(access: Access, error: ConnectFailed) -> LiveError:
-    """An error that waiting may heal, or one that it will not: a broker that is there and says no."""
+    """Returns an error that waiting may cure, or one that it will not: a broker that is there and refuses."""
     text = str(error)
     for said, options in LASTING:
         if said in text.lower():

@@ -1,4 +1,4 @@
-"""The driver's part of the sink: decides about an epoch once, durably, and sees to it that the broker does what was decided.
+"""The driver's part of the sink: decides about an epoch once, durably, and makes the broker carry the decision out.
 
 Steps of `commit`: `checked` (all branches are prepared), `decided`, `committed` (for each branch), `finished`.
 """
@@ -23,8 +23,8 @@ from amqp_sansio.spec.dtx import Xid
 LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 STEPS: Final = ("checked", "decided", "committed", "finished")
 RECOVERY: Final = ("asked", "undone")
-"""Steps of recovery when something is in doubt, at the beginning of each epoch and behind a decision: it is known what is; what
-was decided is committed (each one is a step `committed`, too), and the rest is rolled back."""
+"""Steps of recovery when something is in doubt, at the start of each epoch and after a decision: the doubtful branches are
+known; those decided are committed (each one is also a step `committed`), and the rest is rolled back."""
 SAID: Final = "%s: at least once: what is tried again is published again, with the same message_id; drop doubles by it"
 
 
@@ -41,13 +41,14 @@ class Coordinator:
         self.options: Final = options
         self.decisions: Final = decisions
         self.job: Final = job
-        """The name of the job; None for a stream.  Jobs may share a journal, and decide about their own branches only."""
+        """The name of the job; None for a stream.  Jobs may share a journal; each decides only about its own branches."""
         self._step: Final = step
 
     def begin(self) -> str:
-        """Before tasks begin: what was decided is finished, and what dead tasks left is rolled back; the mode of the tasks.
+        """Runs before tasks begin: finishes earlier decisions, and rolls back what dead tasks left; returns the mode for the
+        tasks.
 
-        LiveSetupError when where messages are to go is not there, or the broker knows no branches and must.
+        Raises LiveSetupError when the target of messages does not exist, or the broker lacks required distributed transactions.
         """
         with self.decisions.lock, Link(self.options.access) as link:
             self._there(link)
@@ -67,7 +68,8 @@ class Coordinator:
             raise LiveSetupError(f"{self.options.access.shown}: there is no queue {key!r} (option routingKey)")
 
     def recover(self, link: Link) -> None:
-        """Finishes what was decided, rolls back what was not.  Only branches of this journal; no task may be at work."""
+        """Commits branches that were decided, rolls back those that were not; only of this journal, while no task is
+        running."""
         known = self.decisions.all()
         decided = {name for each in known for name in each.branches}
         seen: set[str] = set()
@@ -91,9 +93,10 @@ class Coordinator:
             self._step("committed")
 
     def commit(self, query: str, epoch: int, published: Sequence[Published]) -> bool:
-        """All tasks of an epoch are done: it counts.  False when it had been decided before: then these do not.
+        """Commits an epoch whose tasks are all done.  Returns False when it had been decided before: then these branches do not
+        count.
 
-        LiveError before the decision: nothing counts.  After it: the next run finishes it.
+        Raises LiveError: before the decision, nothing counts; after it, the next run completes it.
         """
         with self.decisions.lock:
             return self._decide(query, epoch, published)
@@ -123,7 +126,7 @@ class Coordinator:
         return True
 
     def _prepared(self, link: Link, names: Sequence[str]) -> None:
-        """LiveError unless the broker keeps all of these: it may have been another one meanwhile, without memory."""
+        """Raises LiveError unless the broker still has all of these; it may have been replaced by one without them."""
         kept = {word(each) for each in self._owned(link)}
         missing = [each for each in names if each not in kept and not link.knows(from_word(each))]
         if missing:
@@ -133,9 +136,9 @@ class Coordinator:
             )
 
     def abort(self, published: Sequence[Published | None]) -> None:
-        """An epoch failed: what its tasks prepared is rolled back, as far as the broker can be asked now.
+        """Rolls back what the tasks of a failed epoch prepared, as far as the broker can be reached.
 
-        Spark says so as well when a commit failed behind its decision: what was decided stays, and is finished later.
+        Spark also calls it when a commit failed after its decision: decided branches stay, and are committed later.
         """
         decided = {name for each in self.decisions.all() for name in each.branches}
         names = [each.branch for each in published if each is not None and each.branch]
@@ -145,20 +148,20 @@ class Coordinator:
         try:
             with self.decisions.lock, Link(self.options.access) as link:
                 link.rollback(branches)
-        except LiveError as error:  # whoever begins next does it
+        except LiveError as error:  # the next run does it
             LOG.warning("%s", error)
 
     def in_doubt(self) -> int:
-        """How many branches of this journal are in doubt at the broker."""
+        """Returns how many branches of this journal are in doubt at the broker."""
         with Link(self.options.access) as link:
             return len(self._ours(self._owned(link)))
 
     def _owned(self, link: Link) -> list[Xid]:
-        """The branches in doubt of this journal: of its streams, or of its jobs."""
+        """Returns this journal's branches in doubt: those of its streams, or of its jobs."""
         return owned(link.in_doubt(), self.decisions.owner, SINK if self.job is None else JOB)
 
     def _ours(self, branches: Sequence[Xid]) -> list[Xid]:
-        """Those that nobody else may be at work on: a job's own."""
+        """Returns those that nobody else may be working on: a job's own."""
         return [each for each in branches if self.job is None or number_of(each) == number_of_job(self.job)]
 
     def _with_broker(self, work: Callable[[Link], None]) -> None:

@@ -1,4 +1,4 @@
-"""The log of decisions: which branches of an epoch are to be committed, written before the first of them is."""
+"""The log of decisions: which branches of an epoch are to be committed, written before the first commit."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ OPTION: Final = "journal"
 
 @attrs.frozen(kw_only=True)
 class Decision:
-    """An epoch of a query, or a job: whatever becomes of us, these branches are committed, and no others are."""
+    """A decision about an epoch of a query, or a job: whatever happens, exactly these branches are committed."""
 
     query: str
     """Spark's id of the query, or the name of a job."""
     epoch: int
-    """Spark's number of the batch, from 0 on; 0 for a job."""
+    """Spark's number of the batch, from 0; 0 for a job."""
     branches: tuple[str, ...] = ()
-    """Their words."""
+    """The branches as words."""
     rows: int = 0
     octets: int = 0
     total_rows: int = 0
-    """Of the query so far, this epoch included."""
+    """Total of the query so far, this epoch included."""
     total_octets: int = 0
     finished: bool = False
     """Whether all of them are known to be committed."""
 
 
 class Decisions:
-    """A folder with the last decision of each query.  `owner` is the name that the branches carry."""
+    """A folder with the last decision of each query.  `owner` is the name in the branches."""
 
     def __init__(self, path: Path) -> None:
         self.path: Final = folder(path, OPTION)
         self.lock: Final = Lock(path, OPTION)
-        """Held while deciding about branches: a worker that seemed dead may still be at it."""
+        """Held while deciding about branches, because a worker that seemed dead may still be working."""
         self.owner: Final = note_of(path / NOTE, "decisions", "decision-*.json")[0]
 
     def last(self, query: str) -> Decision | None:
-        """The last decision of a query, None before the first."""
+        """Returns the last decision of a query, None before the first."""
         return self._read(self._file(query))
 
     def all(self) -> list[Decision]:
-        """The last decision of each query."""
+        """Returns the last decision of each query."""
         return [found for path in sorted(self.path.glob("decision-*.json")) if (found := self._read(path)) is not None]
 
     def decide(self, decision: Decision) -> Decision:
-        """Writes a decision: from now on it holds.  LiveError when that is not certain.  Its totals are added up."""
+        """Writes a decision, with its totals added up; it holds from now on.  Raises LiveError when that is not certain."""
         before = self.last(decision.query)
         if before is not None and before.epoch >= decision.epoch:
             raise LiveSetupError(f"{self.path}: epoch {decision.epoch} was decided before")
@@ -63,12 +63,12 @@ class Decisions:
         return made
 
     def finish(self, decision: Decision) -> None:
-        """All of its branches are committed."""
+        """Notes that all branches of a decision are committed."""
         if not decision.finished:
             self._write(attrs.evolve(decision, finished=True))
 
     def forget(self, query: str) -> None:
-        """Nobody will ask about it again: its branches are committed."""
+        """Removes the decision of a query that will not be asked for again: its branches are committed."""
         self._file(query).unlink(missing_ok=True)
 
     def _write(self, decision: Decision) -> None:

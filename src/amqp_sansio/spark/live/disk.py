@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and stay when the power goes: written aside, synced, renamed, the folder synced."""
+"""Atomic and durable files: written aside, synced, renamed, and the folder synced."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PART: Final = ".part"
 """The ending of a file that does not count yet."""
 LOCK: Final = "lock"
 LOCK_SECONDS: Final = 30.0
-"""How long a process that was killed may take to be gone."""
+"""Seconds that a killed process may take to disappear."""
 LOOK_SECONDS: Final = 0.1
 
 
 @contextmanager
 def told(path: Path) -> Iterator[None]:
-    """What the system says about a file becomes one sentence: LiveError, nothing is lost by it."""
+    """Turns an error of the operating system about a file into a LiveError; nothing is lost by it."""
     try:
         yield
     except OSError as error:
@@ -33,7 +33,7 @@ def told(path: Path) -> Iterator[None]:
 
 
 def folder(path: Path, option: str) -> Path:
-    """A folder, made where it is not.  LiveSetupError when it cannot be had; `option` is the one that names it."""
+    """Creates a folder unless it exists.  Raises LiveSetupError, which names `option`, when that fails."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -42,8 +42,8 @@ def folder(path: Path, option: str) -> Path:
 
 
 def sync_folder(path: Path) -> None:
-    """The names in a folder are there for good."""
-    if not hasattr(os, "O_DIRECTORY"):  # Windows opens no folders, and keeps names in its own journal
+    """Makes the names in a folder durable."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open folders, and journals names itself
         return
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -53,13 +53,13 @@ def sync_folder(path: Path) -> None:
 
 
 def sync(file: BinaryIO) -> None:
-    """What was written is there for good."""
+    """Makes what was written durable."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def put(path: Path, octets: bytes) -> None:
-    """Writes a file, in place of the one that may be there: at any moment it is the old or the new one.  LiveError."""
+    """Writes a file atomically, in place of an existing one.  Raises LiveError."""
     part = path.with_name(path.name + PART)
     with told(path):
         with part.open("wb") as file:
@@ -70,12 +70,12 @@ def put(path: Path, octets: bytes) -> None:
 
 
 def put_json(path: Path, value: dict[str, Any]) -> None:
-    """Writes plain values, likewise."""
+    """Writes plain values as JSON, likewise."""
     put(path, json.dumps(value, indent=1).encode() + b"\n")
 
 
 def get_json(path: Path) -> dict[str, Any] | None:
-    """Plain values; None when there is no such file.  LiveSetupError when it cannot be read."""
+    """Reads plain values; None when there is no such file.  Raises LiveSetupError when it cannot be read."""
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def get_json(path: Path) -> dict[str, Any] | None:
 
 
 class Lock:
-    """A folder that one process has for itself, until it lets go or ends in whatever way."""
+    """Exclusive use of a folder by one process, until it releases the lock or ends in any way."""
 
     def __init__(self, path: Path, option: str) -> None:
         self.path: Final = path
@@ -96,7 +96,8 @@ class Lock:
         self._file: BinaryIO | None = None
 
     def take(self, seconds: float = LOCK_SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Takes it; waits for one that is about to end.  LiveError when it does not, LiveSetupError without locks."""
+        """Takes the lock; waits for a holder that is about to end.  Raises LiveError when it does not, LiveSetupError without
+        locks."""
         if self._file is not None:
             return
         try:
@@ -133,7 +134,7 @@ class Lock:
         self.release()
 
     def release(self) -> None:
-        """Lets go."""
+        """Releases the lock."""
         if self._file is not None:
             self._file.close()
             self._file = None

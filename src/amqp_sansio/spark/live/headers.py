@@ -1,4 +1,4 @@
-"""Application headers as texts, for people and for SQL; and what people give as headers."""
+"""Converts application headers to texts, for people and SQL, and to headers from what users supply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from amqp_sansio.spec.values import OpaqueValue, Value
 
 
 def texts_of(headers: Mapping[str, Value]) -> list[tuple[str, str | None]]:
-    """Each header as a text: true and false, numbers, octets in base64, what is nested as JSON; None for none."""
+    """Returns each header as a text: true and false, numbers, octets in base64, nested values as JSON; None for null."""
     return [(name, _text(value)) for name, value in headers.items()]
 
 
@@ -30,7 +30,7 @@ def _base64(octets: bytes) -> str:
 
 
 def headers_from(given: object) -> dict[str, Value]:
-    """Headers from a map of Spark (pairs) or a struct (a mapping); ValueError for what no header can be."""
+    """Converts a map of Spark (pairs) or a struct (a mapping) to headers.  Raises ValueError for what no header can be."""
     pairs: Iterable[tuple[Any, Any]]
     pairs = given.items() if isinstance(given, Mapping) else given  # type: ignore[assignment]  # as Arrow gives it
     headers: dict[str, Value] = {}

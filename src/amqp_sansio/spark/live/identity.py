@@ -24,9 +24,9 @@ from amqp_sansio.spec.dtx import Xid
 FORMAT: Final = 0x53504B31
 """"SPK1": branches of this package's Spark source and sink."""
 OWNER_OCTETS: Final = 16
-"""Octets of the owner of a branch."""
+"""Octets of the owner in a branch."""
 CHANCE_OCTETS: Final = 8
-"""Octets that make each attempt another branch."""
+"""Random octets that make each attempt a different branch."""
 SOURCE: Final = b"S"
 SINK: Final = b"P"
 JOB: Final = b"J"
@@ -35,7 +35,7 @@ MOST: Final = 2**64 - 1
 
 
 def new_owner() -> bytes:
-    """A name that no other spool or journal has."""
+    """Returns a name that no other spool or journal has."""
     return urandom(OWNER_OCTETS)
 
 
@@ -59,12 +59,12 @@ def note_of(path: Path, kept: str, pattern: str, **first: int) -> tuple[bytes, d
 
 
 def branch(owner: bytes, kind: bytes, number: int, chance: Callable[[int], bytes] = urandom) -> Xid:
-    """A branch that never was: `number` is that of a segment or an epoch, 0 to MOST."""
+    """Returns a new branch; `number` is that of a segment or an epoch, 0 to MOST."""
     return xid(FORMAT, owner + number.to_bytes(8, "big"), kind + chance(CHANCE_OCTETS))
 
 
 def owned(xids: Iterable[Xid], owner: bytes, kind: bytes) -> list[Xid]:
-    """Those of a list that belong to an owner: nobody else's are ever decided about."""
+    """Returns the branches that belong to an owner; those of others are never decided about."""
     found = []
     for each in xids:
         form, global_id, branch_id = key_of(each)
@@ -75,30 +75,30 @@ def owned(xids: Iterable[Xid], owner: bytes, kind: bytes) -> list[Xid]:
 
 
 def unseen(xids: Iterable[Xid], seen: set[str]) -> list[Xid]:
-    """Those that were not seen before, which are so from now on: a broker lists as many in doubt at a time as it likes."""
+    """Returns the branches not seen before, and marks them as seen; a broker lists only some of those in doubt at a time."""
     found = [each for each in xids if word(each) not in seen]
     seen.update([word(each) for each in found])
     return found
 
 
 def number_of(given: Xid) -> int:
-    """The segment or epoch of a branch of ours."""
+    """Returns the segment or epoch of a branch of ours."""
     return int.from_bytes(key_of(given)[1][OWNER_OCTETS:], "big")
 
 
 def number_of_job(name: str) -> int:
-    """The number of a job's branches."""
+    """Returns the number in a job's branches."""
     return int.from_bytes(sha256(name.encode()).digest()[:8], "big")
 
 
 def word(given: Xid) -> str:
-    """A branch as a word, for names of files and for JSON."""
+    """Returns a branch as a word, for file names and JSON."""
     _, global_id, branch_id = key_of(given)
     return f"{global_id.hex()}-{branch_id.hex()}"
 
 
 def from_word(text: str) -> Xid:
-    """The branch of a word.  ValueError when it is none."""
+    """Returns the branch of a word.  Raises ValueError for an invalid one."""
     global_id, _, branch_id = text.partition("-")
     made = xid(FORMAT, bytes.fromhex(global_id), bytes.fromhex(branch_id))
     if word(made) != text:

@@ -1,4 +1,4 @@
-"""What the spooler asks of a broker: messages of some queues, and words about its branches; on one connection."""
+"""The spooler's access to a broker: messages of some queues, and commands about branches, on one connection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from amqp_sansio.spec.dtx import Xid
 
 
 class Intake:
-    """Subscriptions to some queues in one session.  LiveError when the connection does not hold: then it is over."""
+    """Subscriptions to some queues in one session.  Raises LiveError when the connection fails, which ends it."""
 
     def __init__(self, access: Access, queues: Sequence[str], prefetch: int, octets: int | None) -> None:
         self.link: Final = Link(access)
@@ -33,10 +33,10 @@ class Intake:
         self._apart = False
         self._bounded: bool | None = None
         self.there = 0
-        """Messages on the queues before any of them came here."""
+        """Messages on the queues before any of them were received."""
 
     def open(self) -> None:
-        """Connects.  LiveSetupError when one of the queues is not there."""
+        """Connects.  Raises LiveSetupError when one of the queues does not exist."""
         self.link.__enter__()
         try:
             with self.link.told():
@@ -51,7 +51,7 @@ class Intake:
             raise
 
     def subscribe(self) -> None:
-        """Messages come from now on, as many as there is credit for."""
+        """Subscribes: messages arrive from now on, as credit allows."""
         with self.link.told():
             try:
                 for name in self.queues:
@@ -63,11 +63,11 @@ class Intake:
                 raise LiveSetupError(f"{self.link.access.shown}: {error}") from None
 
     def close(self) -> None:
-        """Ends the connection: what was not accepted goes back to its queue."""
+        """Closes the connection: messages that were not accepted go back to their queues."""
         self.link.close()
 
     def depth(self) -> int:
-        """Messages on the queues, and here but not in a segment; some brokers count the latter, too, and some do not."""
+        """Returns how many messages are on the queues, or received and in no segment; some brokers count the latter too."""
         return self._depth() + (self._held() if self._apart else 0)
 
     def _depth(self) -> int:
@@ -77,7 +77,7 @@ class Intake:
         return sum([len(inbox.messages) for _, inbox in self._inboxes])
 
     def receive(self, seconds: float) -> tuple[Message, Taken] | None:
-        """The next message of any queue, in turn; None when there is none within `seconds`."""
+        """Returns the next message of any queue, in turn; None when there is none within `seconds`."""
         until = time.monotonic() + seconds
         try:
             while True:
@@ -95,7 +95,7 @@ class Intake:
             raise LiveError(f"{self.link.access.shown}: {error}") from None
 
     def _wait(self, seconds: float) -> None:
-        """Until something comes for one of the subscriptions, or the time is over."""
+        """Waits until a message arrives for one of the subscriptions, or the time is over."""
         coming: Ticket[None] = Ticket()
         waiting: list[Ticket[None]] = []
 
@@ -115,23 +115,23 @@ class Intake:
                 each.forget(come)
 
     def begin(self, branch: Xid, timeout: int | None) -> None:
-        """What is accepted from now on belongs to the branch, which may take `timeout` seconds (see the options)."""
+        """Begins a branch for what is accepted from now on, with a timeout of `timeout` seconds (see the options)."""
         self._ask(lambda: self._session._talk.transactions.start(branch))
         with self.link.told(" (option branchTimeout)"):
             self._bounded = give_time(self._session, branch, timeout, self._bounded)
 
     def accept(self, messages: Sequence[Message]) -> None:
-        """They are done with, as far as the branch, or the broker's completion, says so."""
+        """Accepts messages, as part of the branch, or for good."""
         with self.link.told():
             for each in messages:
                 each.accept()
 
     def end(self, branch: Xid) -> None:
-        """What follows belongs to it no more."""
+        """Ends the branch for what follows."""
         self._ask(lambda: self._session._talk.transactions.end(branch))
 
     def prepare(self, branch: Xid) -> None:
-        """The broker promises that it can be committed, whatever happens.  LiveError when it does not."""
+        """Prepares the branch, so that the broker can commit it whatever happens.  Raises LiveError when it does not."""
         status = self._ask(lambda: self._session._talk.transactions.prepare(branch))
         if status != XaStatus.XA_OK:
             raise LiveSetupError(
@@ -140,15 +140,15 @@ class Intake:
             )
 
     def commit(self, branch: Xid) -> None:
-        """Its messages are gone from their queues.  LiveError when that is not certain."""
+        """Commits: the messages are gone from their queues.  Raises LiveError when that is not certain."""
         self._ask(lambda: self._session._talk.transactions.commit_branch(branch))
 
     def rollback(self, branch: Xid) -> None:
-        """Its messages are on their queues again."""
+        """Rolls back: the messages are on their queues again."""
         self._ask(lambda: self._session._talk.transactions.rollback_branch(branch))
 
     def sync(self) -> None:
-        """Everything sent so far is done."""
+        """Waits until everything sent so far is executed."""
         with self.link.told():
             self._session.sync()
 

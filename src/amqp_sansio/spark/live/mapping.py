@@ -1,4 +1,4 @@
-"""From a row to a message: which column says what, and what the options say instead."""
+"""Converts rows to messages: by columns, which options may override."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WRITTEN: Final[dict[str, tuple[str, ...]]] = {
 LEFT_OUT: Final = frozenset([
     "queue", "redelivered", "timestamp", "expiration", "received", "segment", "position", "header_error",
 ])  # fmt: skip
-"""Columns of the source that say what happened to a message, and not what it is."""
+"""Columns of the source about a message's history instead of its content; the sink ignores them."""
 
 
 class Outgoing(NamedTuple):
@@ -52,17 +52,17 @@ class Outgoing(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class RowMapping:
-    """How rows become messages.  Options win over columns, as with other sinks of Spark."""
+    """How rows become messages.  Options override columns, as in other sinks of Spark."""
 
     exchange: str | None = None
     routing_key: str | None = None
     persistent: bool = True
     mandatory: bool = True
     ids: bytes | None = None
-    """What message ids are made from, for rows that bring none; None: such messages have none."""
+    """The seed of message ids for rows without one; None: such messages have no id."""
 
     def check(self, columns: Sequence[tuple[str, str]]) -> None:
-        """LiveSetupError when rows with these columns (name and type in Spark's words) are no messages."""
+        """Raises LiveSetupError when rows with these columns (name and Spark type) cannot be messages."""
         names = Counter([name for name, _ in columns])
         for name, times in names.items():
             if times > 1:
@@ -80,7 +80,7 @@ class RowMapping:
             raise LiveSetupError("nothing says where messages go: option routingKey (a queue), or column routing_key")
 
     def messages(self, batches: Iterator[Any], partition: int = 0) -> Iterator[Outgoing]:
-        """The messages of batches of rows (Any: RecordBatch).  LiveSetupError for a row that is none."""
+        """Yields the messages of batches of rows (Any: RecordBatch).  Raises LiveSetupError for an invalid row."""
         seen: Counter[bytes] = Counter()
         number = 0
         for batch in batches:
@@ -135,7 +135,7 @@ class RowMapping:
         return Outgoing(exchange, key, _octets(body), properties)
 
     def _id(self, made: Outgoing, partition: int, seen: Counter[bytes]) -> uuid.UUID:
-        """The same for the same row of the same epoch, however often it is tried; another one for each of equal rows."""
+        """Returns the same id for the same row of the same epoch in every attempt, but different ids for equal rows."""
         told = repr((partition, made.exchange, made.routing_key, made.body, made.properties))
         digest = sha256((self.ids or b"") + told.encode("utf-8", "surrogatepass")).digest()
         seen[digest] += 1

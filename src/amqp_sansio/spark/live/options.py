@@ -1,4 +1,4 @@
-"""The options of the format `amqp`, read from texts.  What is wrong is one LiveSetupError, and no password is ever shown."""
+"""The options of the format `amqp`, parsed from texts.  Faults raise one LiveSetupError; no password is ever shown."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ AUTO: Final = "auto"
 EXACTLY_ONCE: Final = "exactly-once"
 AT_LEAST_ONCE: Final = "at-least-once"
 MODES: Final = (AUTO, EXACTLY_ONCE, AT_LEAST_ONCE)
-"""What may be asked for: `auto` is exactly once where the broker has distributed transactions, else at least once."""
+"""The modes; `auto` is exactly once where the broker has distributed transactions, else at least once."""
 MECHANISMS: Final = ("ANONYMOUS", "PLAIN", "EXTERNAL", "CRAM-MD5", "SCRAM-SHA-1", "SCRAM-SHA-256")
 
 ROWS: Final = 10_000
-"""Messages of a segment, unless told otherwise."""
+"""Default messages of a segment."""
 OCTETS: Final = 64 * 1024 * 1024
-"""Octets of a segment, unless told otherwise: the message that passes them is the last one of it."""
+"""Default octets of a segment: the message that exceeds them is its last one."""
 SECONDS: Final = 1.0
-"""Seconds after the first message of a segment from which on it does not wait for more, unless told otherwise."""
+"""Default seconds after its first message for which a segment waits for more."""
 WAIT: Final = 0.5
-"""Seconds to wait for the first message of a segment, before the source reports to Spark that there is nothing."""
+"""Seconds to wait for the first message of a segment before the source reports that there is nothing."""
 RETRY: Final = 30.0
-"""Seconds for which a broker that was lost is tried again, before the query fails."""
+"""Seconds for which to reconnect to a lost broker before the query fails."""
 BRANCH_TIMEOUT: Final = 3600
-"""Seconds that a branch may take, where the broker sets a bound by itself: until it is prepared, and with some brokers until it
-is decided, so longer than a restart."""
+"""Timeout of a branch in seconds where the broker has a default one: until it is prepared, and with some brokers until it is
+decided, so it must exceed a restart."""
 
 _COMMON: Final = (
     "url", "username", "password", "passwordFile", "mechanism", "tlsCa", "tlsCert", "tlsKey", "mode", "retrySeconds",
@@ -45,20 +45,20 @@ SINK: Final = (
 )  # fmt: skip
 """The options of the sink."""
 NAME_OCTETS: Final = 255
-"""Octets of the name of a queue or an exchange, and of a routing key, at most."""
+"""The most octets of a queue or exchange name, and of a routing key."""
 _SPARK: Final = ("path", "queryname", "checkpointlocation", "mergeschema")
-"""What Spark puts there by itself."""
+"""Options that Spark adds."""
 
 Number = TypeVar("Number", int, float)
 
 
 @attrs.frozen(kw_only=True)
 class Access:
-    """Where the broker is, as whom, and how."""
+    """The broker's address, the credentials, and how to connect."""
 
     address: Address
     shown: str
-    """The URL as it may be shown."""
+    """The URL without its password."""
     mechanism: str | None = None
     password_file: str | None = None
     tls_ca: str | None = None
@@ -67,7 +67,7 @@ class Access:
     retry: float = RETRY
 
     def password(self) -> str:
-        """The password, read from its file where it is in one.  LiveSetupError when it cannot be."""
+        """The password, read from its file if it is in one.  Raises LiveSetupError when it cannot be read."""
         if self.password_file is None:
             return self.address.password
         try:
@@ -78,7 +78,7 @@ class Access:
 
 @attrs.frozen(kw_only=True)
 class SourceOptions:
-    """What a source is asked for."""
+    """The parsed options of a source."""
 
     access: Access
     queues: tuple[str, ...]
@@ -91,12 +91,12 @@ class SourceOptions:
     prefetch: int = ROWS
     prefetch_octets: int | None = None
     branch_timeout: int | None = None
-    """Seconds that a branch may take, 0: as the broker likes; None: no bound if the broker has none, else BRANCH_TIMEOUT."""
+    """Timeout of a branch in seconds, 0: the broker's; None: none if the broker has no default, else BRANCH_TIMEOUT."""
 
 
 @attrs.frozen(kw_only=True)
 class SinkOptions:
-    """What a sink is asked for."""
+    """The parsed options of a sink."""
 
     access: Access
     journal: Path
@@ -107,11 +107,11 @@ class SinkOptions:
     mandatory: bool = True
     job: str | None = None
     branch_timeout: int | None = None
-    """Seconds that a branch may take, 0: as the broker likes; None: no bound if the broker has none, else BRANCH_TIMEOUT."""
+    """Timeout of a branch in seconds, 0: the broker's; None: none if the broker has no default, else BRANCH_TIMEOUT."""
 
 
 def source_options(options: Mapping[str, str]) -> SourceOptions:
-    """The options of a source.  LiveSetupError says what is wrong."""
+    """Parses the options of a source.  Raises LiveSetupError, which says what is wrong."""
     given = _Given(options, SOURCE)
     access = given.access()
     queues = tuple([each.strip() for each in given.need("queue", "the queues to take from, with commas between").split(",")])
@@ -141,7 +141,7 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
-    """The options of a sink.  LiveSetupError says what is wrong."""
+    """Parses the options of a sink.  Raises LiveSetupError, which says what is wrong."""
     given = _Given(options, SINK)
     access = given.access()
     exchange, key = _short("exchange", given.text("exchange")), _short("routingKey", given.text("routingKey"))
@@ -166,7 +166,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
 
 
 def default_place(access: Access, *words: str) -> Path:
-    """Where a spool or a journal is when nobody says: in the user's state, one for each broker and queue."""
+    """Returns the default folder of a spool or a journal: in the user's state, one for each broker and queue."""
     from hashlib import sha256
 
     state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
@@ -176,7 +176,7 @@ def default_place(access: Access, *words: str) -> Path:
 
 
 def _short(name: str, text: str | None) -> str | None:
-    """A name that AMQP can carry."""
+    """Returns a name after checking that AMQP can carry it."""
     try:
         octets = len((text or "").encode())
     except UnicodeError:
@@ -200,7 +200,7 @@ def _local(name: str, text: str, instead: str | None = None) -> Path:
 
 
 class _Given:
-    """Options by their names, whatever their case."""
+    """Options by name, case-insensitively."""
 
     def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
         self._texts: Final = {name.lower(): text for name, text in options.items()}
@@ -213,25 +213,25 @@ class _Given:
         return name.lower() in self._texts
 
     def text(self, name: str) -> str | None:
-        """A text, None when it was not given."""
+        """Returns a text, None when it was not given."""
         return self._texts.get(name.lower())
 
     def need(self, name: str, what: str) -> str:
-        """A text that must be given."""
+        """Returns a required text."""
         text = self.text(name)
         if not text:
             raise LiveSetupError(f"option {name} is missing: {what}")
         return text
 
     def word(self, name: str, words: tuple[str, ...]) -> str:
-        """One of some words; the first unless told otherwise."""
+        """Returns one of some words; the first by default."""
         text = (self.text(name) or words[0]).lower()
         if text not in words:
             raise LiveSetupError(f"option {name} is {' or '.join(words)}, not {text!r}")
         return text
 
     def number(self, name: str, otherwise: Number, least: Number) -> Number:
-        """A number, of the type of what it is otherwise."""
+        """Returns a number, of the type of its default."""
         text = self.text(name)
         if text is None:
             return otherwise
@@ -244,7 +244,7 @@ class _Given:
         return found
 
     def access(self) -> Access:
-        """Where the broker is."""
+        """Parses the options about the broker."""
         url = self.need("url", "amqp://user:password@host:port/vhost")
         try:
             address = Address.parse(url)

@@ -1,6 +1,6 @@
-"""One task's work: publishes its rows in a branch of its own and prepares it; whether it counts is decided elsewhere.
+"""One task's work: publishes its rows in a branch of its own and prepares it; the driver decides about it.
 
-Steps: `started`, `published`, `ended`, `prepared`.  Without branches: `published` when the broker has all for certain.
+Steps: `started`, `published`, `ended`, `prepared`.  Without branches: `published` when the broker has certainly taken all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from amqp_sansio.spark.live.spooler import Step, go_on
 from amqp_sansio.spec.codes import XaStatus
 
 WITHOUT_WORD: Final = 500
-"""Messages whose fate is not asked for, at most, before the oldest is waited for."""
+"""The most messages in flight before the oldest is awaited."""
 STEPS: Final = ("started", "published", "ended", "prepared")
 
 
@@ -45,7 +45,7 @@ class Publisher:
     def publish(self, messages: Iterable[Outgoing], number: int = 0, kind: bytes = SINK) -> Published:
         """Publishes messages; `number` is the epoch, or that of the job.
 
-        LiveError: they do not count, and the broker gives up what there is of them.
+        Raises LiveError; then the messages do not count, and the broker drops them.
         """
         mandatory = False
 
@@ -57,7 +57,7 @@ class Publisher:
 
         waiting = noted()
         first = next(waiting, None)
-        if first is None:  # no connection for nothing
+        if first is None:  # no rows: no connection
             return Published("", 0, 0)
         name = branch(self.owner, kind, number)
         with Link(self.access) as link, link.told(""):
@@ -78,7 +78,7 @@ class Publisher:
                     self._step("prepared")
             except MessageReturned as error:
                 raise LiveSetupError(f"{self.access.shown}: {error}") from None
-            if status == XaStatus.XA_RDONLY and not mandatory:  # no queue took any, which may be: there is nothing to decide
+            if status == XaStatus.XA_RDONLY and not mandatory:  # no queue took any, which is allowed
                 return Published("", rows, octets)
             if status != XaStatus.XA_OK:
                 raise LiveSetupError(
@@ -110,7 +110,7 @@ class Publisher:
         return rows, octets
 
     def _taken(self, sent: Pending[None], exchange: str, key: str) -> None:
-        """The broker has it for certain.  LiveSetupError when no queue takes it."""
+        """Waits until the broker has certainly taken it.  Raises LiveSetupError when no queue takes it."""
         try:
             sent.result()
         except MessageReturned as error:

@@ -1,4 +1,4 @@
-"""What Spark asks of a streaming source, answered from the spool and by the spooler; no Spark in it."""
+"""The logic of the streaming source, on the spool and the spooler, without Spark."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from amqp_sansio.spark.live.spooler import Spooler, Step, go_on
 
 LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 PATIENCE: Final = 20
-"""A drain reads all that was on the queues when it began (trigger availableNow).  After this many attempts in a row that bring
-nothing, it leaves the messages that are still there: somebody else has them."""
+"""A drain reads all that was on the queues when it began (trigger availableNow).  After this many fruitless attempts in a row,
+it leaves the remaining messages, which another consumer holds."""
 
 
 class Reader:
-    """Offsets are plain values: the spool's name, the last segment, and the rows and octets of the query up to it."""
+    """Computes offsets, which are plain values: the spool's name, the last segment, and the rows and octets of the query up to
+    it."""
 
     def __init__(self, options: SourceOptions, step: Step = go_on) -> None:
         self.options: Final = options
@@ -28,11 +29,12 @@ class Reader:
         self._last: dict[str, Any] | None = None
 
     def initial(self) -> dict[str, Any]:
-        """Before all segments that are there."""
+        """Returns the offset before all existing segments."""
         return self._offset(self.spool.removed, 0, 0)
 
     def latest(self, start: dict[str, Any], everything: bool = False) -> dict[str, Any]:
-        """The offset behind the next segment, which may be there already; with `everything` behind all that can be had."""
+        """Returns the offset after the next segment, which may exist already; with `everything`, after all that can be
+        taken."""
         number = self._number(start)
         self.spooler.open()
         found = self._behind(number)
@@ -53,7 +55,7 @@ class Reader:
         return self._last
 
     def _take(self, number: int) -> bool:
-        """Takes one more segment; False when there is none for now, or none that was there when the drain began."""
+        """Takes one more segment; returns False when there is none for now, or none that was there when the drain began."""
         if self._left is None:
             return self.spooler.take() is not None
         if self._left <= 0:
@@ -63,7 +65,7 @@ class Reader:
             if taken is not None:
                 self._left -= taken.rows
                 return True
-            if self._behind(number):  # it was recorded when its commit was not answered
+            if self._behind(number):  # it was recorded, but its commit was not answered
                 return True
             if self.spooler.depth() == 0:
                 break
@@ -77,20 +79,21 @@ class Reader:
         return False
 
     def until_now(self) -> None:
-        """What comes to the queues from now on is not taken; what is there, and in the spool, is."""
+        """Limits reading to what is in the queues and in the spool now."""
         self._left = self.spooler.there()
 
     def between(self, start: dict[str, Any], end: dict[str, Any]) -> list[tuple[int, Path]]:
-        """The segments between two offsets.  LiveSetupError when they are not there (any more)."""
+        """Returns the segments between two offsets.  Raises LiveSetupError when they do not exist (any more)."""
         found = self.spool.between(self._number(start), self._number(end))
         return [(each.number, self.spool.path / each.name) for each in found]
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Spark has stored what is up to this offset."""
+        """Removes segments that Spark has stored, up to this offset."""
         self.spool.remove(self._number(end))
 
     def report(self) -> dict[str, Any] | None:
-        """Rows and octets taken by the query, how many messages wait on the queues (lag), branches in doubt, the mode."""
+        """Returns rows and octets taken by the query, how many messages wait on the queues (lag), branches in doubt, and the
+        mode."""
         if self._last is None:
             return None
         try:
@@ -101,7 +104,7 @@ class Reader:
         return {**self._last, "lag": lag, "in_doubt": in_doubt, "mode": self.spooler.mode}
 
     def close(self) -> None:
-        """Lets go of the broker and the spool."""
+        """Releases the broker and the spool."""
         self.spooler.close()
 
     def _behind(self, number: int) -> list[Segment]:

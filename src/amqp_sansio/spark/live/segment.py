@@ -1,4 +1,4 @@
-"""A segment: messages as they came, in one file of Arrow, which is named by its number and its branch."""
+"""A segment: received messages in one Arrow file, named by its number and its branch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from amqp_sansio.spark.live.disk import sync, told
 from amqp_sansio.spark.live.errors import LiveError
 
 FORM: Final = "1"
-"""The form of segments, written into each."""
+"""The format of segments, written into each."""
 SLICE_ROWS: Final = 10_000
-"""Rows of one batch that is read, at most."""
+"""The most rows of one batch that is read."""
 SLICE_OCTETS: Final = 4 * 1024 * 1024
-"""Octets of bodies and headers of one batch that is read, about."""
+"""Approximate octets of bodies and headers of one batch that is read."""
 
 _SCHEMA: Final = pa.schema([
     ("queue", pa.string()), ("received", pa.int64()), ("header", pa.large_binary()), ("body", pa.large_binary()),
@@ -24,24 +24,24 @@ _SCHEMA: Final = pa.schema([
 
 
 class Taken(NamedTuple):
-    """A message as it was taken: octets, not looked into."""
+    """A message as it was received, not decoded."""
 
     queue: str
     """The queue that it was on."""
     received: int
-    """When it came, in microseconds since 1970."""
+    """When it arrived, in microseconds since 1970."""
     header: bytes
     """The raw header segment."""
     body: bytes
 
     @property
     def octets(self) -> int:
-        """What it counts for in bounds."""
+        """Its octets, as counted against limits."""
         return len(self.header) + len(self.body)
 
 
 def write(path: Path, messages: Sequence[Taken]) -> None:
-    """Writes and syncs a segment.  LiveError when the disk does not take it: then there is none."""
+    """Writes and syncs a segment.  Raises LiveError when the disk fails; then there is none."""
     columns = [
         pa.array([each[at] for each in messages], field.type) for at, field in enumerate(_SCHEMA)
     ]  # fmt: skip
@@ -58,9 +58,9 @@ def write(path: Path, messages: Sequence[Taken]) -> None:
 
 
 def read(path: Path) -> Iterator[tuple[int, Any]]:
-    """The batches of a segment (Any: RecordBatch), each with the position of its first row.
+    """Yields the batches of a segment (Any: RecordBatch), each with the position of its first row.
 
-    LiveError when it cannot be read.
+    Raises LiveError when it cannot be read.
     """
     try:
         with pa.memory_map(str(path)) as file:

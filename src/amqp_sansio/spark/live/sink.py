@@ -1,4 +1,4 @@
-"""The writers of the format `amqp`: epochs of a stream, and jobs."""
+"""The writers of the format `amqp`: for epochs of a stream, and for jobs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EPOCH: Final = "streaming.sql.batchId"
 
 
 class Said(WriterCommitMessage):
-    """What a task tells the driver: what it published, and for which query."""
+    """What a task reports to the driver: what it published, and for which query."""
 
     def __init__(self, published: Published, query: str) -> None:
         self.published: Final = published
@@ -43,16 +43,16 @@ class Said(WriterCommitMessage):
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """What a task must know."""
+    """What a task needs to know."""
 
     owner: bytes
     mode: str
     decided: dict[str, int]
-    """The last epoch of each query that was decided: to be published no more."""
+    """The last decided epoch of each query, which must not be published again."""
 
 
 def rows_as(options: SinkOptions, ids: bytes | None = None) -> RowMapping:
-    """How rows become messages."""
+    """Returns how rows become messages."""
     return RowMapping(
         exchange=options.exchange, routing_key=options.routing_key, persistent=options.persistent,
         mandatory=options.mandatory, ids=ids,
@@ -68,7 +68,7 @@ def _checked(given: Mapping[str, str], schema: StructType, overwrite: bool) -> S
 
 
 def plan(options: SinkOptions, decisions: Decisions, job: str | None = None, step: Step = go_on) -> Plan:
-    """On the driver, before tasks begin: see `Coordinator.begin`."""
+    """Prepares a write on the driver, before tasks begin: see `Coordinator.begin`."""
     mode = Coordinator(options, decisions, job, step).begin()
     return Plan(owner=decisions.owner, mode=mode, decided={each.query: each.epoch for each in decisions.all()})
 
@@ -78,14 +78,14 @@ def _published(messages: list[WriterCommitMessage | None]) -> list[Published]:
 
 
 class EpochWriter(DataSourceStreamArrowWriter):
-    """The epochs of one query.
+    """Writes the epochs of one query.
 
-    Spark makes one on the driver for each epoch and pickles it for its tasks, which is the moment before they begin; and
-    another one to commit, which is never pickled.
+    Spark makes one on the driver for each epoch and pickles it for its tasks, immediately before they begin; and another one to
+    commit, which is never pickled.
     """
 
     step: ClassVar[Step] = staticmethod(go_on)
-    """Hears of the steps of the protocol: for tests."""
+    """Called at each step of the protocol; for tests."""
 
     def __init__(self, given: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         self._options: Final = _checked(given, schema, overwrite)
@@ -97,12 +97,12 @@ class EpochWriter(DataSourceStreamArrowWriter):
         return self.__dict__
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """In a task: publishes its rows in a branch and prepares it."""
+        """Publishes a task's rows in a branch and prepares it."""
         assert self._plan is not None
         context = TaskContext.get()
         assert context is not None
         query, epoch = context.getLocalProperty(QUERY) or "", int(context.getLocalProperty(EPOCH) or 0)
-        if self._plan.decided.get(query, -1) >= epoch:  # a replay: it is published, or will be
+        if self._plan.decided.get(query, -1) >= epoch:  # a replay: it was published, or will be
             return Said(Published("", 0, 0), query)
         at_least_once = self._plan.mode == AT_LEAST_ONCE
         ids = f"{self._plan.owner.hex()}/{query}/{epoch}".encode() if at_least_once else None
@@ -111,7 +111,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
         return Said(publisher.publish(messages, epoch), query)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
-        """On the driver: decides about the epoch, and sees to it that it happens."""
+        """Decides about the epoch on the driver, and carries the decision out."""
         queries = {each.query for each in messages if isinstance(each, Said)}
         if not queries:
             return
@@ -120,7 +120,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
         self._coordinator().commit(queries.pop(), batchId, _published(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
-        """On the driver: what tasks prepared does not count."""
+        """Discards, on the driver, what tasks prepared."""
         self._coordinator().abort(_published(messages))
 
     def _coordinator(self) -> Coordinator:
@@ -128,7 +128,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
 
 
 class JobWriter(DataSourceArrowWriter):
-    """One `df.write`.  With a name (option job) it is published once, however often it is run."""
+    """Writes one `df.write`.  With a name (option job) it is published once, however often it is run."""
 
     def __init__(self, given: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         self._options: Final = _checked(given, schema, overwrite)
@@ -138,7 +138,7 @@ class JobWriter(DataSourceArrowWriter):
             LOG.warning("job %r was published before: nothing is published now; another job has another name", self._job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """In a task: publishes its rows in a branch and prepares it."""
+        """Publishes a task's rows in a branch and prepares it."""
         if self._job in self._plan.decided:
             return Said(Published("", 0, 0), self._job)
         context = TaskContext.get()
@@ -148,12 +148,12 @@ class JobWriter(DataSourceArrowWriter):
         return Said(publisher.publish(messages, number_of_job(self._job), JOB), self._job)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """On the driver: decides about the job, and sees to it that it happens."""
+        """Decides about the job on the driver, and carries the decision out."""
         decisions = Decisions(self._options.journal)
         Coordinator(self._options, decisions, self._job).commit(self._job, 0, _published(messages))
         if self._options.job is None:
             decisions.forget(self._job)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """On the driver: what tasks prepared does not count."""
+        """Discards, on the driver, what tasks prepared."""
         Coordinator(self._options, Decisions(self._options.journal), self._job).abort(_published(messages))

@@ -37,7 +37,7 @@ NAME: Final = "amqp"
 
 
 class AmqpSource(DataSource):
-    """The data source.  It holds options only; connections are opened where they are used."""
+    """The data source.  It holds only options; connections are opened where they are used."""
 
     @classmethod
     def name(cls) -> str:
@@ -45,23 +45,23 @@ class AmqpSource(DataSource):
         return NAME
 
     def schema(self) -> str:
-        """The columns that a stream has."""
+        """The columns of a stream."""
         return DDL
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """There is none: reading a queue takes from it, which wants a checkpoint."""
+        """Raises LiveSetupError: reading a queue removes messages, which needs a checkpoint."""
         raise LiveSetupError("a queue is read as a stream: readStream, and trigger(availableNow=True) for what is there now")
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's name
-        """Takes from queues."""
+        """Returns a stream from queues."""
         return AmqpStream(source_options(self.options), picked([(each.name, each.dataType.simpleString()) for each in schema]))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Publishes rows, once."""
+        """Returns a writer that publishes rows once."""
         return JobWriter(self.options, schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 -- Spark's name
-        """Publishes the rows of each epoch."""
+        """Returns a writer that publishes the rows of each epoch."""
         return EpochWriter(self.options, schema, overwrite)
 
 
@@ -81,7 +81,7 @@ class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A stream from queues: its offset is the last segment that was taken."""
 
     step: ClassVar[Step] = staticmethod(go_on)
-    """Hears of the steps of the protocol: for tests."""
+    """Called at each step of the protocol; for tests."""
 
     def __init__(self, options: SourceOptions, columns: Sequence[Column]) -> None:
         self._options: Final = options
@@ -98,11 +98,11 @@ class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._made
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
-        """Before all segments of the spool."""
+        """Returns the offset before all segments of the spool."""
         return self._reader.initial()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
-        """One segment at a time."""
+        """Returns the limit of one segment at a time."""
         return ReadMaxRows(self._options.rows)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name
@@ -110,19 +110,19 @@ class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reader.latest(start, everything=isinstance(limit, ReadAllAvailable))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 -- Spark's name
-        """What the progress of the query tells."""
+        """Returns what the query's progress shows."""
         return self._reader.report()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
-        """What comes from now on is not taken."""
+        """Excludes messages that arrive from now on."""
         self._reader.until_now()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The segments between two offsets."""
+        """Returns the segments between two offsets."""
         return [SegmentPartition(str(path), number) for number, path in self._reader.between(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a segment."""
+        """Yields the rows of a segment."""
         assert isinstance(partition, SegmentPartition)
         path = Path(partition.path)
         if not path.exists():
@@ -130,11 +130,11 @@ class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from rows_of(path, partition.number, self._columns)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Segments up to this one are removed."""
+        """Removes the segments up to this one."""
         self._reader.commit(end)
 
     def stop(self) -> None:
-        """Lets go of the broker and the spool."""
+        """Releases the broker and the spool."""
         if self._made is not None:
             self._made.close()
             self._made = None

@@ -1,4 +1,4 @@
-"""The columns of the source: a segment's messages as rows of Arrow."""
+"""The columns of the source, and a segment's messages as Arrow rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_MESSAGE: Final = MessageProperties()
 
 
 class Row(NamedTuple):
-    """What a row is made of."""
+    """What a row is made from."""
 
     delivery: DeliveryProperties
     message: MessageProperties
@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of the source; `of` gives its value, None for those that a segment holds as they are."""
+    """A column of the source; `of` computes its value, None for columns stored in a segment."""
 
     name: str
     ddl: str
@@ -42,7 +42,7 @@ class Column(NamedTuple):
 
 
 def _time(seconds: int | None) -> datetime.datetime | None:
-    """A time of the broker; None for one that no calendar has."""
+    """Converts a broker's time; None for one that no calendar has."""
     if seconds is None:
         return None
     try:
@@ -102,13 +102,13 @@ COLUMNS: Final = (
     Column("header_error", "string", pa.string(), "why its properties could not be read; null for nearly all",
            lambda row: row.error),
 )  # fmt: skip
-"""All columns, in their order."""
+"""All columns, in order."""
 NAMES: Final = tuple([column.name for column in COLUMNS])
 DDL: Final = ", ".join([f"{column.name} {column.ddl}" for column in COLUMNS])
 
 
 def picked(names: Sequence[tuple[str, str]]) -> tuple[Column, ...]:
-    """Columns by name and type, for a schema that the user gave.  LiveSetupError for one that there is not."""
+    """Returns columns by name and type, for a schema given by the user.  Raises LiveSetupError for an unknown one."""
     known = {column.name: column for column in COLUMNS}
     found = []
     for name, kind in names:
@@ -122,7 +122,7 @@ def picked(names: Sequence[tuple[str, str]]) -> tuple[Column, ...]:
 
 
 def rows_of(path: Path, segment: int, columns: Sequence[Column]) -> Iterator[Any]:
-    """The rows of a segment (Any: RecordBatch).  LiveError when it cannot be read."""
+    """Yields the rows of a segment (Any: RecordBatch).  Raises LiveError when it cannot be read."""
     schema = pa.schema([(column.name, column.arrow) for column in columns])
     made = [column for column in columns if column.of is not None]
     for first, batch in read(path):
@@ -143,7 +143,7 @@ def rows_of(path: Path, segment: int, columns: Sequence[Column]) -> Iterator[Any
 
 
 def _row(header: bytes) -> Row:
-    """The properties of a message; one whose sender broke its header keeps its body, and says so."""
+    """Returns the properties of a message; one with a malformed header keeps its body, with the error."""
     delivery, message = _NO_DELIVERY, _NO_MESSAGE
     error = None
     try:

@@ -1,4 +1,4 @@
-"""The spool: a folder of segments.  What is recorded in it counts, whatever becomes of the broker, of Spark and of us."""
+"""The spool: a folder of segments.  Recorded segments survive failures of the broker, of Spark and of this process."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NAME: Final = re.compile(r"(\d{12,20})-(\d{1,12})-(\d{1,18})-([0-9a-f]+-[0-9a-f
 
 
 class Segment(NamedTuple):
-    """A segment that is recorded."""
+    """A recorded segment."""
 
     number: int
     """From 1 on, in the order in which they were taken."""
     rows: int
     octets: int
-    """Of headers and bodies."""
+    """Octets of headers and bodies."""
     branch: str
     """Its branch, as a word."""
     name: str
@@ -33,7 +33,7 @@ class Segment(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A segment that is written and synced, and does not count yet."""
+    """A segment that is written and synced, but does not count yet."""
 
     segment: Segment
     branch: Xid
@@ -41,7 +41,7 @@ class Draft(NamedTuple):
 
 
 class Spool:
-    """One query's segments.  `owner` is the name that its branches carry."""
+    """One query's segments.  `owner` is the name in its branches."""
 
     def __init__(self, path: Path) -> None:
         self.path: Final = folder(path, OPTION)
@@ -52,11 +52,11 @@ class Spool:
 
     @property
     def removed(self) -> int:
-        """The number of the last segment that was removed, 0 without one."""
+        """The number of the last removed segment, 0 without one."""
         return self._removed
 
     def segments(self) -> list[Segment]:
-        """What is recorded and was not removed, in order."""
+        """Returns the recorded segments that were not removed, in order."""
         found = []
         try:
             paths = list(self.path.iterdir())
@@ -69,7 +69,7 @@ class Spool:
         return sorted(found)
 
     def between(self, start: int, end: int) -> list[Segment]:
-        """The segments behind `start`, up to `end`.  LiveSetupError when one of them is not there (any more)."""
+        """Returns the segments after `start`, up to `end`.  Raises LiveSetupError when one does not exist (any more)."""
         found = [each for each in self.segments() if start < each.number <= end]
         if len(found) != max(end - start, 0):
             raise LiveSetupError(
@@ -79,7 +79,7 @@ class Spool:
         return found
 
     def draft(self, number: int, branch: Xid, messages: Sequence[Taken]) -> Draft:
-        """Writes and syncs messages, so that recording them cannot fail for want of room.  LiveError."""
+        """Writes and syncs messages, so that recording them needs no further space.  Raises LiveError."""
         named = word(branch)
         octets = sum([each.octets for each in messages])
         name = f"{number:012d}-{len(messages)}-{octets}-{named}.segment"
@@ -88,7 +88,7 @@ class Spool:
         return Draft(Segment(number, len(messages), octets, named, name), branch, part)
 
     def drafts(self) -> list[Draft]:
-        """What was written and does not count, whole or not.  Only for the holder of the lock."""
+        """Returns what was written and does not count, complete or not.  Only for the holder of the lock."""
         found = []
         for path in self.path.glob(f"*{PART}"):
             match = _NAME.fullmatch(path.name.removesuffix(PART))
@@ -98,20 +98,20 @@ class Spool:
         return sorted(found)
 
     def record(self, draft: Draft) -> Segment:
-        """From now on it counts.  LiveError when that is not certain."""
+        """Records a draft: from now on it counts.  Raises LiveError when that is not certain."""
         with told(draft.part):
             draft.part.rename(self.path / draft.segment.name)
             sync_folder(self.path)
         return draft.segment
 
     def withdraw(self, segment: Segment) -> None:
-        """Takes back one that was recorded, and of which nobody heard: its messages are on their queue again."""
+        """Withdraws a recorded segment that nobody has seen yet: its messages are on their queues again."""
         with told(self.path):
             (self.path / segment.name).unlink(missing_ok=True)
             sync_folder(self.path)
 
     def tidy(self, drafts: Sequence[Draft]) -> None:
-        """Removes drafts, and what was removed already.  Only for the holder of the lock."""
+        """Deletes drafts, and files of removed segments.  Only for the holder of the lock."""
         for draft in drafts:
             draft.part.unlink(missing_ok=True)
         for path in self.path.glob("*.segment"):
@@ -120,7 +120,7 @@ class Spool:
                 path.unlink(missing_ok=True)
 
     def remove(self, number: int) -> None:
-        """Nobody will ask for segments up to this one again."""
+        """Removes segments up to this one, which will not be asked for again."""
         if number <= self._removed:
             return
         gone = [each for each in self.segments() if each.number <= number]
@@ -130,5 +130,5 @@ class Spool:
             (self.path / each.name).unlink(missing_ok=True)
 
     def branches(self) -> dict[str, Segment]:
-        """The segments by the words of their branches."""
+        """Returns the segments by the words of their branches."""
         return {each.branch: each for each in self.segments()}

@@ -1,13 +1,15 @@
-"""The spooler: takes messages from queues into segments: none is lost and, with a broker that knows branches, none comes twice.
+"""The spooler: takes messages from queues into segments.  None is lost and, if the broker supports branches, none is
+duplicated.
 
-One segment, exactly once: messages come (`received`); they are written and synced, as a draft that is named by its branch
-(`written`); the branch starts (`started`), they are accepted in it, it ends (`ended`) and is prepared (`prepared`); the draft
-is recorded as a segment, by its name (`recorded`); the branch is committed (`committed`).  A branch in doubt is committed
-when its segment is recorded, and else rolled back, and so is the branch of a draft: it may have ended and not be prepared, and
-then no broker lists it.  Whenever we die, that gives each message to the segment or to the queue.
+Exactly once, for one segment: messages arrive (`received`); they are written and synced as a draft that is named by its branch
+(`written`); the branch starts (`started`), the messages are accepted in it, it ends (`ended`) and is prepared (`prepared`);
+renaming the draft records it as a segment (`recorded`); the branch is committed (`committed`).  A branch in doubt is committed
+when its segment is recorded, and otherwise rolled back; so is the branch of a draft, which may have ended without being
+prepared, in which case no broker lists it.  A crash at any point thus leaves each message either in the segment or on the
+queue.
 
-At least once: the segment is written and recorded before its messages are accepted (`accepted`).  A crash in between leaves the
-messages twice, and they come again as redelivered.
+At least once: the segment is written and recorded before its messages are accepted (`accepted`).  A crash in between duplicates
+the messages; the broker delivers them again as redelivered.
 """
 
 from __future__ import annotations
@@ -36,21 +38,21 @@ AT_LEAST_ONCE_SAID: Final = (
 STEPS: Final = ("received", "written", "started", "ended", "prepared", "recorded", "committed")
 """The steps of a segment, exactly once."""
 RECOVERY: Final = ("asked", "finished", "undone", "tidied")
-"""The steps of recovery: it is known what is in doubt; what is recorded is committed; what is not is rolled back, these three
-only when something is in doubt; drafts are gone, at each connection."""
+"""The steps of recovery: the branches in doubt are known; recorded ones are committed; others are rolled back (these three only
+when something is in doubt); drafts are removed, at each connection."""
 STEPS_AT_LEAST_ONCE: Final = ("received", "written", "recorded", "accepted")
 FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 5.0
 
 
 class Step(Protocol):
-    """Hears what was just done; a test dies there."""
+    """Called after each step; a test may crash the process there."""
 
     def __call__(self, step: str, /) -> None: ...
 
 
 def go_on(step: str) -> None:
-    """Nobody wants to hear of steps."""
+    """Ignores steps."""
 
 
 class Spooler:
@@ -66,7 +68,7 @@ class Spooler:
         self.options: Final = options
         self.spool: Final = spool
         self.mode = options.mode
-        """What is done: `auto` until the broker was asked."""
+        """The mode in use: `auto` until the broker was asked."""
         self.last = 0
         """The number of the last segment."""
         self._step: Final = step
@@ -75,7 +77,7 @@ class Spooler:
         self._was_open = False
 
     def open(self) -> None:
-        """Takes the spool, decides what is in doubt, and lets messages come.  LiveError, LiveSetupError."""
+        """Locks the spool, decides what is in doubt, and subscribes.  Raises LiveError or LiveSetupError."""
         self.spool.lock.take()
         if self._intake is not None:
             return
@@ -92,7 +94,7 @@ class Spooler:
         self._was_open = True
 
     def close(self) -> None:
-        """Lets go of the broker and the spool; what is taken and not recorded goes back to its queue."""
+        """Releases the broker and the spool; messages that were taken and not recorded go back to their queues."""
         self._drop()
         self.spool.lock.release()
 
@@ -109,7 +111,7 @@ class Spooler:
         self.mode = mode
 
     def _recover(self, intake: Intake) -> None:
-        """What is in doubt is decided by what is recorded; nobody else's branches are touched."""
+        """Decides branches in doubt by what is recorded; never touches those of others."""
         recorded = self.spool.branches()
         if self.mode == EXACTLY_ONCE or intake.link.has_dtx():
             seen: set[str] = set()
@@ -117,7 +119,7 @@ class Spooler:
                 self._step("asked")
                 good = [each for each in mine if word(each) in recorded]
                 for each, status in intake.link.commit(good):
-                    if status in UNDONE:  # it is on its queue again, and nobody was told of the segment
+                    if status in UNDONE:  # the messages are on their queue again, and nobody has seen the segment
                         LOG.warning("%s: the broker undid a branch that it had prepared", self.options.access.shown)
                         self.spool.withdraw(recorded[word(each)])
                     elif status not in (None, XaStatus.XA_OK, XaStatus.XA_HEURCOM):
@@ -132,7 +134,8 @@ class Spooler:
         self.last = max([self.spool.removed, *[each.number for each in self.spool.segments()]])
 
     def _roll_back_drafts(self, intake: Intake) -> None:
-        """Nothing of a draft counts; it is kept until the broker says so, for a branch may be at work that lost its process."""
+        """Rolls back all drafts; keeps each until the broker confirms that, because its branch may be active without its
+        process."""
         for draft in self.spool.drafts():
             try:
                 intake.link.rollback([draft.branch])
@@ -142,25 +145,25 @@ class Spooler:
                 self.spool.tidy([draft])
 
     def in_doubt(self) -> int:
-        """How many branches of ours are in doubt at the broker."""
+        """Returns how many of our branches are in doubt at the broker."""
         if self._intake is None or self.mode != EXACTLY_ONCE:
             return 0
         return len(owned(self._intake.link.in_doubt(), self.spool.owner, SOURCE))
 
     def there(self) -> int:
-        """Messages on the queues now, the connection being made anew."""
+        """Returns how many messages are on the queues now, after reconnecting."""
         self._drop()
         return self._with_broker(lambda intake: intake.there)
 
     def depth(self) -> int:
-        """Messages on the queues, and here but not in a segment."""
+        """Returns how many messages are on the queues, or received and in no segment."""
         return self._with_broker(lambda intake: intake.depth())
 
     def take(self, most: int | None = None, wait: float | None = None) -> Segment | None:
-        """The next segment, with at most `most` messages; None when no message came within `wait` seconds.
+        """Returns the next segment, with at most `most` messages; None when no message came within `wait` seconds.
 
-        A connection that is lost is made again, for as long as the options say.  LiveError: nothing is lost, and what was
-        under way is decided when it is opened again.
+        Reconnects after a loss, for as long as the options allow.  Raises LiveError: nothing is lost, and what was in progress
+        is decided when it is opened again.
         """
         return self._with_broker(lambda intake: self._take(intake, most, self.options.wait if wait is None else wait))
 
@@ -203,7 +206,7 @@ class Spooler:
             try:
                 intake.accept(messages)
                 intake.sync()
-            except LiveError as error:  # the segment counts: its messages may come again, and say so
+            except LiveError as error:  # the segment counts: its messages may be redelivered
                 LOG.warning("%s: the messages of segment %d may come again", error, number)
                 self._drop()
             self._step("accepted")
@@ -217,7 +220,7 @@ class Spooler:
         self._step("prepared")
         segment = self.spool.record(draft)
         self._step("recorded")
-        intake.commit(name)  # where the answer is lost, it is recovered like after a crash
+        intake.commit(name)  # if the answer is lost, it is recovered as after a crash
         self.last = number
         self._step("committed")
         return segment
@@ -230,7 +233,7 @@ class Spooler:
         until = 0.0
         while len(taken) < rows and octets < self.options.octets:
             left = wait if not taken else max(until - self._clock(), 0.0)
-            if taken and not left and self.options.seconds:  # also where more messages are here than there is time for
+            if taken and not left and self.options.seconds:  # even if more messages are here than there is time for
                 break
             got = intake.receive(left)
             if got is None:

@@ -1,4 +1,4 @@
-"""Starts a query again when it failed: a Python source that dies takes its whole query with it."""
+"""Restarts a failed query: a Python source that crashes ends its whole query."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 POLICY: Final = RetryPolicy(attempts=10, first=1.0, longest=60.0, give_up=None)
 """Ten failures in a row, with delays from a second to a minute between them."""
 HEALTHY: Final = 300.0
-"""Seconds that a query ran before it failed, from which on its failure is the first one."""
+"""Seconds that a query must run before it fails for its failure to count as the first one."""
 NO_USE: Final = ("LiveSetupError", "LiveLossError")
-"""Errors that trying again does not heal."""
+"""Errors that trying again does not cure."""
 
 
 class Query(Protocol):
-    """What is wanted of a StreamingQuery."""
+    """The part of a StreamingQuery that is used."""
 
     def awaitTermination(self) -> object:  # noqa: N802 -- Spark's name
-        """Waits for its end; raises what it failed of."""
+        """Waits for its end; raises its failure."""
         raise NotImplementedError
 
 
 class GaveUp(PipelineError):
-    """A query failed too often, or of something that trying again does not heal; its text says of what, the last time."""
+    """A query failed too often, or with an error that trying again does not cure; the text has the last reason."""
 
 
 def supervise(
@@ -41,10 +41,10 @@ def supervise(
     clock: Callable[[], float] = time.monotonic,
     chance: Callable[[], float] = random.random,
 ) -> int:
-    """Starts a query, waits for its end, and starts it again when it failed; how often it was started again.
+    """Starts a query, waits for its end, and restarts it when it failed; returns the number of restarts.
 
-    `start` starts it: `lambda: frame.writeStream. ... .start()`, with its checkpoint.  Returns when the query ends by itself
-    (available-now, or somebody stopped it).  GaveUp says in one sentence why no more is tried.
+    `start` starts it: `lambda: frame.writeStream. ... .start()`, with its checkpoint.  Returns when the query ends on its own
+    (available-now, or somebody stopped it).  Raises GaveUp, with the reason in one sentence.
     """
     again = 0
     delays = policy.delays(chance)
@@ -70,7 +70,7 @@ def supervise(
 
 
 def reason(error: BaseException) -> tuple[str, bool]:
-    """Why a query failed, in one sentence, and whether trying again is no use."""
+    """Returns why a query failed, in one sentence, and whether trying again is useless."""
     from amqp_sansio.spark.failures import reason_of
 
     text = str(error)
