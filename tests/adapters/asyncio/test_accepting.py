@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import trustme
+from tests.adapters.conditions import PATIENCE
 
 from amqp_sansio.adapters.admission import PLAIN_OCTETS, TLS_OCTETS
 from amqp_sansio.adapters.asyncio import connect
@@ -116,6 +117,45 @@ def test_a_system_without_file_descriptors_is_logged_once_for_each_second(monkey
     asyncio.run(main())
     assert told == ["no connection can be accepted"] * 3
     assert ACCEPTS > 3
+
+
+class Short(socket.socket):
+    """A listening socket of a system that has no file descriptor left behind the first connection, once."""
+
+    accepted = 0
+
+    def accept(self) -> tuple[socket.socket, Any]:  # Any: as the standard library has it
+        if Short.accepted == 1:
+            Short.accepted += 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        found = super().accept()
+        Short.accepted += 1
+        return found
+
+
+def test_whoever_waits_behind_strangers_that_are_gone_does_not_wait_a_second_for_each_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("amqp_sansio.adapters.asyncio.accepting.RETRY_SECONDS", 3600)
+    monkeypatch.setattr(Short, "accepted", 0)
+    told: list[str] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: told.append(str(what["message"])))
+        broker = Broker()
+        server = serve(broker, broker.connect, port=0)
+        with monkeypatch.context() as listening:
+            listening.setattr(socket, "socket", Short)
+            await server.__aenter__()
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(2):
+                async with connect("amqp://{}:{}/".format(*server.address)):
+                    pass
+        await server.close()
+
+    asyncio.run(main())
+    assert told == []
+    assert Short.accepted == 3
 
 
 def test_passwords_are_checked_beside_the_loop_and_a_failed_login_holds_up_nobody() -> None:

@@ -16,6 +16,8 @@ BACKLOG: Final = 1024
 """Connections that may wait to be accepted."""
 ACCEPTS: Final = 64
 """The most connections accepted in one turn of the event loop."""
+SOON_SECONDS: Final = 0.01
+"""Seconds until the next one is accepted when the last ones have taken all file descriptors: they may be gone by then."""
 _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
@@ -95,11 +97,13 @@ class Acceptor:
     async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            for _ in range(ACCEPTS):
+            for number in range(ACCEPTS):
                 try:
                     accepted, address = await loop.sock_accept(listener)
                 except OSError as error:
-                    if error.errno in NO_ROOM:
+                    if error.errno in NO_ROOM and number:
+                        await asyncio.sleep(SOON_SECONDS)
+                    elif error.errno in NO_ROOM:
                         loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
                         await asyncio.sleep(RETRY_SECONDS)
                     break  # otherwise the connection was gone before it was accepted
