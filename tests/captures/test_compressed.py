@@ -11,6 +11,7 @@ import pytest
 from tests.captures import build
 
 from amqp_sansio.captures.compressed import Undecompressed, decompressed
+from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.reader import read_packets
 
 pa = pytest.importorskip("pyarrow")
@@ -51,3 +52,16 @@ def test_the_plain_reader_reads_them(kind: str, tmp_path: Path) -> None:
     octets = build.pcapng(build.records(build.conversation().segments))
     want = list(read_packets(build.write(tmp_path / "a", octets), lambda text: None))
     assert list(read_packets(build.write(tmp_path / "b", PACKERS[kind](octets)), lambda text: None)) == want
+
+
+@pytest.mark.parametrize("kind", sorted(PACKERS))
+def test_a_damaged_stream_is_an_error_wherever_it_breaks_off(kind: str, tmp_path: Path) -> None:
+    """A truncated record is no harmless end of the file there."""
+    for octets in (
+        build.pcap(build.records(build.conversation().segments)),
+        build.pcapng(build.records(build.conversation().segments)),
+    ):
+        packed = PACKERS[kind](octets)
+        for cut in range(len(packed) // 2, len(packed), max(1, len(packed) // 20)):
+            with pytest.raises(CaptureError, match=f"the {kind} stream is damaged"):
+                list(read_packets(build.write(tmp_path / "x", packed[:cut]), lambda text: None))

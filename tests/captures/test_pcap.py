@@ -67,6 +67,16 @@ def test_cut_at_every_octet(tmp_path: Path) -> None:
             assert len(warnings) == (cut not in ends)
 
 
+def test_a_length_that_swallows_other_records_is_damage(tmp_path: Path) -> None:
+    """Not the end of a truncated file."""
+    whole = bytearray(pcap(PACKETS * 3))
+    at = 24 + 16 + len(PACKETS[0].data)
+    whole[at + 8 : at + 12] = (len(whole) * 2).to_bytes(4, "little")
+    packets, error = fault(tmp_path, bytes(whole))
+    assert (len(packets), error.packet, error.octet) == (1, 2, at)
+    assert "other records begin within them" in error.rule
+
+
 @pytest.mark.parametrize("claimed", [MAX_PACKET_OCTETS - 1, MAX_PACKET_OCTETS, MAX_PACKET_OCTETS + 1])
 def test_the_limit_of_a_packet(tmp_path: Path, claimed: int) -> None:
     octets = pcap(PACKETS[:2]) + struct.pack("<IIII", 0, 0, claimed, claimed) + bytes(claimed)

@@ -54,6 +54,17 @@ def test_sections_of_either_order_with_their_own_interfaces(tmp_path: Path) -> N
     assert octets[packets[2].offset :].startswith(b"\0\0\0\6")
 
 
+def test_a_length_that_swallows_other_blocks_is_damage(tmp_path: Path) -> None:
+    """Not the end of a truncated file."""
+    first = build.section() + build.interface(1) + build.enhanced(PACKETS[0])
+    rest = b"".join([build.enhanced(each) for each in PACKETS])
+    whole = bytearray(first + rest * 2)
+    whole[len(first) + 4 : len(first) + 8] = (4 * len(whole)).to_bytes(4, "little")
+    packets, error = fault(tmp_path, bytes(whole))
+    assert (len(packets), error.octet) == (1, len(first))
+    assert "other blocks begin within them" in error.rule
+
+
 def test_unknown_blocks_are_stepped_over(tmp_path: Path) -> None:
     octets = build.section() + build.block(5, b"statistics") + build.interface(1) + build.block(0xBAD, b"x" * 70_000)
     octets += build.enhanced(PACKETS[0]) + build.block(4, b"")

@@ -89,6 +89,8 @@ class Conversation:
     foreign = False
     """Whether it does not speak AMQP; nothing of it is kept."""
     _over: tuple[int, int] | None = None  # the packet of a reset, and its time
+    gaps = 0
+    _closing = False
     sums: tuple[int, ...] = (-1, -1, 0, 0)
     """The number of octets of each side, from its first one on, that a checksum covers, and the checksums (see `repeats`); `~`
     that number once a gap follows them, or in the state of an earlier version."""
@@ -108,7 +110,6 @@ class Conversation:
         """Captured octets of each side."""
         self.lost = [0, 0]
         """Octets of each side that are missing from the capture."""
-        self.gaps = 0
         self.middle = False
         """Whether the capture begins in its middle."""
         self.packet = 0
@@ -118,7 +119,6 @@ class Conversation:
         self._offsets = [0, 0]
         self._marks = (Marks(), Marks())
         self._ended = [False, False]
-        self._closing = False
         self._beat = 0  # ns between heartbeats
         self._last = [0, 0]
         self._silent = [False, False]

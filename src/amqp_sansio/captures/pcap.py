@@ -43,6 +43,7 @@ def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
     record = struct.Struct(order + "IIII").unpack
     take = source.take
     number = zeros = 0
+    clock: int | None = None  # the time of the first record
     while True:
         start = source.offset
         head = take(_RECORD_OCTETS)
@@ -61,8 +62,14 @@ def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
             raise source.error(f"a record claims {captured} octets, more than the {MAX_PACKET_OCTETS} a packet may have", start)
         data = take(captured)
         if len(data) < captured:
+            from amqp_sansio.captures.walk_pcap import PcapWalk
+
+            clock = seconds if clock is None else clock
+            if PcapWalk(order, unit, link, clock).find(data, 0, len(data), True) is not None:
+                raise source.error(f"a record claims {captured} octets, and other records begin within them", start)
             there = f"{len(data)} of {captured} octets are there"
             warn(f"packet {number}, octet {start}: the file ends inside its last record, {there}")
             return
+        clock = seconds if clock is None else clock
         time = seconds * 1_000_000_000 + fraction * unit
         yield Packet(number, time, link, data, original if original > captured else captured, start)

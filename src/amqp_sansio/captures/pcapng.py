@@ -99,6 +99,10 @@ class _Reader:
                 raise source.error(f"a block claims {total} octets, more than {MAX_BLOCK_OCTETS}", start + 4)
             rest = source.take(total - taken)
             if len(rest) < total - taken:
+                from amqp_sansio.captures.walk_pcapng import PcapngWalk
+
+                if PcapngWalk(self.order).find(rest, 0, len(rest), True) is not None:
+                    raise source.error(f"a block claims {total} octets, and other blocks begin within them", start)
                 return self._cut(start)
             again = struct.unpack_from(self.order + "I", rest, len(rest) - 4)[0]
             if again != total:

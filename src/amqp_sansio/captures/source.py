@@ -33,6 +33,8 @@ class Source:
         read."""
         try:
             data = self._read(octets)
+            if len(data) < octets:
+                self._read(1)  # raises what has ended the stream early, where it is damaged
         except OSError as error:
             raise self.error(f"cannot be read: {error.strerror or error}") from error
         self.offset += len(data)

@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Mapping
 from json import JSONEncoder
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.captures.json_values import Json
+if TYPE_CHECKING:
+    from amqp_sansio.captures.json_values import Json
 
 json_line: Final = JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False).encode
 

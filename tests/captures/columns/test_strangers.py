@@ -39,6 +39,12 @@ FIRST = (
     b"x",
     build.HEADER,
     b"xAMQP\x01\x01\x00\x0a",
+    b"\x01",
+    b"\x01\x00",
+    b"\x01\x00\x00",
+    b"\x01\x00\x00\x00\x00\x01\xef",
+    b"\x01\x00\x01\x00",
+    b"\x02\x00\x00",
 )
 
 
@@ -79,6 +85,7 @@ def test_in_doubt_it_is_none(tmp_path: Path) -> None:
         "ports used again": [*good.segments, *foreign(base=replace(Segment(True, 0), client_isn=99)).segments],
         "a protocol header": foreign(build.HEADER).segments,
         "the server's": foreign(second=build.HEADER).segments,
+        "a server that sends no header": foreign(second=b"\x01\x00\x00\x00\x00\x00\x08\x00\x0a\x00\x0a").segments,
         "its first octets": foreign(b"AMQ").segments,
         "its first octets in parts": build.Talk(chunk=1).open().say(True, build.HEADER).close().segments,
         "octets before its first": [*good.segments[:3], Segment(True, -2, b"xxxAMQP", ACK), *good.segments[3:]],
@@ -95,7 +102,8 @@ def test_how_a_header_may_begin() -> None:
     heads = np.array([int.from_bytes(each[:4].ljust(4, b"\0")) for each in FIRST])
     lengths = np.array(list(map(len, FIRST)))
     found = [each for each, may in zip(FIRST, may_begin(heads, lengths).tolist(), strict=True) if may]
-    assert found == [b"A", b"AM", b"AMQ", b"AMQP", build.HEADER]
+    starts = [b"\x01", b"\x01\x00", b"\x01\x00\x00", b"\x01\x00\x00\x00\x00\x01\xef"]
+    assert found == [b"A", b"AM", b"AMQ", b"AMQP", build.HEADER, *starts]
     nothing = np.zeros(0, np.int64)
     assert not len(strange(Spoken(*[nothing] * 7)))
 

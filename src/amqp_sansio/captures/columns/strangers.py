@@ -15,6 +15,8 @@ from amqp_sansio.captures.tcp import ACK, FIN, RST, SYN
 HEAD_OCTETS: Final = 4
 """Octets examined of a payload."""
 NAME: Final = int.from_bytes(b"AMQP")
+METHOD: Final = int.from_bytes(b"\x01\0\0")
+"""The first octets of a server's connection.start in the older dialects, which it sends without a protocol header."""
 
 _MASK: Final = 0xFFFFFFFF
 _WINDOW: Final = 1 << 30
@@ -88,7 +90,8 @@ def strange(said: Spoken, ports: Sequence[int] = ()) -> NDArray[np.bool_]:
 
 
 def may_begin(heads: Ints, lengths: Ints) -> NDArray[np.bool_]:
-    """Returns which payloads may begin a protocol header, by as many of its first octets as they have."""
+    """Returns which payloads may begin a protocol header or a connection.start without one, by the first octets they have."""
     missing = 8 * (HEAD_OCTETS - np.clip(lengths, 0, HEAD_OCTETS))
-    found: NDArray[np.bool_] = (lengths > 0) & (heads >> missing == NAME >> missing)
+    fewer = np.maximum(missing, 8)
+    found: NDArray[np.bool_] = (lengths > 0) & ((heads >> missing == NAME >> missing) | (heads >> fewer == METHOD >> fewer - 8))
     return found
