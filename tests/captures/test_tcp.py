@@ -81,6 +81,23 @@ def test_streams_over_the_wrap_of_sequence_numbers() -> None:
     assert host.ear.of(0) == [("data", bytes(range(40)))]
 
 
+def test_a_syn_ack_tells_where_the_octets_begin_that_it_answers() -> None:
+    """The SYN that was captured is of an attempt before it, or damaged."""
+    ear = Ear()
+    flow = Flow(ear)
+    other = C_ISN ^ 0x88000000
+    for at, (side, sequence, acknowledged, flags, octets) in enumerate(
+        [
+            (0, other, 0, SYN, b""),
+            (1, S_ISN, C_ISN + 1 & 0xFFFFFFFF, SYN | ACK, b""),
+            (0, C_ISN + 1, S_ISN + 1, ACK, b"ask"),
+            (1, S_ISN + 1, C_ISN + 4 & 0xFFFFFFFF, ACK, b"answer"),
+        ]
+    ):
+        flow.hear(side, sequence & 0xFFFFFFFF, acknowledged, flags, octets, 0, at + 1, at)
+    assert ear.heard == [("data", 0, b"ask"), ("data", 1, b"answer")]
+
+
 def test_reordered_and_sent_again() -> None:
     host = Host().open().hear(0, 4, b"def", ack=1).hear(0, 7, b"g", ack=1).hear(0, 4, b"DEF", ack=1)
     assert host.ear.heard == []

@@ -220,8 +220,8 @@ class Flow:
                 mine.begin(sequence)
         need = 0
         if flags & ACK:
-            if not other.known:
-                other.begin(acknowledged)
+            if not other.known or (flags & SYN and not other.position and not other.pieces):
+                other.begin(acknowledged)  # a SYN-ACK knows better than the SYN that was captured, perhaps of another attempt
             need = other.offset(acknowledged)
             if need > other.position + _WINDOW:
                 need = 0
