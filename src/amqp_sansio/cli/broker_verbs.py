@@ -94,7 +94,7 @@ Do not probe a broker that others depend on."""
 _PROBE_MORE: Final = """\
 exit status: 0 the server kept every rule that was tried; 1 it broke some; 2 nobody answers, or the login fails"""
 
-_CLIENT_MORE: Final = "exit status: 0 done; 1 failed, or only in part done; 2 no connection"
+_CLIENT_MORE: Final = "exit status: 0 done; 1 failed, or only in part done; 2 no connection; 130 interrupted (SIGINT)"
 
 
 def add_verbs(verbs: _Verbs) -> None:

@@ -20,32 +20,35 @@ _BROKEN_PIPE: Final = 141
 _FULL: Final = 1
 
 _DESCRIPTION: Final = """\
-AMQP before 1.0 as pure state machines. These verbs read captures of broker traffic (pcap, pcapng):
+AMQP before 1.0: read captures, run and test brokers, send and receive messages.
 
-  amqp-sansio decode traffic.pcap       the conversations: one line for each control and command
-  amqp-sansio check traffic.pcap        who broke the protocol: one verdict for each connection
-  amqp-sansio run                       all of it at work: a real capture, two machines on a link that breaks, a broker
+Read captures of broker traffic (pcap, pcapng):
 
-these talk:
+  amqp-sansio decode traffic.pcap    print the conversations, one line for each control and command
+  amqp-sansio check traffic.pcap     tell who broke the protocol, with one verdict for each connection
 
-  amqp-sansio serve                               a broker on 127.0.0.1
-  amqp-sansio send --queue orders --create hello  a message to it
-  amqp-sansio receive --count 1 orders            and out of it again
-  amqp-sansio passwd FILE USER                    a user for `serve --auth FILE`
-  amqp-sansio store check DIR                     what `serve --data-dir DIR` keeps: check, backup, compact
-  amqp-sansio probe HOST:PORT                     which rules of the protocol a server keeps
+Run a broker, and talk to one:
 
-this tests, by seeds:
+  amqp-sansio serve                               run a broker on 127.0.0.1
+  amqp-sansio send --queue orders --create hello  send it a message
+  amqp-sansio receive --count 1 orders            receive the message
+  amqp-sansio passwd FILE USER                    add a user for `serve --auth FILE`
+  amqp-sansio rules check FILE                    check the rules for `serve --allow FILE`
+  amqp-sansio store check DIR                     check, copy or compact the store of `serve --data-dir DIR`
 
-  amqp-sansio simulate --seed 1     clients, brokers that crash, and a network that breaks, in memory
+Test:
 
-and, with the extra [spark], or [tables] for small ones, as tables:
+  amqp-sansio probe HOST:PORT        report which rules of the protocol a server keeps
+  amqp-sansio simulate --seed 1      simulate clients, crashing brokers and a faulty network, in memory
+  amqp-sansio run                    see it all at work: a real capture, a link that breaks, a broker that is killed
 
-  amqp-sansio analyze *.pcap --out DIR  what happened: connections, sessions, commands, messages, credit, violations, ...
-  amqp-sansio watch DIR --out DIR --checkpoint DIR   the same of files as they are written
-  amqp-sansio compact DIR               small files of the tables become larger ones
-  amqp-sansio report DIR                one HTML page made of the tables, or of captures (extra [report])
-  amqp-sansio doctor                    whether that can run here
+Turn captures into tables (extra [spark], or [tables] for small captures):
+
+  amqp-sansio analyze *.pcap --out DIR               write connections, sessions, commands, messages, violations, ...
+  amqp-sansio watch DIR --out DIR --checkpoint DIR   the same, while the files are being written (extra [spark])
+  amqp-sansio compact DIR                            merge small files of the tables
+  amqp-sansio report DIR                             make one HTML page of the tables, or of captures (extra [report])
+  amqp-sansio doctor                                 check whether the pipeline can run here
 """
 
 _FILES: Final = """\

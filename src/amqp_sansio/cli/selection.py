@@ -212,7 +212,8 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--errors",
         action="store_true",
-        help="refusals, returned and rejected messages, ends with a reason, what is incomplete or cannot be read",
+        help="refusals, returned and rejected messages, ends with a reason, what is incomplete or cannot be read; "
+        "`check` reports broken rules",
     )
 
 

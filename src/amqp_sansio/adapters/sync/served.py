@@ -17,6 +17,7 @@ from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.config import ServerConfig, ServerMechanism
 from amqp_sansio.conversation.hosting import Host
 from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
+from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import Event, TransferReceived
 from amqp_sansio.spec.values import Map, Value
 
@@ -158,9 +159,12 @@ class ServedBroker:
         """Makes the broker answer matching requests with 403, besides those that it refuses already; `allow` undoes this.
 
         `queue`, `exchange` and `key` are patterns in which `*` is any sequence; without any of them everything matches that the
-        verb applies to.  Raises EncodeError, or ValueError, for an unknown verb.  Rules in the config (`access`) are suspended.
+        verb applies to.  Raises EncodeError for an unknown verb.  Rules in the config (`access`) are suspended.
         """
-        said = Verb(verb)
+        try:
+            said = Verb(verb)
+        except ValueError:
+            raise EncodeError("refuse", f"{verb!r} is no verb; there are {', '.join(Verb)}") from None
         named = {Kind.QUEUE: queue, Kind.EXCHANGE: exchange, Kind.KEY: key}
         wanted = {kind: pattern for kind, pattern in named.items() if pattern is not None}
         wanted = wanted or {kind: "*" for kind in named if said in LEGAL[kind]}
