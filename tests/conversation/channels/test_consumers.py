@@ -130,3 +130,17 @@ def test_a_consumer_of_no_queue_fails_with_its_channel() -> None:
     stage.run()
     with pytest.raises(ChannelClosed, match="404"):
         inbox.take()
+
+
+def test_what_came_to_a_consumer_that_the_server_cancels_goes_back() -> None:
+    """The queue may be there as before: on another node of its cluster, say."""
+    stage = staged()
+    stage.queue("q", b"1", b"2")
+    core = stage.open()
+    core.subscribe("q")
+    stage.run()
+    (consumer,) = stage.broker.consumers.pop("q")
+    consumer.channel.cancel_consumer(consumer.tag)
+    stage.run()
+    assert stage.bodies("q") == [b"1", b"2"]
+    assert not core.channel.unsettled

@@ -88,6 +88,7 @@ class Consumers:
         if origin is Origin.LOCAL:
             inbox.ended()
         else:
+            inbox.release()  # its queue may still be there
             inbox.fail(SubscriptionCancelled(tag, inbox.queue))
 
     def taken_back(self) -> None:
