@@ -221,6 +221,7 @@ class Echoes(Endpoints):
     """Answers what is asked on any line, in a turn of its own, and remembers what it heard."""
 
     def __init__(self, carrier: Carrier) -> None:
+        super().__init__()
         self.carrier: Final = carrier
         self.heard: list[tuple[int, int, bytes]] = []
         self.lost: list[tuple[Origin, str]] = []
@@ -240,17 +241,10 @@ class Echoes(Endpoints):
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, LineReader)
 
-    @property
-    def pending(self) -> int:
-        return len(self.waiting)
-
     def flush(self) -> None:
         channel, octets = self.waiting.pop(0)
+        self.pending = len(self.waiting)
         self._say(channel, octets)
-
-    @property
-    def roomless(self) -> int:
-        return 0
 
     def hear(self, unit: Assembly) -> None:
         self.heard.append((unit.channel, unit.start, unit.payload))
@@ -259,6 +253,7 @@ class Echoes(Endpoints):
             self.carrier._emit(TimeoutGranted(unit.payload, line))  # stands for an event of this family
         elif verb in (ASK, PUT):
             self.waiting.append((line, ECHO + octets if verb == ASK else DONE))
+            self.pending = len(self.waiting)
         elif verb == DONE:
             self.settled[line] = self.settled.get(line, 0) + 1
         elif verb == ECHO:

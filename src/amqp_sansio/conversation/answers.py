@@ -79,7 +79,7 @@ class Answers:
         It does not fail where the session was `refused`: that loses the session, and explains the missing result.
         """
         tickets = self._tickets
-        if self._returnable:
+        if self._returnable.highs:
             self._returnable.discard(ids)
         for id in pick(ids, tickets):
             ticket, _, octets = tickets.pop(id)

@@ -114,7 +114,7 @@ class Client(BaseClient):
     # --- events ---------------------------------------------------------------------------------------------------------------
 
     def _hear(self) -> None:
-        machine = self.machine
+        machine = self._machine or self.machine
         while (event := machine.next_event()) is not None:
             if type(event) is CommandsCompleted:  # the two most frequent events first
                 self.useful = True
@@ -127,7 +127,7 @@ class Client(BaseClient):
                 if talk is not None:
                     talk._hear(event)
             else:
-                self._told(machine, event)
+                self._told(self.machine, event)
         if self._refused:
             self._expire(self._until)
 

@@ -116,7 +116,9 @@ class Failure:
         raise raised
 
     def check(self, session: bytes) -> None:
-        """Raises SessionReopened, once, when queues of the session were not restored."""
+        """Raises why the session failed, or SessionReopened, once, when queues of it were not restored."""
+        if self.error is not None:
+            self.must_live()
         if self._gone:
             gone = tuple(self._gone)
             self._gone.clear()

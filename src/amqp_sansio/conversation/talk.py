@@ -140,8 +140,8 @@ class Talk:
 
     def _check(self) -> None:
         """Raises why a call cannot send: the session failed, or its transaction or its queues are gone."""
-        self.transactions.check()
-        self.failure.must_live()
+        if self.transactions._within is not None:
+            self.transactions.check()
         self.failure.check(self._name)
 
     def unheard(self) -> None:
@@ -187,7 +187,10 @@ class Talk:
     def has_room(self) -> bool:
         """Whether a message may be published within the limit for messages in flight and the peer's credit."""
         session = self._session
-        if session is None or not session._speaks or session._outbound.throttled:
+        if session is None or not session._speaks:
+            return False
+        outbound = session._outbound
+        if outbound.producer is not None and outbound.throttled:
             return False
         answers = self._answers
         return answers.messages < self.most_in_flight and answers.octets < self.most_in_flight_octets
@@ -238,20 +241,23 @@ class Talk:
     ) -> Ticket[None]:
         if properties:
             accept_mode, header = written(routing_key, properties)
-            return self._transfer(exchange, header, body, accept_mode, sync)
-        return self._transfer(exchange, self._headers.of(routing_key), body, AcceptMode.NONE, sync)
-
-    def _transfer(self, exchange: str, header: bytes, body: bytes, accept_mode: AcceptMode, sync: bool) -> Ticket[None]:
+        else:
+            accept_mode, header = AcceptMode.NONE, self._headers.of(routing_key)
         answers = self._answers
         if answers.messages >= self.most_in_flight:
             raise LimitError("most_in_flight", self.most_in_flight, answers.messages + 1)
         if answers.octets >= self.most_in_flight_octets:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
         self._check()
-        self.transactions.must_count("publish", self._session)
-        often = max(1, self.most_in_flight // 4)  # one in this many asks for completion, so that later ones need not wait
-        prompt = sync or answers.messages % often == often - 1
-        session = self.session if self._session is None or self._acceptance.ids else self._session
+        session = self._session
+        if self.transactions._selected is not None:
+            self.transactions.must_count("publish", session)
+        prompt = sync
+        if not sync:
+            often = max(1, self.most_in_flight // 4)  # one in this many asks for completion, so that later ones need not wait
+            prompt = answers.messages % often == often - 1
+        if session is None or self._acceptance.ids:
+            session = self.session
         id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
         ticket = answers.message(id, len(body))
         self._unprompted = not prompt

@@ -165,22 +165,18 @@ class Endpoints:
     they gathered before its octets are taken.
     """
 
+    def __init__(self) -> None:
+        self.pending = 0
+        """How many of them have something to write that they gathered: 0 when `flush` would do nothing."""
+        self.roomless = 0
+        """How many of them have more to say than there was room for: 0 when `go_on` would do nothing."""
+
     def begin(self, reader: Reader) -> None:
         """The other side's protocol header has arrived: `reader` reads the frames after it."""
         raise NotImplementedError
 
-    @property
-    def pending(self) -> int:
-        """How many of them have something to write that they gathered: 0 when `flush` would do nothing."""
-        raise NotImplementedError
-
     def flush(self) -> None:
         """Writes what they gathered."""
-        raise NotImplementedError
-
-    @property
-    def roomless(self) -> int:
-        """How many of them have more to say than there was room for: 0 when `go_on` would do nothing."""
         raise NotImplementedError
 
     def go_on(self) -> None:

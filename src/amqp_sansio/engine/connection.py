@@ -45,44 +45,22 @@ class Heartbeat:
     side is gone when no octet came for two.  Heartbeats are never answered: an echo on both sides would be a storm.
     """
 
-    __slots__ = ("_heard_at", "_wrote_at", "interval")
+    __slots__ = ("heard_at", "interval", "wrote_at")
 
     def __init__(self, interval: int) -> None:
         self.interval: Final = interval
-        self._heard_at: float | None = None
-        self._wrote_at: float | None = None
-
-    def heard(self, now: float) -> None:
-        """Octets came at `now` or since the tick before."""
-        self._heard_at = now
-
-    def wrote(self, now: float) -> None:
-        """Octets went out at `now` or later."""
-        self._wrote_at = now
-
-    @property
-    def running(self) -> bool:
-        """False when the timers must begin yet, at the next tick; True also where no time is kept."""
-        return not self.interval or self._heard_at is not None
-
-    def start(self, now: float) -> None:
-        """The first tick: both timers begin."""
-        if self._heard_at is None:
-            self._heard_at = now
-        if self._wrote_at is None:
-            self._wrote_at = now
+        self.heard_at: float | None = None
+        """Octets came then or since the tick before.  None: the timers begin at the next tick."""
+        self.wrote_at: float | None = None
+        """Octets went out then or later."""
 
     def gone(self, now: float) -> bool:
         """True when the other side was silent for two intervals."""
-        return bool(self.interval) and self._heard_at is not None and now >= self._heard_at + 2 * self.interval
-
-    def due(self, now: float) -> bool:
-        """True when a heartbeat is due."""
-        return bool(self.interval) and self._wrote_at is not None and now >= self._wrote_at + self.interval
+        return bool(self.interval) and self.heard_at is not None and now >= self.heard_at + 2 * self.interval
 
     def deadline(self, speaks: bool) -> float | None:
-        """When to look again; `speaks` tells whether we may send heartbeats yet."""
-        heard, wrote, interval = self._heard_at, self._wrote_at, self.interval
+        """When the other side is gone or, where we may send heartbeats yet (`speaks`), one is due: whichever comes first."""
+        heard, wrote, interval = self.heard_at, self.wrote_at, self.interval
         if not interval or heard is None or wrote is None:
             return None
         gone, due = heard + 2 * interval, wrote + interval
@@ -156,7 +134,7 @@ class Connection(Carrier):
         """Stores octets that came from the other side.  Raises LocalProtocolError after `receive_eof`."""
         if self._eof:
             raise LocalProtocolError("receive_data", "the end of the octets", rule="nothing comes after receive_eof")
-        octets = octets_of(data, "receive_data")
+        octets = data if type(data) is bytes else octets_of(data, "receive_data")
         if not octets:
             return
         self._stored = True
@@ -274,7 +252,7 @@ class Connection(Carrier):
         if not outbox:
             return b""
         if self._now is not None:
-            self._heartbeat.wrote(self._now)
+            self._heartbeat.wrote_at = self._now
         octets = b"".join(outbox) if len(outbox) > 1 else outbox[0]
         outbox.clear()
         self._taken = self._written
@@ -726,25 +704,25 @@ class Connection(Carrier):
             self._tick_close(now)
             return self.due
         beat = self._heartbeat
-        beat.start(now)
-        if heard:
-            beat.heard(now)
+        if heard or beat.heard_at is None:
+            beat.heard_at = now
+        if beat.wrote_at is None or (self._open and self._outbox):
+            beat.wrote_at = now
         if not self._open:
             if self._handshake_until is None:
                 self._handshake_until = now + self.limits.handshake_seconds
             if now >= self._handshake_until and not self._undecoded:
                 self._end(Origin.TIMEOUT, None, f"the connection was not open within {self.limits.handshake_seconds} seconds")
                 return None
-        if beat.gone(now):
-            self._end(Origin.TIMEOUT, None, f"not an octet for {2 * beat.interval} seconds, twice the heartbeat interval")
-            return None
-        if self._open:
-            if self._outbox:
-                beat.wrote(now)
-            elif beat.due(now):
-                self._say(HeartbeatControl())
-                beat.wrote(now)
-        return self.due
+        moment = beat.deadline(self._open)
+        if moment is not None and now >= moment:
+            if beat.gone(now):
+                self._end(Origin.TIMEOUT, None, f"not an octet for {2 * beat.interval} seconds, twice the heartbeat interval")
+                return None
+            self._say(HeartbeatControl())
+            beat.wrote_at = now
+            return self.due
+        return moment if self._open else self.due
 
     def _untaken(self, now: float) -> bool:
         """Whether for two intervals nothing was taken to be sent, though something waited."""
@@ -772,7 +750,7 @@ class Connection(Carrier):
         beat = self._heartbeat
         if not beat.interval:
             moment = None
-        elif not beat.running:
+        elif beat.heard_at is None:
             return now
         else:
             moment = beat.deadline(self._open)

@@ -15,12 +15,13 @@ def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
 
     Costs whichever is smaller, the ids of the set or the keys, and never more than the keys a few times over.
     """
-    ranges = ids.ranges
+    ranges = ids._line
     if not live or not ranges:
         return []
     low, high = ranges[0]
     if low == high and len(ranges) == 1:  # who waits for each one by itself
         return [low] if low in live else []
+    ranges = ids.ranges
     found: list[int] = []
     if len(ids) <= 4 * len(live):
         for low, high in ranges:

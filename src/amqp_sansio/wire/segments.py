@@ -437,12 +437,14 @@ class OneRange:
         if octets != _RANGE_OCTETS or not 0 <= place < _CHANNELS or not 0 <= high - low < _HALF:
             return None
         assembler = reader.assembler
-        if assembler.open or assembler.queue or reader.searching or reader.dead or reader.trace is not None:
+        if assembler.open or assembler.queue or reader._searching or reader.dead or reader.trace is not None:
             return None
         if assembler.heard is not None and (place << 4 | commands) not in assembler.heard:
             return None
         start = reader.offset
-        reader.skip(at + size, 1, FRAME_HEADER_SIZE)
+        reader.position = at + size  # as `skip`, without the call
+        reader.frames += 1
+        reader._needed = FRAME_HEADER_SIZE
         return commands, asks, place, low, high, start, start + size
 
     @staticmethod

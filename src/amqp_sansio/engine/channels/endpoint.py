@@ -46,6 +46,7 @@ class Channels(Endpoints):
     )  # fmt: skip
 
     def __init__(self, carrier: Carrier, codec: MethodCodec, counted: bool, blocked_raises: bool = False) -> None:
+        super().__init__()
         self.carrier: Final = carrier
         self.codec: Final = codec
         self.blocked_raises: Final = blocked_raises
@@ -287,16 +288,8 @@ class Channels(Endpoints):
 
     # --- nothing is gathered ----------------------------------------------------------------------------------------------
 
-    @property
-    def pending(self) -> int:
-        return 0
-
     def flush(self) -> None:
         """Nothing to do: methods go out at once."""
-
-    @property
-    def roomless(self) -> int:
-        return 0
 
     def go_on(self) -> None:
         """Nobody waits for room."""
