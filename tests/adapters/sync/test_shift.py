@@ -112,7 +112,7 @@ def test_a_caller_that_waits_gets_what_arrives(scene: Scene) -> None:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while not shift._waiting:  # it gives up the lock when it waits
+    while not shift.waiting:  # it gives up the lock when it waits
         scene.lock.release()
         scene.lock.acquire()
     shift.kick()

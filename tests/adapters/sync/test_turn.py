@@ -121,7 +121,7 @@ def test_an_interrupt_of_a_wait_leaves_the_lock_in_its_turn_and_nothing_torn(at:
     with pytest.raises(KeyboardInterrupt), turn:
         try:
             lock.at = at
-            turn.aside(lambda: lock._look("in the wait"))
+            turn.aside(lock._look, "in the wait")
         finally:
             assert held(lock.lock)
     assert not held(lock.lock)

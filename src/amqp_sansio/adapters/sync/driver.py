@@ -123,7 +123,7 @@ class Driver:
         if not self.free():
             self._transmit()
             while len(self._outbox) >= HIGH and self._socket is not None:
-                left = _left(until)
+                left = None if until is None else _left(until)
                 if left is not None and left <= 0:
                     return False
                 self._stand_by(left)
@@ -135,7 +135,7 @@ class Driver:
         ticket.on_done(self._settled)
         try:
             while not ticket.done:
-                left = _left(until)
+                left = None if until is None else _left(until)
                 if left is not None and left <= 0:
                     return False
                 shift, connected = self._shift, self._socket
@@ -161,16 +161,12 @@ class Driver:
         finally:
             self._standing_by -= 1
 
-    def _tell(self) -> None:
-        """Wakes the threads that wait for a change."""
-        if self._standing_by:
-            self._changed.notify_all()
-
     def _settled(self) -> None:
         """Wakes the threads that wait for a ticket."""
-        if self._shift is not None:
+        if self._shift is not None and self._shift.waiting:
             self._shift.kick()
-        self._tell()
+        if self._standing_by:
+            self._changed.notify_all()
 
     def _lead(self, ticket: Ticket[Value], connected: socket.socket, shift: Shift, until: float | None) -> None:
         """Reads the socket in place of the background thread, until the ticket is settled or the time is over."""
@@ -181,7 +177,7 @@ class Driver:
             tls = connected if isinstance(connected, ssl.SSLSocket) else None
             more = tls is not None and tls.pending() > 0
             while not ticket.done and self._socket is connected and client.closed is None:
-                left = _left(until)
+                left = None if until is None else _left(until)
                 if left is not None and left <= 0:
                     break  # whatever arrives
                 heard = shift.listen(0 if more else None if left is None else left * 1000)
@@ -200,7 +196,8 @@ class Driver:
                 raise
             if client.closed is not None and self._socket is connected:
                 self.poke()
-            self._tell()
+            if self._standing_by:
+                self._changed.notify_all()
 
     # --- the thread --------------------------------------------------------------------------------------------------------
 
@@ -364,6 +361,6 @@ class Driver:
             return None
 
 
-def _left(until: float | None) -> float | None:
-    """Returns the seconds until a moment, at most A_DAY; None for no limit."""
-    return None if until is None else min(until - time.monotonic(), A_DAY)
+def _left(until: float) -> float:
+    """Returns the seconds until a moment, at most A_DAY."""
+    return min(until - time.monotonic(), A_DAY)

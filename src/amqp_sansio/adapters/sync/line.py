@@ -20,11 +20,9 @@ class Line:
     def __init__(self, driver: Driver, turn: Turn) -> None:
         self.driver: Final = driver
         self.turn: Final = turn
-        self._scope: Final = _Scope()
-
-    def free(self) -> bool:
+        self.free: Final = driver.free
         """See `conversation.line`."""
-        return self.driver.free()
+        self._scope: Final = _Scope()
 
     def writable(self) -> None:
         """See `conversation.line`."""
@@ -34,21 +32,21 @@ class Line:
     def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
         """See `conversation.line`."""
         with self.turn:
-            return self._wait(ticket, timeout)
+            if not ticket.done:
+                until = self._scope.until
+                own = None if timeout is None else time.monotonic() + timeout
+                if own is None or (until is not None and until <= own):
+                    if not self.driver.wait(ticket, until):
+                        raise TimeIsOver("no answer")
+                elif not self.driver.wait(ticket, own):
+                    raise TimeoutError(f"no answer within {timeout} seconds")
+            return ticket.result()
 
     def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
         """See `conversation.line`."""
-        return self._wait(say(), None)  # the caller has the turn
-
-    def _wait(self, ticket: Ticket[Value], timeout: float | None) -> Value:
-        if not ticket.done:
-            until = self._scope.until
-            own = None if timeout is None else time.monotonic() + timeout
-            if own is None or (until is not None and until <= own):
-                if not self.driver.wait(ticket, until):
-                    raise TimeIsOver("no answer")
-            elif not self.driver.wait(ticket, own):
-                raise TimeoutError(f"no answer within {timeout} seconds")
+        ticket = say()  # the caller has the turn
+        if not ticket.done and not self.driver.wait(ticket, self._scope.until):
+            raise TimeIsOver("no answer")
         return ticket.result()
 
     def within(self, seconds: float, work: Callable[[], Value], /) -> Value:

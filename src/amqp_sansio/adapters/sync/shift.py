@@ -33,7 +33,8 @@ class Shift:
         self._lent = False  # the background thread does not read
         self._came = False  # a waiting thread has read since the background thread's last check
         self._awaited = False  # the background thread waits for the socket to come back
-        self._waiting = False  # the waiting thread is polling, without the lock
+        self.waiting = False
+        """The waiting thread is polling, without the lock."""
         self._kick_in, self._kick_out = pipe()
         self._kicked: Final = self._kick_in.fileno()
         if self.may_lend:
@@ -51,11 +52,11 @@ class Shift:
 
     def listen(self, milliseconds: float | None) -> bool | None:
         """Releases the lock and polls: returns whether the socket is ready, None when the time was over first."""
-        self._waiting = True
+        self.waiting = True
         try:
-            ready = self._turn.aside(lambda: self._poll.poll(milliseconds))
+            ready = self._turn.aside(self._poll.poll, milliseconds)
         finally:
-            self._waiting = False
+            self.waiting = False
         if not ready:
             return None
         heard = False
@@ -68,7 +69,7 @@ class Shift:
 
     def kick(self) -> None:
         """Makes the thread that has the socket check at once whether it should go on."""
-        if self._waiting:
+        if self.waiting:
             with suppress(OSError):
                 self._kick_out.send(b"!")
 

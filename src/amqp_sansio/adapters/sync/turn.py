@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Final, TypeVar
 
 Value = TypeVar("Value")
+Given = TypeVar("Given")
 
 
 class TimeIsOver(BaseException):
@@ -65,11 +66,11 @@ class Turn:
                 inside.interrupt = None
                 self._lock.release()
 
-    def aside(self, wait: Callable[[], Value]) -> Value:
+    def aside(self, wait: Callable[[Given], Value], given: Given) -> Value:
         """Releases the lock while `wait` runs, in a turn.  An interrupt leaves the state consistent, and the lock held."""
         try:
             self._lock.release()
-            come = wait()
+            come = wait(given)
             self._lock.acquire()
         except BaseException as error:
             self.interrupted(error)
