@@ -224,6 +224,52 @@ def test_a_run_is_what_is_cut_one_by_one(bodies: list[bytes | None], missing: in
     assert len(run) + len(many.cut_run(0)) == len(bodies)
 
 
+def cut_by_itself(data: bytes, head: int) -> tuple[list[object], int, int, bool]:
+    """What is cut where each message is looked at by itself, and where that leaves the reader."""
+    one = reader(data)
+    found: list[object] = []
+    while cut := one.cut_run(head, 1):
+        found += [each[1:] for each in cut]
+    return found, one.offset, one.frames, one.ready()
+
+
+def cut_together(data: bytes, head: int) -> tuple[list[object], int, int, bool]:
+    one = reader(data)
+    run = one.cut_run(head)
+    return [each[1:] for each in run], one.offset, one.frames, one.ready()
+
+
+def message(key: str, length: int | None, body: int | None) -> bytes:
+    structs: list[Struct] = [DeliveryProperties(routing_key=key)]
+    if length is not None:
+        structs.append(MessageProperties(content_length=length))
+    return b"".join(frame_command(1, PAYLOAD, encode_headers(structs), None if body is None else b"x" * body))
+
+
+alike = st.lists(st.tuples(st.sampled_from(["k", "kk"]), st.sampled_from([None, 7]), st.sampled_from([None, 3, 9])), max_size=6)
+"""Messages by their routing key, content-length and octets of body: of few sizes, as messages of one kind are."""
+
+
+@given(alike, st.integers(0, 40), st.integers(0, 10))
+def test_messages_of_few_sizes_are_cut_as_each_by_itself(
+    said: list[tuple[str, int | None, int | None]], missing: int, head: int
+) -> None:
+    data = b"".join([message(*each) for each in said])
+    data = data[: max(0, len(data) - missing)]
+    assert cut_together(data, head) == cut_by_itself(data, head)
+
+
+@pytest.mark.parametrize("length", [None, 7])
+def test_messages_of_one_size_are_cut_with_every_check(length: int | None) -> None:
+    """Whatever octet of one of them is another."""
+    like = message("k", length, 3)
+    for at in range(len(like)):
+        for change in (1, 4, 0x10, 0xFF):
+            data = bytearray(like * 4)
+            data[2 * len(like) + at] ^= change
+            assert cut_together(bytes(data), 9) == cut_by_itself(bytes(data), 9), (at, change)
+
+
 @pytest.mark.parametrize("size", [0, 2, 3, 4, 5, 20])
 def test_a_second_struct_is_cut_as_well_when_it_can_be_one(size: int) -> None:
     """A header of two structs is read at once, down to a second one without any field; less than its codes is none."""

@@ -240,7 +240,24 @@ class SegmentReader(Reader):
         place = -1
         known: KnownCommand[Any] | None = None
         command, command_size = b"", 0  # the frame of the one before: nearly always it comes again
+        # Messages of one kind are often of one size, too: then all that is checked is, octet for octet, what it was in the one
+        # before, up to the size of its first struct and at the beginning of its body's frame; behind `at`, it lies there:
+        begin = between = b""
+        size_end = head_end = body_begin = second = 0
+        whole = first_end = have + 1
+        body: int | None = None
         for _ in range(most):
+            end = at + whole
+            if (
+                end <= have and known is not None and buffer[at : at + size_end] == begin
+                and buffer[at + head_end : at + body_begin] == between
+                and (second == head_end or u32(buffer, at + second)[0] == head_end - second - 4)
+            ):  # fmt: skip
+                stop = base + end
+                first = buffer[at + body_begin : at + first_end]
+                run.append((known, buffer[at + size_end - 4 : at + head_end], body, first, start, stop))
+                at, start = end, stop
+                continue
             command_end = at + command_size
             if known is None or buffer[at:command_end] != command:
                 if have < at + head_size:
@@ -260,7 +277,6 @@ class SegmentReader(Reader):
                 break
             header_end = end = command_end + size
             walked += header_at + 4  # behind its first struct
-            body: int | None
             if begins == _WHOLE_HEADER:
                 body_at = header_end + head_size
                 if have < body_at:
@@ -274,14 +290,18 @@ class SegmentReader(Reader):
                     needed = end - at
                     break
                 body = size - head_size
-                first = buffer[body_at : end if body <= head else body_at + head]
+                part_end = end if body <= head else body_at + head
+                first = buffer[body_at:part_end]
+                begin, between = buffer[at : header_at + 4], buffer[header_end:body_at]
+                size_end, head_end, body_begin = header_at + 4 - at, header_end - at, body_at - at
+                second, first_end, whole = walked - at, part_end - at, end - at
             elif begins != _LAST_HEADER:
                 break
             elif have < end:
                 needed = end - at
                 break
             else:
-                body, first = None, b""
+                body, first, whole = None, b"", have + 1
             if walked != header_end and (
                 walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
             ):
