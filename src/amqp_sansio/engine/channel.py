@@ -25,7 +25,7 @@ from amqp_sansio.spec.session import Attach
 from amqp_sansio.tables.session import ATTACH, ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun, frame_control
-from amqp_sansio.wire.framing import COMMAND, Assembly, Cut, Malformed, Reader
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.segments import CONTROL_SIZE, OneRange, Segmentation, SegmentReader
 
@@ -155,9 +155,12 @@ class Channel:
     def receive_command(self, assembly: Assembly) -> None:
         """An assembly of track 1 arrived: decodes the command, walks the header, steps the session."""
         payload, header, body = assembly.payload, assembly.header, assembly.body
-        if self._hears(FRAME_HEADER_SIZE + len(payload) + len(header or b"") + len(body or b""), assembly.start):
-            assert self.session is not None
-            hear_assembly(self.session, payload, header, body, assembly.start)
+        session = self.session
+        if session is None or not session._hears or session._state == "refused":
+            octets = FRAME_HEADER_SIZE + len(payload) + len(header or b"") + len(body or b"")
+            if not self._hears(octets, assembly.start) or session is None:
+                return
+        hear_assembly(session, payload, header, body, assembly.start)
 
     def receive_breach(self, rule: str, text: str, code: int, said: str, legal: tuple[str, ...], offset: int) -> None:
         """A command on this channel could not be put together (error codes above 501 concern the session alone)."""
@@ -532,7 +535,8 @@ class Channels(Endpoints):
         replies, reader = self._replies, self._reader
         assert replies is not None
         assert reader is not None
-        if len(reader.buffer) - reader.position < CONTROL_SIZE:  # as `cut` finds, with one call less for each step
+        buffer, at = reader.buffer, reader.position
+        if len(buffer) - at < CONTROL_SIZE or buffer[at + 1] != CONTROL:  # as `cut` finds, with one call less for each step
             return UNHEARD
         reply = replies.cut(reader, False)
         if reply is None:

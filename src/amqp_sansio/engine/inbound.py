@@ -159,7 +159,7 @@ class Inbound(OwnIds):
 
     def complete(self, ids: RangeSet) -> RangeSet:
         """These commands, a subset of `outstanding` and `skipped`, are executed: what of it is news."""
-        if self.skipped:
+        if self.skipped.highs:
             ids -= self.skipped.take(ids)
         self.outstanding.discard(ids)  # all are there: `Ids.complete` would look which
         if self.confirmed.highs:

@@ -84,7 +84,7 @@ class Observer:
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
-        self._store(speaker, octets_of(data, "receive_data"), False)
+        self._store(speaker, data if type(data) is bytes else octets_of(data, "receive_data"), False)
 
     def receive_gap(self, speaker: Speaker, octets: int) -> None:
         """`octets` octets of `speaker` are missing here: it accuses nobody of what depends on them."""

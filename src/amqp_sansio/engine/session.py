@@ -652,7 +652,7 @@ class Session:
 
     def _check_incomplete(self, verb: str, ids: RangeSet) -> None:
         incomplete = self._inbound.outstanding.freeze()
-        if self._inbound.skipped:
+        if self._inbound.skipped.highs:
             incomplete |= self._inbound.skipped.freeze()
         if not ids or not ids.issubset(incomplete):
             legal = (f"{verb} {incomplete}",) if incomplete else ()

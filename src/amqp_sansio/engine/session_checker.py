@@ -156,20 +156,6 @@ class QuickTransfers:
             judge_headers(findings, layout, seen, header, self._limits, self._reading)
         return seen
 
-    def next(
-        self, speaker: Literal["C", "S"], ear: Ear, witness: Witness, layout: Layout, headers: Headers[T], head: int
-    ) -> Transfers[T] | Answered | None:
-        """Hears what comes next, if it changes no state: transfers, or what answers them.  None: it is for `Ear.next`.
-
-        On a channel that is quiet the rows let these words pass and stay where they are, so that stepping them is left out.
-        """
-        reader = ear.reader
-        if not isinstance(reader, SegmentReader) or ear.state != FRAMES or not reader.ready():
-            return None
-        if alone_next(reader):
-            return self.answer(speaker, reader, witness, replies_of(layout))
-        return self.run(speaker, reader, witness, headers, head) if reader.known else None
-
     def answer(self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, replies: OneRange) -> Answered | None:
         """Hears what answers messages, if that comes next and is as plain as can be; None where every check is needed."""
         cut = replies.cut(reader) if self._limits.assembly_octets >= COMMAND_SIZE else None
@@ -290,7 +276,18 @@ class SessionChecker(Checker):
             self._command(speaker, unit)
 
     def next_alike(self, speaker: Speaker, headers: Headers[T], head: int) -> Transfers[T] | Answered | None:
-        heard = self._quick.next(speaker, self.ears[speaker], self._witness, self._layout, headers, head)
+        # On a channel that is quiet the rows let these words pass and stay where they are, so that stepping them is left out.
+        ear = self.ears[speaker]
+        reader = ear.reader
+        if not isinstance(reader, SegmentReader) or ear.state != FRAMES or not reader.ready():
+            return None
+        heard: Transfers[T] | Answered | None
+        if alone_next(reader):
+            heard = self._quick.answer(speaker, reader, self._witness, replies_of(self._layout))
+        elif reader.known:
+            heard = self._quick.run(speaker, reader, self._witness, headers, head)
+        else:
+            return None
         if heard is not None and self.findings.found:
             self.flush(speaker, *heard.place)
         return heard

@@ -162,10 +162,13 @@ class StreamWitness:
         """These are complete: those of them that were not reported before."""
         self._machine.step(self._receiver, COMPLETED)
         book = self.ids
-        if not ids or book is None:
+        if ids is None or book is None:
             return EMPTY
-        if not self._findings.strict and len(ids.ranges) == 1:
-            low, high = ids.ranges[0]
+        ranges = ids.ranges
+        if not ranges:
+            return EMPTY
+        if not self._findings.strict and len(ranges) == 1:
+            low, high = ranges[0]
             news = book.complete_run(low, high)
             if news is not None:
                 return news

@@ -196,6 +196,9 @@ class MutableRangeSet:
 
     def add_range(self, low: int, high: int) -> None:
         """Adds the ids from `low` to `high`, both included, over the top when low is greater."""
+        if type(low) is int and type(high) is int and 0 <= low <= high <= TOP:  # nearly always
+            self._add_line(low, high)
+            return
         check(low)
         check(high)
         if low <= high:

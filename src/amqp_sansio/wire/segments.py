@@ -134,7 +134,7 @@ class SegmentReader(Reader):
         while not queue:
             if self.dead:
                 return None
-            if self._searching and not self._search():
+            if self.searching and not self._search():
                 return None
             buffer = self.buffer
             at = self.position
@@ -224,7 +224,7 @@ class SegmentReader(Reader):
         `walk_headers`.
         """
         assembler = self.assembler
-        if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None or not self.ready():
+        if assembler.open or assembler.queue or self.searching or self.dead or self.trace is not None or not self.ready():
             return []
         buffer = self.buffer
         at = self.position
@@ -244,19 +244,18 @@ class SegmentReader(Reader):
         # before, up to the size of its first struct and at the beginning of its body's frame; behind `at`, it lies there:
         begin = between = b""
         size_end = head_end = body_begin = second = 0
-        whole = first_end = have + 1
+        whole = first_end = 0
         body: int | None = None
         for _ in range(most):
-            end = at + whole
             if (
-                end <= have and known is not None and buffer[at : at + size_end] == begin
+                begin and at + whole <= have and known is not None and buffer[at : at + size_end] == begin
                 and buffer[at + head_end : at + body_begin] == between
                 and (second == head_end or u32(buffer, at + second)[0] == head_end - second - 4)
             ):  # fmt: skip
-                stop = base + end
+                stop = start + whole
                 first = buffer[at + body_begin : at + first_end]
                 run.append((known, buffer[at + size_end - 4 : at + head_end], body, first, start, stop))
-                at, start = end, stop
+                at, start = at + whole, stop
                 continue
             command_end = at + command_size
             if known is None or buffer[at:command_end] != command:
@@ -292,16 +291,19 @@ class SegmentReader(Reader):
                 body = size - head_size
                 part_end = end if body <= head else body_at + head
                 first = buffer[body_at:part_end]
-                begin, between = buffer[at : header_at + 4], buffer[header_end:body_at]
-                size_end, head_end, body_begin = header_at + 4 - at, header_end - at, body_at - at
-                second, first_end, whole = walked - at, part_end - at, end - at
+                if end - at == whole:
+                    begin, between = buffer[at : header_at + 4], buffer[header_end:body_at]
+                    size_end, head_end, body_begin = header_at + 4 - at, header_end - at, body_at - at
+                    second, first_end = walked - at, part_end - at
+                else:
+                    whole, begin = end - at, b""
             elif begins != _LAST_HEADER:
                 break
             elif have < end:
                 needed = end - at
                 break
             else:
-                body, first, whole = None, b"", have + 1
+                body, first, begin = None, b"", b""
             if walked != header_end and (
                 walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
             ):
@@ -457,11 +459,11 @@ class OneRange:
         if octets != _RANGE_OCTETS or not 0 <= place < _CHANNELS or not 0 <= high - low < _HALF:
             return None
         assembler = reader.assembler
-        if assembler.open or assembler.queue or reader._searching or reader.dead or reader.trace is not None:
+        if assembler.open or assembler.queue or reader.searching or reader.dead or reader.trace is not None:
             return None
         if assembler.heard is not None and (place << 4 | commands) not in assembler.heard:
             return None
-        start = reader.offset
+        start = reader.offset if reader.ahead else reader._base + at
         reader.position = at + size  # as `skip`, without the call
         reader.frames += 1
         reader._needed = FRAME_HEADER_SIZE

@@ -111,7 +111,7 @@ class Half:
 
     def completed(self, ids: RangeSet, time: int) -> list[int]:
         """Notes completions by the other side; returns those that are new and no transfers."""
-        if self.evicted:
+        if self.evicted.highs:
             self.evicted.discard(ids)
         incomplete = self.incomplete
         if incomplete:
@@ -182,7 +182,7 @@ class Half:
 
         In a local transaction an accept is provisional, as is one that is only `maybe` in one: see `sealed` and `reopened`.
         """
-        if self.evicted_unsettled:
+        if self.evicted_unsettled.highs:
             self.evicted_unsettled.discard(ids)
         found = self.unsettled.take(ids)
         messages = self.rows.messages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from hashlib import blake2b
 from typing import Final
 
@@ -59,7 +60,7 @@ class Recorder:
         """Writes the rows of the channels, by the family of the dialect."""
         self._choose()
         self._controls: Final = Controls(rows)
-        self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
+        self._verbs: Final[dict[str, defaultdict[str, int]]] = {"C": defaultdict(int), "S": defaultdict(int)}
         self.commands = {"C": 0, "S": 0}
         self.transferred = {"C": 0, "S": 0}
         self._opened: int | None = None
@@ -109,21 +110,21 @@ class Recorder:
     def command(self, heard: Heard, said: CommandSeen) -> None:
         """Takes a command."""
         speaker = heard.speaker
-        self._count(speaker, said.verb)
+        self._verbs[speaker][said.verb] += 1
         self.commands[speaker] += 1
         if self.history.command(heard, said):
             self.transferred[speaker] += 1
 
     def _method(self, heard: Heard, said: MethodSeen) -> None:
         speaker = heard.speaker
-        self._count(speaker, said.verb, 1)
+        self._verbs[speaker][said.verb] += 1
         if self.history.method(heard, said):
             self.transferred[speaker] += 1
 
     def transfers(self, run: Transfers[Properties]) -> None:
         """Takes consecutive messages, as `command` would one by one."""
         count = len(run.items)
-        self._count(run.speaker, run.items[0][0].command.VERB, count)
+        self._verbs[run.speaker][run.items[0][0].command.VERB] += count
         self.commands[run.speaker] += count
         self.transferred[run.speaker] += count
         self.history.transfers(run)
@@ -131,7 +132,7 @@ class Recorder:
     def answered(self, answer: Answered) -> None:
         """Takes answers to messages, as `hear` would."""
         speaker, verb = answer.speaker, answer.verb
-        self._count(speaker, verb)
+        self._verbs[speaker][verb] += 1
         packet, time = self._talk.conversation.marks(speaker).at(answer.end)
         place = packet_place(packet)
         if answer.accepts:
@@ -139,10 +140,6 @@ class Recorder:
         else:
             self._controls.often((time, speaker, answer.channel, verb, answer.ids.ranges, answer.start, *place))
         self.history.answered(answer, time, *place)
-
-    def _count(self, speaker: Speaker, verb: str, count: int = 1) -> None:
-        verbs = self._verbs[speaker]
-        verbs[verb] = verbs.get(verb, 0) + count
 
     def _choose(self) -> None:
         """Selects the history of the family, before the first method: the dialect is now known as well as it ever will be."""
@@ -154,7 +151,7 @@ class Recorder:
 
     def _control(self, heard: Heard, said: ControlSeen) -> None:
         speaker = heard.speaker
-        self._count(speaker, said.verb)
+        self._verbs[speaker][said.verb] += 1
         control = said.control
         time = heard.time
         place = heard.start, *packet_place(heard.packet)
