@@ -154,7 +154,8 @@ def check(broker: Broker) -> None:
         assert host.binding_words <= LIMITS.binding_words
         works = [holder.tx for holder in front(broker).sessions.values() if holder.tx is not None and holder.site is site]
         works += [branch.work for branch in site.coordinator.branches.values()]
-        assert host.held_messages == sum(len(work.published) for work in works) <= LIMITS.held_messages
+        copies = [len(queues) for work in works for _, queues in work.published]
+        assert host.held_messages == sum(copies) <= LIMITS.held_messages
         assert host.held_octets == sum(work.octets for work in works) <= LIMITS.held_octets
         assert len(site.coordinator.branches) <= LIMITS.branches
         assert site.subscribers <= LIMITS.subscribers

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.ranks import Passed, Rank
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Cursor, Entry
@@ -384,103 +383,3 @@ class Dispatcher:
             rank.small.add(consumer, consumer.octets_left)
             self._too_small[consumer] = None
         return 0
-
-
-class Passed:
-    """Browsers that have seen everything, by the place that each has come to on each level."""
-
-    __slots__ = ("_heaps", "_last", "consumers")
-
-    def __init__(self) -> None:
-        self.consumers: Final[OrderedDict[Consumer, int]] = OrderedDict()
-        self._heaps: Final[dict[int, list[tuple[int, int, Consumer]]]] = {}  # entries with another number no longer count
-        self._last = 0
-
-    def add(self, consumer: Consumer, places: Iterable[tuple[int, int]]) -> None:
-        """It has seen the messages up to these positions, by level."""
-        self._last += 1
-        self.consumers[consumer] = self._last
-        for level, position in places:
-            heap = self._heaps.setdefault(level, [])
-            heappush(heap, (position, self._last, consumer))
-            if len(heap) > 2 * len(self.consumers) + 16:
-                heap[:] = [each for each in heap if self.consumers.get(each[2]) == each[1]]
-                heapify(heap)
-
-    def forget(self, consumer: Consumer) -> None:
-        """It looks again, or is gone."""
-        self.consumers.pop(consumer, None)
-
-    def before(self, level: int, position: int) -> list[Consumer]:
-        """Those that have not come to this place yet: they are forgotten."""
-        found: list[Consumer] = []
-        heap = self._heaps.get(level)
-        while heap and heap[0][0] < position:
-            _, number, consumer = heappop(heap)
-            if self.consumers.get(consumer) == number:
-                del self.consumers[consumer]
-                found.append(consumer)
-        return found
-
-    def all(self) -> list[Consumer]:
-        """All of them: they are forgotten."""
-        found = list(self.consumers)
-        self.consumers.clear()
-        self._heaps.clear()
-        return found
-
-
-class Rank:
-    """Those of one priority that acquire, by what they wait for.  Consumers without credit are in none of these."""
-
-    __slots__ = ("consumers", "priority", "selecting", "small", "resting", "taking")
-
-    def __init__(self, priority: int) -> None:
-        self.priority: Final = priority
-        self.consumers = 0
-        """How many subscribers have this priority, those that do not acquire included."""
-        self.taking: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        """Those that are offered the head of the queue, by turns."""
-        self.selecting: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        """Those that look through the queue themselves, by turns."""
-        self.resting: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        """Those of them that have seen everything, with credit."""
-        self.small: Final = SmallCredit()
-        """Those without a cursor whose octets were too few for the head."""
-
-
-class SmallCredit:
-    """Consumers that refused a message because their octets were too few, the largest credit first."""
-
-    __slots__ = ("_heap", "_last", "consumers")
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Consumer]] = []
-        self.consumers: Final[dict[Consumer, int]] = {}  # what stands in the heap with another number is no longer true
-        self._last = 0
-
-    def add(self, consumer: Consumer, octets: int) -> None:
-        """A consumer with `octets` octets of credit."""
-        self._last += 1
-        self.consumers[consumer] = self._last
-        heappush(self._heap, (-octets, self._last, consumer))
-        if len(self._heap) > 2 * len(self.consumers) + 16:
-            self._heap = [each for each in self._heap if self.consumers.get(each[2]) == each[1]]
-            heapify(self._heap)
-
-    def forget(self, consumer: Consumer) -> None:
-        """Its credit has changed, or it is gone."""
-        self.consumers.pop(consumer, None)
-
-    def largest(self, entry: Entry) -> Consumer | None:
-        """The one with the most octets, if they are enough for the message: it is forgotten then."""
-        while self._heap:
-            octets, number, consumer = self._heap[0]
-            true = self.consumers.get(consumer) == number
-            if true and consumer.size(entry) > -octets:
-                return None
-            heappop(self._heap)
-            if true:
-                del self.consumers[consumer]
-                return consumer
-        return None
