@@ -13,7 +13,7 @@ AT_ONCE: Final = -math.inf
 
 def moment_of(now: object) -> float:
     """The argument of `tick` as a float.  EncodeError for what is no moment."""
-    if type(now) is float and now == now:  # nearly always
+    if type(now) is float and AT_ONCE < now < math.inf:  # nearly always
         return now
     if isinstance(now, (int, float)):
         try:
