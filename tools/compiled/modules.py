@@ -15,6 +15,7 @@ PATTERNS: Final = (
     "tables/session.py",
     "events/*.py",
     "engine/*.py",
+    "engine/channels/*.py",
     "ledger/*.py",
     "captures/*.py",
     "captures/replay/*.py",

@@ -8,6 +8,7 @@ from tests.engine.channels.stage import DIALECTS, Stage
 from amqp_sansio.engine.channels.base import waits
 from amqp_sansio.errors import ChannelClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ChannelClosed, Origin
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.methods import basic, queue
 from amqp_sansio.spec.reply_codes import ReplyCode
 
@@ -22,7 +23,10 @@ def test_either_side_closes_and_says_why(dialect: object, who: str) -> None:
         closer.close(ReplyCode.NOT_FOUND, "x" * 256)
     with pytest.raises(EncodeError, match=r'takes the name of one that the dialect has, such as "queue.bind", not \'bind\''):
         closer.close(ReplyCode.NOT_FOUND, "", "bind")
-    with pytest.raises(LocalProtocolError, match=r"channel.close with code 999 .*; legal now: 200, 310"):
+    refused = (
+        (TypeError, "ReplyCode") if COMPILED else (LocalProtocolError, r"channel.close with code 999 .*; legal now: 200, 310")
+    )
+    with pytest.raises(refused[0], match=refused[1]):
         closer.close(999)  # type: ignore[arg-type]
     closer.close(ReplyCode.NOT_FOUND, "no such thing", "queue.bind")
     for said in (closer.close, lambda: closer.send(queue.Purge("q"))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.builds import wrong_type
 from tests.engine.channels.stage import DIALECTS, Stage, answer
 
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9, AMQP_0_9_1, ChannelDialect
@@ -148,7 +149,7 @@ def test_a_body_is_split_by_the_size_of_frames_and_may_come_in_parts(dialect: Ch
     assert stage.violations == []
     with pytest.raises(LocalProtocolError, match="a body of 1 octets"):
         client.body(b"x")
-    with pytest.raises(EncodeError, match="octets"):
+    with wrong_type("octets"):
         client.body("x")  # type: ignore[arg-type]
 
 
@@ -173,9 +174,9 @@ def test_properties_are_taken_as_they_came() -> None:
         client.send(basic.Qos(0, 1), body=b"x")
     with pytest.raises(EncodeError, match="at least"):
         client.publish("x", "k", b"four", size=3)
-    with pytest.raises(EncodeError, match="octets"):
+    with wrong_type("octets"):
         client.publish("x", "k", "text")  # type: ignore[arg-type]
-    with pytest.raises(EncodeError, match="method"):
+    with wrong_type("method"):
         client.send(b"qos")  # type: ignore[arg-type]
 
 
@@ -605,7 +606,7 @@ def test_a_bit_is_what_its_value_means() -> None:
     """What goes out and what is kept of it are the same, also for what is no bool."""
     stage = Stage()
     client, served = stage.open()
-    client.get("q", no_ack=1)  # type: ignore[arg-type]
+    client.send(basic.Get("q", 1))  # type: ignore[arg-type]
     stage.run()
     asked = served._heard.kept[0]
     assert asked.settled
