@@ -59,6 +59,9 @@ def test_what_is_owed_is_owed() -> None:
 REVIEWED = {
     "broker/model/queueing.py": "how messages come to queues and leave them, and how many there may be",
     "broker/transactions/coordinator.py": "the coordinator of a virtual host, and the branches that it alone keeps",
+    "captures/conversation.py": "one conversation: how it is recognised, and what each side says in it",
+    "captures/flows.py": "the connections of a capture: to which of them a segment belongs, and when each is over",
+    "conversation/talk.py": "one session of a client: its calls, and what becomes of them",
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
     "engine/connection.py": "one connection: what comes, what goes out, its time, and every way to end",
     "engine/session.py": "one session: its state, and every verb with what it raises, most of the lines as a signature",

@@ -17,6 +17,9 @@ BY_REASON = {
         "adapters/asyncio/server.py": "buffer_updated get_buffer sizehint",
         "adapters/asyncio/wire.py": "buffer_updated get_buffer sizehint",
     },
+    "Python calls it, of sys": {
+        "__main__.py": "unraisablehook",
+    },
     "part of what tells two versions of a file apart: compared with the whole tuple": {
         "captures/columns/payloads.py": "changed_ns",
     },
