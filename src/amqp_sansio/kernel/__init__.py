@@ -1,1 +1,1 @@
-"""What knows no AMQP: machines, values, serial numbers, buffers, deadlines."""
+"""Building blocks without AMQP: machines, values, serial numbers, buffers, deadlines."""

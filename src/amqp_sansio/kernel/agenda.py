@@ -1,4 +1,4 @@
-"""Timers: a heap of moments, so that nothing has to look at all of them."""
+"""Timers: a heap of moments, so that not all entries need to be checked."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 FEW: Final = 64
-"""Entries of the heap that nobody looks through for those that have become idle."""
+"""Entries of the heap that may be idle before it is cleaned up."""
 
 
 class Agenda(Generic[T]):
-    """Things with a next moment each, on the caller's clock.
+    """Objects with a next moment each, on the caller's clock.
 
-    A thing may be noted again and again: it stays in the heap under the earliest moment only, and one called too early is noted
-    again for later.
+    An object may be noted repeatedly: the heap has it only under its earliest moment, and one called too early is noted again
+    for later.
     """
 
     __slots__ = ("_count", "_heap", "_noted")
@@ -26,7 +26,7 @@ class Agenda(Generic[T]):
         self._count = 0
 
     def note(self, thing: T, moment: float | None) -> None:
-        """`thing` is to be called at `moment`, or earlier; None: there is nothing to wait for now."""
+        """Schedules `thing` for `moment` or earlier; None: nothing to wait for now."""
         if moment is None:
             return
         noted = self._noted.get(thing)
@@ -38,7 +38,7 @@ class Agenda(Generic[T]):
         self._shrink()
 
     def _shrink(self) -> None:
-        """Nothing is kept for its moment that is noted no more: its moment may be years away."""
+        """Drops entries that are no longer noted, whose moments may be years away."""
         heap, noted = self._heap, self._noted
         if len(heap) > FEW and len(heap) > 2 * len(noted):
             heap[:] = [(moment, number, thing) for number, (thing, moment) in enumerate(noted.items())]
@@ -46,12 +46,12 @@ class Agenda(Generic[T]):
             self._count = len(heap)
 
     def forget(self, thing: T) -> None:
-        """`thing` is never to be called again, unless it is noted anew."""
+        """Cancels `thing`, unless it is noted again."""
         if self._noted.pop(thing, None) is not None:
             self._shrink()
 
     def due(self, now: float) -> list[T]:
-        """Those whose moment has come; they are noted no more."""
+        """Returns those whose moment has come, and removes them."""
         heap, noted = self._heap, self._noted
         found: list[T] = []
         while heap and heap[0][0] <= now:

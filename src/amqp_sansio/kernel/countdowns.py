@@ -1,4 +1,4 @@
-"""Countdowns: each ends a number of seconds after the first moment that is known."""
+"""Countdowns: each ends a number of seconds after the first known moment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Countdowns(Generic[T]):
-    """Things that have a time left, in seconds.  The time of each runs from the first `due` after its `begin`."""
+    """Objects with a remaining time in seconds, which runs from the first `due` after their `begin`."""
 
     __slots__ = ("_agenda", "_fresh")
 
@@ -20,17 +20,17 @@ class Countdowns(Generic[T]):
         self._agenda: Final[Agenda[T]] = Agenda()
 
     def begin(self, thing: T, seconds: float) -> None:
-        """The time of the thing begins, or begins again."""
+        """Starts the countdown of the object, anew if it is running."""
         self._agenda.forget(thing)
         self._fresh[thing] = seconds
 
     def stop(self, thing: T) -> None:
-        """The thing has all the time that there is, or is gone."""
+        """Cancels the countdown of the object."""
         self._agenda.forget(thing)
         self._fresh.pop(thing, None)
 
     def due(self, now: float) -> list[T]:
-        """The things that have no time left at `now`; they are watched no more."""
+        """Returns the objects whose time is over at `now`, and removes them."""
         for thing, seconds in self._fresh.items():
             self._agenda.note(thing, now + seconds)
         self._fresh.clear()
@@ -38,5 +38,5 @@ class Countdowns(Generic[T]):
 
     @property
     def next(self) -> float | None:
-        """When to call `due`: at once when a time is to begin, None when nothing runs."""
+        """When to call `due`: at once when a countdown is to start, None when none runs."""
         return AT_ONCE if self._fresh else self._agenda.next

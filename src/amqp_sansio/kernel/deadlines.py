@@ -8,7 +8,7 @@ from typing import Final
 from amqp_sansio.errors import EncodeError
 
 AT_ONCE: Final = -math.inf
-"""The moment of what should be done now, where nobody has said yet what time it is: no clock shows less."""
+"""The moment of what is due now, before the time is known: no clock shows less."""
 
 
 def moment_of(now: object) -> float:
@@ -21,13 +21,13 @@ def moment_of(now: object) -> float:
         except OverflowError:
             pass
         else:
-            if math.isfinite(moment):  # neither does any clock show an infinite one, nor could a time begin at it
+            if math.isfinite(moment):  # no clock shows an infinite moment, nor could a countdown start at one
                 return moment
     raise EncodeError("tick", f"takes seconds of a monotonic clock, not {now!r:.80}")
 
 
 def earliest(*moments: float | None) -> float | None:
-    """The first of `moments`; None when none of them ever comes."""
+    """Returns the earliest of `moments`; None when none of them ever comes."""
     first: float | None = None
     for moment in moments:
         if moment is not None and (first is None or moment < first):

@@ -1,6 +1,6 @@
-"""Ranges of serial numbers on a line: ascending tuples of disjoint, non-touching ranges within 0 to TOP, none of which wraps.
+"""Lines: ascending tuples of disjoint, non-touching ranges of serial numbers within 0 to TOP, none of which wraps.
 
-Everything costs the number of ranges, never the ids inside one.
+Every operation costs the number of ranges, never the ids inside one.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 MODULUS: Final = 1 << 32
-"""How many serial numbers there are."""
+"""The number of serial numbers."""
 HALF: Final = 1 << 31
 TOP: Final = MODULUS - 1
 """The largest serial number."""
 
 Range: TypeAlias = tuple[int, int]
-"""Both ends belong to the range; the first is greater than the second when the range goes over the top."""
+"""Both ends belong to the range; it wraps when the first is greater than the second."""
 
 
 def whole(value: object, most: int = TOP) -> bool:
-    """Whether it is an int of 0 to `most`, which callers may have given anything for."""
+    """Whether a value, which callers may have given, is an int from 0 to `most`."""
     return isinstance(value, int) and 0 <= value <= most
 
 
 def check(number: int) -> int:
-    """The number; ValueError when it is not a serial one."""
+    """Returns the number.  Raises ValueError when it is no serial number."""
     if not whole(number):
         raise ValueError(f"{number} is not a serial number: 0 to {TOP}")
     return number
 
 
 def line_of(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """The line of any ranges, which may wrap, touch, overlap and come in any order."""
+    """Returns the line of any ranges, which may wrap, touch, overlap and come in any order."""
     pieces: list[Range] = []
     for low, high in ranges:
         check(low)
@@ -46,7 +46,7 @@ def line_of(ranges: Iterable[Range]) -> tuple[Range, ...]:
 
 
 def merge(pieces: list[Range]) -> tuple[Range, ...]:
-    """The line of ascending pieces that may touch and overlap."""
+    """Returns the line of ascending pieces that may touch and overlap."""
     if len(pieces) < 2:
         return tuple(pieces)
     merged: list[Range] = []
@@ -63,7 +63,7 @@ def merge(pieces: list[Range]) -> tuple[Range, ...]:
 
 
 def intersect(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
-    """What is in both lines."""
+    """Returns the ids in both lines."""
     found: list[Range] = []
     i = j = 0
     while i < len(a) and j < len(b):
@@ -79,7 +79,7 @@ def intersect(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
 
 
 def subtract(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
-    """What is in the first line and not in the second."""
+    """Returns the ids in the first line and not in the second."""
     left: list[Range] = []
     j = 0
     for low, high in a:
@@ -97,10 +97,10 @@ def subtract(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
 
 
 def circle(line: tuple[Range, ...]) -> tuple[Range, ...]:
-    """The ranges of a line, one at least, as they follow one another on the circle.
+    """Returns the ranges of a non-empty line in their order on the circle.
 
-    They start after the widest gap; that is the ascending order of RFC 1982 for every set that fits into half the circle,
-    and a definite order for all others.
+    They start after the widest gap; that is the ascending order of RFC 1982 for every set that fits into half the circle, and a
+    deterministic order for all others.
     """
     if line[-1][1] - line[0][0] < HALF:
         return line

@@ -1,7 +1,7 @@
-"""Tables in the third person and the machines that walk them.
+"""State tables in the third person and the machines that run them.
 
-A row says: in this state this speaker may say this verb, then that state.  The same rows run for a client, for a server
-and for an observer that is neither; the speaker is the one to blame.  Knows no AMQP.
+A row says: in this state this speaker may send this verb, which leads to that state.  The same rows serve a client, a server
+and an observer that is neither; the fault of a refused word is its speaker's.  Knows no AMQP.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Self
 
 
 class Row(NamedTuple):
-    """In `state`, `speaker` may say `verb`; then the state is `next_state`."""
+    """In `state`, `speaker` may send `verb`, which leads to `next_state`."""
 
     state: str
     speaker: str
@@ -20,7 +20,8 @@ class Row(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """`speaker` may not say `verb` in any of `states`; `legal` lists what anybody may say there, as "speaker:verb"."""
+    """`speaker` may not send `verb` in any of `states`; `legal` lists the legal words of both sides there, as
+    "speaker:verb"."""
 
     table: str
     states: tuple[str, ...]
@@ -34,7 +35,7 @@ class Refusal(NamedTuple):
         return f"{self.speaker}:{self.verb}"
 
     def legal_for(self, speaker: str) -> tuple[str, ...]:
-        """The verbs that `speaker` may say there."""
+        """Returns the verbs that `speaker` may send there."""
         prefix = f"{speaker}:"
         return tuple([entry.removeprefix(prefix) for entry in self.legal if entry.startswith(prefix)])
 
@@ -69,7 +70,7 @@ class Table:
         self._legal: Final = {state: tuple(words) for state, words in legal.items()}
 
     def legal(self, states: Iterable[str]) -> tuple[str, ...]:
-        """The legal words in any of `states`, as "speaker:verb", in the order of the rows."""
+        """Returns the legal words in any of `states`, as "speaker:verb", in the order of the rows."""
         words: dict[str, None] = {}
         for state in states:
             words.update(dict.fromkeys(self._legal.get(state, ())))
@@ -80,10 +81,10 @@ class Table:
 
 
 class Machine:
-    """One walk through a table: it stands in one state or, for who came late, in all states that are still possible.
+    """A position in a table: one state or, for a late observer, all states that are still possible.
 
-    It refuses only what is legal in none of them, and a refusal leaves it where it was.  `states` is a plain value:
-    `Machine(table, machine.states)` is the same walk again.
+    It refuses only what is legal in none of them, and a refusal does not move it.  `states` is a plain value: `Machine(table,
+    machine.states)` is at the same position.
     """
 
     __slots__ = ("states", "table")
@@ -94,7 +95,7 @@ class Machine:
 
     @classmethod
     def unknown(cls, table: Table) -> Self:
-        """A machine of one who came late: every state is possible."""
+        """Returns the machine of a late observer: every state is possible."""
         return cls(table, table.states)
 
     @property
@@ -109,21 +110,21 @@ class Machine:
 
     @property
     def legal(self) -> tuple[str, ...]:
-        """The legal words now, as "speaker:verb"."""
+        """The words that are legal now, as "speaker:verb"."""
         return self.table.legal(self.states)
 
     def can(self, speaker: str, verb: str) -> bool:
-        """True when `speaker` may say `verb` now."""
+        """Whether `speaker` may send `verb` now."""
         moves = self.table.moves
         return any((state, speaker, verb) in moves for state in self.states)
 
     def stays(self, speaker: str, verb: str) -> bool:
-        """True when it stands in one state and `speaker` may say `verb` there without moving it."""
+        """True when it is in one state, in which `speaker` may send `verb` without leaving it."""
         states = self.states
         return len(states) == 1 and self.table.moves.get((states[0], speaker, verb)) == states[0]
 
     def step(self, speaker: str, verb: str) -> Refusal | None:
-        """`speaker` says `verb`: move and return None, or stay and return what would have been legal."""
+        """Takes the word `verb` of `speaker`: moves and returns None, or stays and returns what would have been legal."""
         moves = self.table.moves
         states = self.states
         if len(states) == 1:
@@ -140,7 +141,7 @@ class Machine:
         return Refusal(self.table.name, states, speaker, verb, self.table.legal(states))
 
     def forget(self) -> None:
-        """Something was lost: every state is possible again."""
+        """Makes every state possible again, after a gap."""
         self.states = self.table.states
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Octets that callers give."""
+"""Octets given by callers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from amqp_sansio.errors import EncodeError
 
 
 def octets_of(data: object, what: str = "body") -> bytes:
-    """What may be bytes, a bytearray or a memoryview, as bytes.  EncodeError for the rest: bytes() makes octets of a number."""
+    """Converts bytes, a bytearray or a memoryview to bytes.  Raises EncodeError for anything else, such as a number."""
     if type(data) is bytes:
         return data
     if not isinstance(data, (bytes, bytearray, memoryview)):

@@ -1,4 +1,4 @@
-"""What of a table is under ids that somebody named: at the cost of whichever of the two is smaller."""
+"""Looks up a set of ids in a table, at the cost of the smaller of the two."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _T = TypeVar("_T")
 
 
 def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
-    """The keys of `live` that are in the set, ascending by RFC 1982.
+    """Returns the keys of `live` that are in the set, ascending by RFC 1982.
 
-    Costs whichever is smaller, the ids of the set or the keys, and never more than the keys a few times over.
+    It costs the smaller of the two, the ids of the set or the keys, and never more than a few times the keys.
     """
     ranges = ids._line
     if not live or not ranges:
         return []
     low, high = ranges[0]
-    if low == high and len(ranges) == 1:  # who waits for each one by itself
+    if low == high and len(ranges) == 1:  # a caller that passes each id by itself
         return [low] if low in live else []
     ranges = ids.ranges
     found: list[int] = []
@@ -39,9 +39,9 @@ def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
 
 
 class ById(dict[int, _T]):
-    """A dict by serial numbers for ids that a peer chooses: what is under a set of them costs what is found.
+    """A dict by serial numbers for ids that a peer chooses: looking up a set of them costs what is found.
 
-    `pick` costs the smaller of both sets, again and again where nothing is found; here it costs the ranges that were named.
+    `pick` costs the smaller of both sets, even repeatedly without a result; this class costs the number of ranges given.
     """
 
     __slots__ = ("ids",)
@@ -53,7 +53,7 @@ class ById(dict[int, _T]):
     def __setitem__(self, id: int, value: _T) -> None:
         super().__setitem__(id, value)
         highs = self.ids.highs
-        if highs and highs[-1] == id - 1:  # nearly always: `add` without the call
+        if highs and highs[-1] == id - 1:  # nearly always: `add` inlined
             highs[-1] = id
         else:
             self.ids.add(id)
@@ -63,38 +63,38 @@ class ById(dict[int, _T]):
         self.ids.discard_id(id)
 
     def remove(self, id: int) -> _T:
-        """What was under the id, which is in."""
+        """Removes an id that is present, and returns its value."""
         value = self[id]
         del self[id]
         return value
 
     def push(self, id: int, value: _T, most: int) -> _T | None:
-        """This is under the id from now on; what goes for it, the oldest, where `most` are there already."""
+        """Adds a value; returns the oldest one, which it removes, where `most` are present already."""
         gone = self.remove(next(iter(self))) if len(self) >= most else None
         self[id] = value
         return gone
 
     def add_all(self, others: Mapping[int, _T]) -> None:
-        """As `update`."""
+        """Adds several, like `update`."""
         for id, value in others.items():
             self[id] = value
 
     def run(self, low: int, values: Sequence[_T]) -> None:
-        """These, under ids from `low` on, none of them above TOP."""
+        """Adds values under consecutive ids from `low` on, none of them above TOP."""
         if values:
             last = low + len(values) - 1
             self.update(zip(range(low, last + 1), values, strict=True))
             self.ids.add_range(low, last)
 
     def drop(self, id: int) -> _T | None:
-        """What was under the id, None when nothing was."""
+        """Removes an id; returns its value, None when it is absent."""
         value = self.get(id)
         if value is not None:
             del self[id]
         return value
 
     def take(self, ids: RangeSet) -> list[_T]:
-        """What is under ids of the set, ascending by RFC 1982; it is in no more."""
+        """Removes the ids in the set; returns their values, ascending by RFC 1982."""
         found: list[_T] = []
         common = self.ids.common(ids)
         pop = self.pop
@@ -112,7 +112,7 @@ class ById(dict[int, _T]):
         self.ids.clear()
 
     def among(self, ids: RangeSet) -> list[int]:
-        """The keys that are in the set, ascending by RFC 1982."""
+        """Returns the keys that are in the set, ascending by RFC 1982."""
         found: list[int] = []
         for low, high in self.ids.common(ids).ranges:
             found += range(low, high + 1) if low <= high else [*range(low, MODULUS), *range(high + 1)]

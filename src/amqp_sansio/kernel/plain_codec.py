@@ -1,6 +1,6 @@
-"""Plain values as octets and back: None, bool, int, float, str, bytes and tuples of them, each with a tag before it.
+"""Serialises plain values: None, bool, int, float, str, bytes and tuples of them, each after a tag.
 
-Canonical: equal values (with types alike) give equal octets.  Knows no AMQP.
+Canonical: equal values of equal types give equal octets.  Knows no AMQP.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import struct
 from typing import Final
 
 NESTING: Final = 200
-"""Tuples inside one another."""
+"""The most nested tuples."""
 
 _FLOAT: Final = struct.Struct(">d")
 _NONE, _FALSE, _TRUE, _INT, _NEGATIVE, _FLOATS, _TEXT, _OCTETS, _TUPLE, _AGAIN = range(10)
@@ -23,7 +23,7 @@ def _number(out: bytearray, value: int) -> None:
 
 
 def pack(value: object) -> bytes:
-    """The octets of a value.  TypeError for what is not plain.  A text that comes again is written as its number."""
+    """Serialises a value.  Raises TypeError for what is not plain.  A repeated text is written as its number."""
     out = bytearray()
     known: dict[str, int] = {}
     _pack(out, value, known)
@@ -71,7 +71,7 @@ def _pack(out: bytearray, value: object, known: dict[str, int]) -> None:
 
 
 class _Reader:
-    """Walks through octets."""
+    """Reads octets from start to end."""
 
     def __init__(self, octets: bytes) -> None:
         self.octets: Final = octets
@@ -93,7 +93,7 @@ class _Reader:
     def take(self) -> bytes:
         count = self.number()
         start, self.at = self.at, self.at + count
-        return self.octets[start : self.at]  # fewer at the end of what was cut off, which `unpack` sees
+        return self.octets[start : self.at]  # shorter at a truncated end, which `unpack` detects
 
     def value(self, depth: int) -> object:
         tag = self.octets[self.at]
@@ -122,7 +122,7 @@ class _Reader:
 
 
 def unpack(octets: bytes) -> object:
-    """The value again.  ValueError for octets that `pack` has not written."""
+    """Restores a value.  Raises ValueError for octets that `pack` has not written."""
     reader = _Reader(octets)
     try:
         value = reader.value(0)

@@ -1,7 +1,7 @@
-"""Serial numbers of 32 bits (RFC 1982) and sets of them, held as ranges.
+"""Serial numbers of 32 bits (RFC 1982) and sets of them, stored as ranges.
 
-The numbers lie on a circle: 0 follows 2**32 - 1.  A set is kept as a few ranges and every operation is algebra on ranges:
-nothing here walks through the ids inside one, for a single range may hold billions of them.
+The numbers lie on a circle: 0 follows 2**32 - 1.  A set is a few ranges and every operation is algebra on ranges: nothing here
+iterates the ids inside one, because a single range may hold billions.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from amqp_sansio.kernel.lines import (
 
 
 def serial_add(a: int, n: int) -> int:
-    """The serial number `n` after `a`; `n` may be negative."""
+    """Returns the serial number `n` after `a`; `n` may be negative."""
     return (a + n) & TOP
 
 
 def serial_diff(a: int, b: int) -> int:
-    """How far `a` is after `b`: the n with -2**31 < n <= 2**31 for which `serial_add(b, n) == a`."""
+    """Returns how far `a` is after `b`: the n with -2**31 < n <= 2**31 for which `serial_add(b, n) == a`."""
     n = (a - b) & TOP
     return n - MODULUS if n > HALF else n
 
@@ -49,8 +49,8 @@ def serial_le(a: int, b: int) -> bool:
 class RangeSet:
     """An immutable set of serial numbers.
 
-    Equal, hashed and pickled by value.  It cannot be iterated id by id, on purpose: see `ranges`.  Any ranges may be
-    given, in any order, overlapping or touching; (4294967295, 0) holds two ids.  ValueError for what is not a 32-bit number.
+    Equal, hashed and pickled by value.  It deliberately has no iteration over ids: see `ranges`.  Any ranges may be given, in
+    any order, overlapping or touching; (4294967295, 0) holds two ids.  Raises ValueError for what is not a 32-bit number.
     """
 
     __slots__ = ("_line",)
@@ -61,12 +61,12 @@ class RangeSet:
 
     @classmethod
     def of(cls, *ids: int) -> RangeSet:
-        """The set of these ids."""
+        """Returns the set of these ids."""
         return RangeSet([(id, id) for id in ids])
 
     @classmethod
     def span(cls, low: int, high: int) -> RangeSet:
-        """The set of the ids from `low` to `high`, both included; over the top when low is greater."""
+        """Returns the set of the ids from `low` to `high`, both included; wraps when low is greater."""
         if 0 <= low <= high <= TOP:
             made = RangeSet.__new__(RangeSet)
             _set_line(made, ((low, high),))
@@ -93,14 +93,14 @@ class RangeSet:
 
     @property
     def first(self) -> int:
-        """The lowest id by RFC 1982.  ValueError when the set is empty."""
+        """The lowest id by RFC 1982.  Raises ValueError when the set is empty."""
         if not self._line:
             raise ValueError("an empty set has no first id")
         return self.ranges[0][0]
 
     @property
     def last(self) -> int:
-        """The highest id by RFC 1982.  ValueError when the set is empty."""
+        """The highest id by RFC 1982.  Raises ValueError when the set is empty."""
         line = self._line
         if not line:
             raise ValueError("an empty set has no last id")
@@ -164,15 +164,15 @@ class RangeSet:
         return RangeSet, (self.ranges,)
 
 
-_set_line: Final = vars(RangeSet)["_line"].__set__  # what `__setattr__` keeps everybody else from
+_set_line: Final = vars(RangeSet)["_line"].__set__  # bypasses `__setattr__`, which prevents changes
 EMPTY: Final = RangeSet()
 
 
 class MutableRangeSet:
-    """A set of serial numbers that the engine changes in place.
+    """A mutable set of serial numbers.
 
-    A change costs the ranges that it names and those that it meets, whatever the size of the set; but for moving what comes
-    behind, which is one copy of memory.  How many ranges it may hold is the caller's to limit (`range_count`).
+    A change costs the ranges that it names and those that it meets, whatever the size of the set, plus one copy of memory to
+    move the rest.  The caller limits how many ranges it holds (`range_count`).
     """
 
     __slots__ = ("highs", "lows")
@@ -181,7 +181,7 @@ class MutableRangeSet:
         self.lows: list[int] = [low for low, _ in ranges._line]
         """The first id of each range, ascending."""
         self.highs: list[int] = [high for _, high in ranges._line]
-        """The last id of each range.  Hot code may move the ends of ranges itself and save the call, as long as none touch."""
+        """The last id of each range.  Hot code may move the ends of ranges itself, to save the call, as long as none touch."""
 
     def add(self, id: int) -> None:
         """Adds one id."""
@@ -210,7 +210,7 @@ class MutableRangeSet:
     def update(self, ids: RangeSet) -> None:
         """Adds all ids of a set."""
         highs = self.highs
-        if len(ids._line) == 1 and len(highs) == 1:  # nearly always: what follows the only range, or goes beyond it
+        if len(ids._line) == 1 and len(highs) == 1:  # nearly always: it extends the only range, or follows it
             low, high = ids._line[0]
             if self.lows[0] <= low <= highs[0] + 1:
                 highs[0] = max(high, highs[0])
@@ -222,7 +222,7 @@ class MutableRangeSet:
             self._replace((self.freeze() | ids)._line)
 
     def discard(self, ids: RangeSet) -> None:
-        """Takes away all ids of a set that are in this one."""
+        """Removes all ids of a set."""
         lows = self.lows
         if not lows or not ids._line:
             return
@@ -233,14 +233,14 @@ class MutableRangeSet:
             self._replace(subtract(tuple(zip(lows, self.highs, strict=True)), ids._line))
 
     def take(self, ids: RangeSet) -> RangeSet:
-        """Takes away all ids of a set that are in this one, and tells which ones those were."""
+        """Removes all ids of a set; returns those that were present."""
         taken = self.common(ids)
         if taken._line:
             self.discard(taken)
         return taken
 
     def common(self, ids: RangeSet) -> RangeSet:
-        """Those of the ids that are in this set.  Costs the ranges of `ids` and those of this set that they meet."""
+        """Returns the ids that are in this set.  Costs the ranges of `ids` and those of this set that they meet."""
         lows, highs = self.lows, self.highs
         found: list[Range] = []
         for low, high in ids._line:
@@ -251,7 +251,7 @@ class MutableRangeSet:
         return RangeSet._of_line(tuple(found))
 
     def next_from(self, id: int) -> int | None:
-        """The first id of the set that is met from `id` on, around the circle; None when the set is empty."""
+        """Returns the first id of the set from `id` on, around the circle; None when the set is empty."""
         lows, highs = self.lows, self.highs
         if not lows:
             return None
@@ -259,7 +259,7 @@ class MutableRangeSet:
         return max(id, lows[at]) if at < len(lows) else lows[0]
 
     def discard_id(self, id: int) -> None:
-        """Takes one id away when it is there."""
+        """Removes an id if it is present."""
         at = bisect_right(self.lows, id) - 1
         if at < 0 or id > self.highs[at]:
             return
@@ -277,7 +277,7 @@ class MutableRangeSet:
             self.highs.insert(at + 1, high)
 
     def missing(self, ids: RangeSet) -> RangeSet:
-        """Those of the ids that are not in this set.  Costs the ranges of `ids` and those of this set that they meet."""
+        """Returns the ids that are not in this set.  Costs the ranges of `ids` and those of this set that they meet."""
         lows, highs = self.lows, self.highs
         if len(ids._line) == 1 and (not highs or ids._line[0][0] > highs[-1]):  # nearly always: what follows
             return ids
@@ -294,7 +294,7 @@ class MutableRangeSet:
         return RangeSet._of_line(tuple(left))
 
     def around(self, ids: RangeSet) -> RangeSet:
-        """The ranges of this set, whole, in which ids of that one are."""
+        """Returns the whole ranges of this set that contain ids of that one."""
         lows, highs = self.lows, self.highs
         found: list[Range] = []
         for low, high in ids._line:
@@ -307,7 +307,7 @@ class MutableRangeSet:
         return RangeSet._of_line(tuple(found))
 
     def first_ranges(self, id: int, most: int) -> RangeSet:
-        """The first ranges, at most `most`, that are met from `id` on, around the circle; what is before it in one is left."""
+        """Returns the first ranges, at most `most`, from `id` on, around the circle; omits the part of a range before it."""
         lows, highs = self.lows, self.highs
         at = bisect_left(highs, id)
         found = [(max(id, low), high) for low, high in zip(lows[at : at + most], highs[at : at + most], strict=True)]
@@ -315,23 +315,23 @@ class MutableRangeSet:
         return RangeSet._of_line(merge([*zip(lows[:left], highs[:left], strict=True), *found]))
 
     def first_within(self, low: int, high: int) -> Range | None:
-        """The first ids in a row from `low` to `high`, which is not less; None when there are none."""
+        """Returns the first consecutive ids from `low` to `high`, which is not less; None when there are none."""
         at = bisect_left(self.highs, low)
         if at == len(self.highs) or self.lows[at] > high:
             return None
         return max(low, self.lows[at]), min(high, self.highs[at])
 
     def end_of(self, id: int) -> int:
-        """The last id of the range in which this one is, which is in the set."""
+        """Returns the last id of the range that contains this id, which must be present."""
         return self.highs[bisect_left(self.highs, id)]
 
     def clear(self) -> None:
-        """Takes everything away."""
+        """Removes all ids."""
         self.lows.clear()
         self.highs.clear()
 
     def freeze(self) -> RangeSet:
-        """The set as it is now."""
+        """Returns an immutable copy."""
         lows = self.lows
         if len(lows) == 1:  # nearly always
             return RangeSet._of_line(((lows[0], self.highs[0]),))
@@ -339,7 +339,7 @@ class MutableRangeSet:
 
     @property
     def range_count(self) -> int:
-        """How many ranges it holds; one that goes over the top counts twice."""
+        """The number of ranges; one that wraps counts twice."""
         return len(self.lows)
 
     def __bool__(self) -> bool:
@@ -358,7 +358,7 @@ class MutableRangeSet:
         return f"Mutable{self.freeze()!r}"
 
     def copy(self) -> MutableRangeSet:
-        """Another set with the same ids."""
+        """Returns a copy."""
         return MutableRangeSet(self.freeze())
 
     def _replace(self, line: tuple[Range, ...]) -> None:
@@ -396,7 +396,7 @@ class MutableRangeSet:
 
 
 def between(ids: RangeSet, low: int, high: int) -> RangeSet:
-    """Those of the ids that lie from `low` to `high`, both included, over the top when low is greater."""
+    """Returns the ids from `low` to `high`, both included; wraps when low is greater."""
     if len(ids._line) == 1 and low <= high:
         first, last = ids._line[0]
         if last < low or first > high:

@@ -1,6 +1,6 @@
-"""Objects as plain values and back: for snapshots that can be stored, sent and compared.
+"""Converts objects to plain values and back, for snapshots that can be stored, sent and compared.
 
-Only classes that are named to it are written or made; nothing else can come out of a snapshot, even a forged one.
+Only the named classes are written or created; nothing else can come out of a snapshot, even a forged one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from amqp_sansio.kernel.picking import ById
 Plain = tuple[object, ...]
 
 
-def typed(value: Any, *kinds: type) -> Any:  # Any: for values that nobody knows the types of
-    """The value, of one of these types exactly.  TypeError for any other one."""
+def typed(value: Any, *kinds: type) -> Any:  # Any: a value of unknown type
+    """Returns the value if its type is exactly one of these.  Raises TypeError otherwise."""
     if type(value) not in kinds:
         raise TypeError(f"{type(value).__name__} where {' or '.join([kind.__name__ for kind in kinds])} belongs")
     return value
@@ -28,17 +28,17 @@ _ATOMS: Final = (type(None), bool, int, float, str, bytes)
 
 
 def _names(kind: type) -> list[str]:
-    """The attributes of a class that says which ones it has; a compiled class says it in a word of its own."""
+    """Returns the attributes of a slotted class; a compiled class lists them under another name."""
     compiled: Sequence[str] | None = kind.__dict__.get("__mypyc_attrs__")
-    if compiled is not None:  # that of a generic class also lists `__dict__`, which its objects do not have
+    if compiled is not None:  # for a generic class it also lists `__dict__`, which its objects lack
         return [name for name in compiled if name != "__dict__"]
     return [name for base in reversed(kind.__mro__) for name in base.__dict__.get("__slots__", ()) if name != "__weakref__"]
 
 
 class Dumper:
-    """Writes objects of `classes`, and tables of `tables` by their name.  What is callable is left out: see `Loader`.
+    """Writes objects of `classes`, and tables of `tables` by name.  Omits callables: see `Loader`.
 
-    What is `given` is written by its name only: the loader passes it again.
+    What is `given` is written by name only; the loader needs it again.
     """
 
     def __init__(self, classes: Mapping[str, type], given: Mapping[str, object] = MappingProxyType({})) -> None:
@@ -49,7 +49,7 @@ class Dumper:
         self._kept: list[object] = []
 
     def dump(self, root: object) -> Plain:
-        """The root and every object below it, each once."""
+        """Writes the root and every object below it, each once."""
         written = self._value(root)
         return (written, tuple(self._records))
 
@@ -93,7 +93,7 @@ class Dumper:
 
 
 class Loader:
-    """Makes the objects again.  Every callable becomes `callable_`.  DecodeError for what no Dumper has written."""
+    """Restores the objects.  Every callable becomes `callable_`.  Raises DecodeError for what no Dumper has written."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Loader:
         self._made: dict[int, object] = {}
 
     def load(self, plain: Plain) -> object:
-        """The root."""
+        """Returns the root."""
         try:
             root, records = plain
             if not isinstance(records, tuple):

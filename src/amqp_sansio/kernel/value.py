@@ -1,7 +1,7 @@
-"""The base of slotted classes of plain values: equal, hashed, pickled and shown by their fields.
+"""The base of slotted classes of plain values: compared, hashed, pickled and shown by their fields.
 
-attrs.frozen costs four times as much on creation, which the hot path cannot pay; attributes are `Final`, so that the type
-checker holds what attrs would hold at run time.
+attrs.frozen makes creation four times as expensive, too much for the hot path; attributes are `Final`, so that the type checker
+enforces what attrs would at run time.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import ClassVar, Self
 
 
 class Value:
-    """A class of plain values.  A subclass names its FIELDS in the order of its positional constructor."""
+    """Base of plain values.  A subclass names its FIELDS in the order of its positional constructor."""
 
     __slots__ = ()
     FIELDS: ClassVar[tuple[str, ...]] = ()
     SECRETS: ClassVar[frozenset[str]] = frozenset()
-    """Fields that a repr shows as their length only."""
+    """Fields that a repr shows only by their length."""
     ELSEWHERE: ClassVar[frozenset[str]] = frozenset()
     """Fields that only some families of dialects have: a repr shows them where they are not None."""
 
@@ -47,7 +47,7 @@ class Value:
 
 
 def frozen(value: object) -> object:
-    """What can be hashed in the place of a value that may be a dict or a list, or hold some; equal for equal values."""
+    """Returns a hashable substitute for a value that may be or contain a dict or a list; equal for equal values."""
     if isinstance(value, dict):
         return frozenset([(key, frozen(item)) for key, item in value.items()])
     return tuple([frozen(item) for item in value]) if isinstance(value, list) else value

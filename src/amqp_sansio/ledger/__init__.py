@@ -1,7 +1,6 @@
-"""The books of a session, kept once and in the third person: who granted, sent, completed and settled what.
+"""The books of a session, in the third person: what was granted, sent, completed and settled, and by which side.
 
-They know no octets of frames, give no verdicts and emit nothing.  They take every word before anybody judges it: a refused word
-counts.  Doubt is not loss: in doubt some of it is not known, nobody is held to anything, and the entries stay;
-what is lost is forgotten.  At a bound the oldest entry goes and the book is in doubt.  What makes a message settled, and by
-which words, the caller decides.
+They know no frames, judge nothing and emit nothing.  They take every word before it is judged; a refused word counts too. Doubt
+is not loss: in doubt, some facts are unknown, no side is accused, and the entries stay; after a loss, entries are dropped.  At
+a limit the oldest entry is dropped and the book is in doubt.  The caller decides which words settle a message.
 """

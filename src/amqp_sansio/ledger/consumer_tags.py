@@ -1,4 +1,4 @@
-"""The consumers of a channel in the older dialects, by their tags: who may be delivered to, and what needs settling."""
+"""The consumers of a channel in the older dialects, by tag: which may get deliveries, and whether those need settling."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ Key: TypeAlias = tuple[str, str]
 
 
 class ConsumerTags:
-    """Fed with consume, consume-ok, cancel and cancel-ok.  `unnamed`: there may be consumers whose tags nobody heard."""
+    """Consumers by tag, updated with consume, consume-ok, cancel and cancel-ok.  `unnamed`: there may be consumers with unknown
+    tags."""
 
     __slots__ = ("_asked", "_count", "_leaving", "_revoked", "changes", "live", "unnamed")
 
     def __init__(self, unnamed: bool) -> None:
         self.live: Final[dict[Key, bool]] = {}
-        """Those that are not cancelled and have a name: whether what comes for them need not be settled."""
+        """Active ones with a known tag: whether their deliveries need no settling."""
         self.changes = 0
         """How often one of `live` may have gone, or another have its tag: what was known of one holds as long as this does."""
         self._leaving: Final[dict[Key, Leaving]] = {}
-        """The cancels of the client that may be on their way."""
+        """The client's cancels that may be in flight."""
         self._revoked: Final[dict[Key, None]] = {}
-        """Those of them that the server has cancelled, or the ones that had the tag before: it crossed a cancel of the
-        client."""
+        """Those of them that the server has cancelled, or the previous ones with the tag: the server's cancel crossed one of
+        the client."""
         self._asked: Final[dict[tuple[str, bool], deque[int]]] = {}
-        """The places, among all of them, of those that the server is to name, by class, and whether what comes for them need
-        not be settled."""
+        """The positions, among all of them, of those that the server will name, by class, and whether their deliveries need no
+        settling."""
         self._count = 0
         self.unnamed = unnamed
 
@@ -36,16 +37,16 @@ class ConsumerTags:
 
     @property
     def held(self) -> int:
-        """How many are not cancelled."""
+        """How many are active."""
         return len(self.live) + sum([len(places) for places in self._asked.values()])
 
     @property
     def tags(self) -> tuple[Key, ...]:
-        """Those that are not cancelled and have a name."""
+        """The active ones with a known tag."""
         return tuple(self.live)
 
     def drop(self, key: Key) -> None:
-        """The client cancels one, and nobody follows what comes."""
+        """Drops one that the client cancels, with the deliveries that follow."""
         self.changes += 1
         self.live.pop(key, None)
         self._revoked.pop(key, None)
@@ -55,9 +56,9 @@ class ConsumerTags:
         return key in self.live and key not in self._revoked
 
     def consume(self, key: Key, settled: bool, waits: bool) -> None:
-        """The client starts one, under a tag that is not taken or, "", under one that the server gives it.
+        """Notes a consume by the client, with a free tag or, for "", one that the server will choose.
 
-        `settled`: what comes need not be settled; `waits`: for the answer.
+        `settled`: deliveries need no settling; `waits`: the client waits for the answer.
         """
         self.changes += 1
         if key[1]:
@@ -70,13 +71,13 @@ class ConsumerTags:
             self.unnamed = True
 
     def started(self, key: Key, named: bool, settled: bool) -> None:
-        """The server answers a consume; `named`: the client gave it its tag."""
+        """Notes the server's answer to a consume; `named`: the client gave it its tag."""
         if not named:
             self._named((key[0], settled))
             self.live.setdefault(key, settled)
 
     def _named(self, asked: tuple[str, bool]) -> None:
-        """The oldest of these has its name, if there is one."""
+        """Notes that the oldest of these, if any, has its tag."""
         places = self._asked.get(asked)
         if places is not None:
             places.popleft()
@@ -84,7 +85,7 @@ class ConsumerTags:
                 del self._asked[asked]
 
     def cancel(self, key: Key, waits: bool) -> bool:
-        """The client cancels one; whether there was one."""
+        """Notes a cancel by the client; returns whether there was such a consumer."""
         settled = self.live.get(key)
         self.drop(key)
         if waits or settled is not None:
@@ -92,14 +93,14 @@ class ConsumerTags:
         return settled is not None
 
     def cancelled(self, key: Key) -> bool:
-        """The server cancels one; whether it could be there.
+        """Notes a cancel by the server; returns whether the consumer could exist.
 
-        It may cross a cancel of the client, who may have given the tag to another consumer since.
+        It may cross a cancel of the client, which may have given the tag to another consumer since.
         """
         self.changes += 1
         leaving = self._leaving.get(key)
         behind = leaving.consumers if leaving is not None else 0
-        if behind + (key in self.live) > 1:  # which of them, nobody knows
+        if behind + (key in self.live) > 1:  # which of them is unknown
             if key in self.live:
                 self._revoked[key] = None
         elif leaving is not None and behind:
@@ -109,31 +110,31 @@ class ConsumerTags:
         return True
 
     def left(self, key: Key) -> None:
-        """The server has carried out a cancel, and what came before it."""
+        """Notes that the server has executed a cancel, and everything before it."""
         leaving = self._leaving.get(key)
         if leaving is not None and leaving.answered():
             del self._leaving[key]
 
     def settled(self, key: Key) -> bool | None:
-        """Whether what is delivered to a tag need not be settled; None where nobody has it."""
+        """Returns whether deliveries to a tag need no settling; None where no consumer has it."""
         settled = self.live.get(key)
         if settled is not None:
             return settled
         if key in self._leaving:
             settled = self._leaving[key].settled
-        if settled is None and self._asked:  # in some brokers the first message comes before the name
+        if settled is None and self._asked:  # some brokers send the first message before the tag
             oldest = [(places[0], each) for (name, each), places in self._asked.items() if name == key[0]]
             settled = min(oldest)[1] if oldest else None
         return settled
 
     def bound_leaving(self, tags: int) -> None:
-        """Keeps at most `tags` that are cancelled; where the oldest had to go, there may be any from now on."""
+        """Keeps at most `tags` cancelled ones; after dropping the oldest, any may exist."""
         if len(self._leaving) > tags:
             del self._leaving[next(iter(self._leaving))]
             self.unnamed = True
 
     def bound(self, consumers: int) -> bool:
-        """Keeps at most `consumers`: whether the oldest had to go, so that there may be any from now on."""
+        """Keeps at most `consumers`; returns whether it dropped the oldest, so that any may exist."""
         if len(self) <= consumers:
             return False
         if self.live:
@@ -147,23 +148,23 @@ class ConsumerTags:
 
 
 MOST: Final = 64
-"""Entries that are kept; of more, those behind share the last one."""
+"""The most entries; further ones share the last one."""
 
 
 class Leaving:
-    """Cancels of one tag in their order, each with its consumer, to which the server may deliver until it answers.
+    """The cancels of one tag in order, each with its consumer, which the server may deliver to until it answers.
 
-    Of cancels that want no answer, one behind the other, only the last is kept; those of no consumer are counted.
+    Of consecutive cancels without answers only the last is kept; those without a consumer are counted.
     """
 
     __slots__ = ("_cancels", "_more")
 
     def __init__(self) -> None:
         self._cancels: Final[deque[tuple[int, bool | None]]] = deque()
-        """How many wait for an answer; whether what comes need not be settled, None for no consumer.  No two behind one another
-        are of none."""
+        """How many wait for an answer; whether deliveries need no settling, None without a consumer.  No two consecutive
+        entries lack a consumer."""
         self._more = False
-        """There were more consumers than are kept."""
+        """Whether there were more consumers than are kept."""
 
     @property
     def consumers(self) -> int:
@@ -172,11 +173,11 @@ class Leaving:
 
     @property
     def settled(self) -> bool | None:
-        """Whether what comes need not be settled; None where nothing may come."""
+        """Returns whether deliveries need no settling; None where none may come."""
         return next((settled for _, settled in self._cancels if settled is not None), None)
 
     def cancel(self, settled: bool | None, waits: bool) -> None:
-        """The client cancels; `settled` is what the consumer said of acknowledgements, None where the tag has none."""
+        """Notes a cancel by the client; `settled` is the consumer's, None where the tag has none."""
         cancels, waiting = self._cancels, int(waits)
         if not waits and settled is None:
             return
@@ -188,11 +189,11 @@ class Leaving:
                 waiting += before
                 self._more = self._more or (settled is not None and former is not None)
                 if settled is None or (full and not again and former is not None):
-                    settled = former and settled is not False  # where they differ, what comes is to be settled
+                    settled = former and settled is not False  # where they differ, deliveries need settling
         cancels.append((waiting, settled))
 
     def revoke(self) -> None:
-        """The server has cancelled the only consumer, as far as they are kept."""
+        """Notes that the server has cancelled the only consumer kept."""
         if self._more:
             return
         waiting = sum([before for before, _ in self._cancels])
@@ -201,7 +202,8 @@ class Leaving:
             self._cancels.append((waiting, None))
 
     def answered(self) -> bool:
-        """A cancel is answered, so the server has carried it out and all before it; whether nothing is left."""
+        """Notes the answer to a cancel, which the server has executed with everything before it; returns whether none is
+        left."""
         while self._cancels:
             waiting, settled = self._cancels.popleft()
             if waiting:

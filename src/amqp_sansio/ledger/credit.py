@@ -1,7 +1,7 @@
 """The book of one subscription's credit: what one side may transfer to one destination of the other, in messages and octets.
 
-In window mode credit is a limit and a used count, not a balance: a transfer uses, its completion gives back what it used,
-and stop takes the limit away without forgetting what is used.  In credit mode a transfer lowers the limit for good.
+In window mode credit is a limit and a used count, not a balance: a transfer uses credit, its completion gives it back, and stop
+removes the limit without resetting the used count.  In credit mode a transfer lowers the limit for good.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 INFINITE: Final = 0xFFFFFFFF
-"""Credit without end, as message.flow says it (an absent value says the same)."""
+"""Unlimited credit in message.flow (an absent value means the same)."""
 MOST: Final = INFINITE - 1
 """The most finite credit; more saturates here and never wraps."""
 
@@ -23,11 +23,12 @@ Mark: TypeAlias = tuple[int, int]
 """What was granted up to a moment, and the number of that moment."""
 
 FlowState: TypeAlias = tuple[int, tuple[int, int], tuple[int, int], tuple[tuple[int, int, int], ...]]
-"""What a subscriber has granted as a plain value: mode, (limit, used) of messages and of octets, flushes under way."""
+"""What a subscriber has granted as a plain value: mode, (limit, used) of messages and of octets, flushes in progress."""
 BookState: TypeAlias = tuple[
     FlowState, tuple[int | None, int | None], tuple[int, int | None, int | None] | None, tuple[int, int]
 ]
-"""A CreditBook as a plain value: what is granted, what the deliverer may still send, the barrier, what is not reported yet."""
+"""A CreditBook as a plain value: what is granted, what the deliverer may still send, the barrier, and what is not
+reported yet."""
 
 
 class Credit:
@@ -41,7 +42,7 @@ class Credit:
 
     @property
     def available(self) -> int:
-        """What may still be sent: INFINITE, or 0 to MOST."""
+        """How much may still be sent: INFINITE, or 0 to MOST."""
         if self.limit == INFINITE:
             return INFINITE
         return max(0, self.limit - self.used)
@@ -58,21 +59,21 @@ class Credit:
             self.limit = min(MOST, self.limit + value)
 
     def stop(self) -> None:
-        """Takes all credit away, infinite credit too; what is used stays used."""
+        """Removes all credit, infinite credit too; the used count stays."""
         self.limit = 0
 
     def spend(self, cost: int) -> None:
-        """A transfer in credit mode: what it costs is gone for good."""
+        """Deducts the cost of a transfer in credit mode, for good."""
         if self.limit != INFINITE:
             self.limit = max(0, self.limit - cost)
 
     def snapshot(self) -> tuple[int, int]:
-        """As a plain value: what the constructor takes."""
+        """Returns the constructor's arguments."""
         return self.limit, self.used
 
 
 class Grants:
-    """What was granted in one unit since each of several moments, at the cost of one number for each grant."""
+    """What was granted in one unit since each of several moments, stored as one number per grant."""
 
     __slots__ = ("_floor", "_infinite", "_moment", "_total")
 
@@ -83,7 +84,7 @@ class Grants:
         self._floor: Mark = 0, -1  # the total and the moment of the last stop
 
     def grant(self, value: int) -> None:
-        """As `Credit.grant`, for all of them."""
+        """Does as `Credit.grant`, for all moments."""
         if value == INFINITE:
             self._moment += 1
             self._infinite = self._moment
@@ -91,12 +92,12 @@ class Grants:
             self._total += value
 
     def stop(self) -> None:
-        """As `Credit.stop`, for all of them."""
+        """Does as `Credit.stop`, for all moments."""
         self._moment += 1
         self._floor = self._total, self._moment
 
     def mark(self, granted: int = 0) -> Mark:
-        """Now; or a moment since which so much was granted."""
+        """Returns the present moment, or one since which this much was granted."""
         if granted == INFINITE:
             mark = self._total, self._moment
             self.grant(INFINITE)
@@ -105,7 +106,7 @@ class Grants:
         return self._total - granted, self._moment
 
     def since(self, mark: Mark) -> int:
-        """What was granted since then: INFINITE, or at most MOST."""
+        """Returns what was granted since then: INFINITE, or at most MOST."""
         total, moment = mark
         floor, stopped = self._floor
         if self._infinite > max(moment, stopped):
@@ -116,18 +117,17 @@ class Grants:
 class CreditBook:
     """The credit of one destination in both units, and its mode.  It answers two questions.
 
-    What has the subscriber granted?  `messages` and `octets`, as the deployed servers count it; the deliverer itself needs no
-    more.  message.flush zeroes, once it is executed, the credit that was there when it was sent; credit granted in between
-    stays.  Grants after a flush are therefore remembered until `end_flush`.
+    What has the subscriber granted?  `messages` and `octets`, as deployed servers count it; the deliverer itself needs no more.
+    message.flush, once executed, removes the credit that existed when it was sent, but not credit granted in between, so grants
+    after a flush are remembered until `end_flush`.
 
-    How much may the deliverer still believe that it has?  `most_messages` and `most_octets`: an upper bound, so a deliverer
-    that sends more has broken its credit whatever the timing was.  It follows the letter of message.set-flow-mode and
-    message.flow, which
-    allow more than what deployed servers count:
+    How much may the deliverer still believe that it has?  `most_messages` and `most_octets` are an upper bound, so a deliverer
+    that sends more has exceeded its credit whatever the timing.  It follows the text of message.set-flow-mode and message.flow,
+    which allows more than deployed servers count:
 
     * A grant counts from when it was sent.
-    * What stop, flush or cancel takes away counts until the deliverer has completed the last of them, the `barrier`.
-    * In window mode a completion gives its credit back when it is reported, also after a stop.
+    * What stop, flush or cancel removes counts until the deliverer has completed the last of them, the `barrier`.
+    * In window mode a completion gives its credit back when it is reported, even after a stop.
     """
 
     __slots__ = (
@@ -153,38 +153,38 @@ class CreditBook:
         self.messages: Final = Credit()
         self.octets: Final = Credit()
         self.switches = 0
-        """How often the mode changed: what was used before is forgotten."""
-        # For each flush under way, by the id of its command: since when credit counts that was granted in messages and octets.
+        """How often the mode changed, which resets the used count."""
+        # For each flush in progress, by command id: since when grants of messages and octets count.
         self._flushes: dict[int, tuple[Mark, Mark]] = {}
         self._message_grants: Final = Grants()
         self._octet_grants: Final = Grants()
         self.limited = True
-        """False while neither unit has a limit and nothing is being taken back: then there is nothing to count."""
+        """False while neither unit has a limit and nothing is being removed, so that nothing needs counting."""
         self.most_messages: int | None = 0
-        """How many messages the deliverer may still send at most; None: any number."""
+        """The most messages that the deliverer may still send; None: any number."""
         self.most_octets: int | None = 0
-        """How many octets the deliverer may still send at most; None: any number."""
+        """The most octets that the deliverer may still send; None: any number."""
         self._barrier: int | None = None
-        # What of that was given after the barrier.
+        # The part of those granted after the barrier.
         self._since_messages: int | None = 0
         self._since_octets: int | None = 0
-        # What was completed since completions were last reported.
+        # Completed since completions were last reported.
         self._unreported_messages = 0
         self._unreported_octets = 0
 
     @classmethod
     def behind(cls, cancelled: CreditBook) -> CreditBook:
-        """The book of a subscription with the destination of one whose cancel the deliverer has not completed yet: what comes
-        until then may still be for that one."""
+        """Returns the book of a subscription whose destination was that of one with an incomplete cancel: deliveries until then
+        may still be for the earlier one."""
         book = cls()
         book.most_messages, book.most_octets = cancelled.most_messages, cancelled.most_octets
         book._barrier = cancelled._barrier
         return book
 
-    # --- what the subscriber says --------------------------------------------------------------------------------------------
+    # --- sent by the subscriber -----------------------------------------------------------------------------------------------
 
     def grant(self, unit: int, value: int) -> None:
-        """message.flow."""
+        """Takes message.flow."""
         added = None if value == INFINITE else value
         if unit == OCTET:
             self.octets.grant(value)
@@ -199,7 +199,7 @@ class CreditBook:
         self._look()
 
     def stop(self) -> None:
-        """message.stop, as the deliverer hears it: no credit, in flight flushes included."""
+        """Takes message.stop, as the deliverer receives it: removes all credit, and ends flushes in progress."""
         self.messages.stop()
         self.octets.stop()
         if self._flushes:
@@ -207,22 +207,22 @@ class CreditBook:
             self._octet_grants.stop()
 
     def begin_flush(self, id: int) -> None:
-        """message.flush with this command id, as the deliverer hears it."""
+        """Takes message.flush with this command id, as the deliverer receives it."""
         self._flushes[id] = self._message_grants.mark(), self._octet_grants.mark()
 
     def end_flush(self, id: int) -> None:
-        """The flush was executed: what credit was there before it is gone."""
+        """Ends a flush that was executed: removes the credit from before it."""
         marks = self._flushes.pop(id, None)
         if marks is not None:
             self.messages.limit, self.octets.limit = self._since(marks)
 
     def _since(self, marks: tuple[Mark, Mark]) -> tuple[int, int]:
-        """The limits when what was granted before these moments is gone."""
+        """Returns the limits without what was granted before these moments."""
         messages, octets = self._message_grants.since(marks[0]), self._octet_grants.since(marks[1])
         return min(self.messages.limit, messages), min(self.octets.limit, octets)
 
     def take_back(self, id: int, flush: bool = False) -> None:
-        """message.stop or message.cancel, or else message.flush, as command `id`."""
+        """Takes message.stop or message.cancel, or else message.flush, as command `id`."""
         if flush:
             self.begin_flush(id)
         else:
@@ -232,7 +232,7 @@ class CreditBook:
         self.limited = True
 
     def set_mode(self, mode: int) -> None:
-        """message.set-flow-mode: what is available stays, what is used is forgotten."""
+        """Takes message.set-flow-mode: available credit stays, the used count is reset."""
         if mode != self.mode:
             for credit in (self.messages, self.octets):
                 credit.limit = credit.available
@@ -241,20 +241,20 @@ class CreditBook:
             self.switches += 1
 
     def give_back(self, messages: int, octets: int) -> None:
-        """`messages` messages of `octets` octets together were completed; in credit mode nothing counts as used."""
+        """Notes that `messages` messages of `octets` octets in total were completed; in credit mode nothing counts as used."""
         credit = self.messages
         credit.used = max(0, credit.used - messages)
         credit = self.octets
         credit.used = max(0, credit.used - octets)
 
     def complete(self, messages: int, octets: int, charge: int) -> None:
-        """`give_back` of transfers that were charged with `charge`; the deliverer has not heard of it yet."""
+        """Does `give_back` for transfers charged with `charge`, before the deliverer knows of it."""
         self.give_back(messages, octets)
         self._unreported_messages += messages
         self._unreported_octets += charge
 
     def reported(self) -> None:
-        """The deliverer hears of what was completed: a window moves."""
+        """Notes that completions were reported to the deliverer: a window moves."""
         messages, octets = self._unreported_messages, self._unreported_octets
         self._unreported_messages = self._unreported_octets = 0
         if self.mode == WINDOW_MODE:
@@ -264,10 +264,10 @@ class CreditBook:
                 self._since_messages = _sum(self._since_messages, messages)
                 self._since_octets = _sum(self._since_octets, octets)
 
-    # --- what the deliverer says ---------------------------------------------------------------------------------------------
+    # --- sent by the deliverer ------------------------------------------------------------------------------------------------
 
     def transfer(self, octets: int, messages: int = 1) -> None:
-        """The deliverer itself sends one message, or several, which cost `octets` octets together."""
+        """Notes messages that the deliverer itself sends, at a cost of `octets` octets in total."""
         if self.mode == WINDOW_MODE:
             self.messages.used += messages
             self.octets.used += octets
@@ -276,7 +276,8 @@ class CreditBook:
             self.octets.spend(octets)
 
     def spend(self, octets: int, charge: int) -> int | None:
-        """A transfer of `octets` octets, charged with `charge`.  The unit of which there was too little, or None."""
+        """Takes a transfer of `octets` octets, charged with `charge`.  Returns the unit of which there was too little, or
+        None."""
         self.transfer(octets)
         if not self.limited:
             return None
@@ -296,7 +297,7 @@ class CreditBook:
         return excess
 
     def spend_run(self, messages: int, octets: int, charge: int) -> bool:
-        """`spend` for `messages` transfers of `octets` octets together, if there is enough for all; else nothing changes."""
+        """Does `spend` for `messages` transfers of `octets` octets in total if credit covers all; otherwise nothing changes."""
         if not self.covers(messages, charge):
             return False
         self.transfer(octets, messages)
@@ -307,14 +308,14 @@ class CreditBook:
         return True
 
     def covers(self, messages: int, charge: int) -> bool:
-        """Whether the deliverer may still send `messages` messages charged with `charge` together."""
+        """Whether the deliverer may still send `messages` messages charged with `charge` in total."""
         most_messages, most_octets = self.most_messages, self.most_octets
         return (most_messages is None or most_messages >= messages) and (most_octets is None or most_octets >= charge)
 
     def carried_out(self, id: int) -> None:
-        """The deliverer has completed a stop, flush or cancel: what was granted before it is gone."""
+        """Notes that the deliverer has completed a stop, flush or cancel: what was granted before it is gone."""
         self.end_flush(id)
-        if id == self._barrier:  # an earlier one takes away no more than the last one will
+        if id == self._barrier:  # an earlier one removes no more than the last one will
             self.most_messages = _least(self.most_messages, self._since_messages)
             self.most_octets = _least(self.most_octets, self._since_octets)
             self._barrier = None
@@ -323,11 +324,11 @@ class CreditBook:
     def _look(self) -> None:
         self.limited = self.most_messages is not None or self.most_octets is not None or self._barrier is not None
 
-    # --- what stands there ---------------------------------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------------------------------------
 
     def lacks(self, octets: int) -> int | None:
-        """The unit of which there is not enough to send one message that costs `octets` octets now; None when there is."""
-        messages, credit = self.messages, self.octets  # `Credit.allows`, without the calls: each delivery asks
+        """Returns the unit with too little credit for a message that costs `octets` octets; None when there is enough."""
+        messages, credit = self.messages, self.octets  # `Credit.allows` inlined: needed for each delivery
         if messages.limit != INFINITE and messages.used >= messages.limit:
             return MESSAGE
         return OCTET if credit.limit != INFINITE and credit.used + octets > credit.limit else None
@@ -338,31 +339,31 @@ class CreditBook:
 
     @property
     def flushing(self) -> bool:
-        """Whether a flush is under way."""
+        """Whether a flush is in progress."""
         return bool(self._flushes)
 
     @property
     def ends_empty(self) -> bool:
-        """Whether there is no credit in either unit but what the flushes under way take away."""
+        """Whether neither unit has credit besides what the flushes in progress remove."""
         if not self._flushes:
             return self.empty
-        messages, octets = self._since(next(reversed(self._flushes.values())))  # since the last one the least was granted
+        messages, octets = self._since(next(reversed(self._flushes.values())))  # the least was granted since the last one
         return messages <= self.messages.used and octets <= self.octets.used
 
     @property
     def empty(self) -> bool:
-        """Whether there is no credit in either unit, which set-flow-mode requires."""
+        """Whether neither unit has credit, as set-flow-mode requires."""
         return not self.messages.available and not self.octets.available
 
     @property
     def owes_report(self) -> bool:
-        """Whether something was completed of which the deliverer has not heard."""
+        """Whether there are completions that were not reported to the deliverer."""
         return bool(self._unreported_messages)
 
-    # --- plain values --------------------------------------------------------------------------------------------------------
+    # --- plain values ---------------------------------------------------------------------------------------------------------
 
     def granted(self) -> FlowState:
-        """What is granted, as a plain value; see `restore`."""
+        """Returns what is granted, as a plain value; see `restore`."""
         flushes = tuple([
             (id, self._message_grants.since(messages), self._octet_grants.since(octets))
             for id, (messages, octets) in self._flushes.items()
@@ -370,7 +371,7 @@ class CreditBook:
         return self.mode, self.messages.snapshot(), self.octets.snapshot(), flushes
 
     def snapshot(self) -> BookState:
-        """A plain value; see `restore`."""
+        """Returns a plain value; see `restore`."""
         barrier = None if self._barrier is None else (self._barrier, self._since_messages, self._since_octets)
         left = self.most_messages, self.most_octets
         return self.granted(), left, barrier, (self._unreported_messages, self._unreported_octets)
@@ -383,7 +384,7 @@ class CreditBook:
         barrier: tuple[int, int | None, int | None] | None = None,
         unreported: tuple[int, int] = (0, 0),
     ) -> CreditBook:
-        """The book that `snapshot` described, or with what `granted` described alone."""
+        """Returns the book that `snapshot` described, or one with only what `granted` described."""
         book = cls()
         book.mode, messages, octets, flushes = granted
         book.messages.limit, book.messages.used = messages

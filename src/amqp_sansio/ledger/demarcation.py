@@ -1,8 +1,8 @@
-"""The transactions of one session, as the client, the server or an observer remembers them.
+"""The transactions of one session, as known to the client, the server or an observer.
 
-It follows the client's words by the rows of `tables.demarcation`, and keeps beside them which branch the session is associated
-with and which it has suspended.  `verb` says what a command is in the words of the rows, `refusal` whether it is legal, and
-`said` takes it as sent.
+It follows the client's words by the rows of `tables.demarcation`, and stores with which branch the session is associated and
+which it has suspended.  `verb` translates a command into the rows' words, `refusal` says whether it is legal, and `said`
+records it as sent.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.tables import demarcation as rows
 
 XidKey: TypeAlias = tuple[int, bytes, bytes]
-"""Format, global id and branch id: what two xids are compared by."""
+"""Format, global id and branch id, by which two xids are compared."""
 
 
 def key_of(given: dtx.Xid | None) -> XidKey:
-    """What an xid is compared by: what is left out counts as 0 and as no octets."""
+    """Returns the key by which an xid is compared; absent parts count as 0 and as no octets."""
     if given is None:
         return 0, b"", b""
     return given.format_ or 0, given.global_id or b"", given.branch_id or b""
 
 
 class Demarcation:
-    """Where a session stands with its transactions.
+    """The state of a session's transactions.
 
-    * `machine`: walks the rows; in several states when not all that the client knows is known.
+    * `machine`: walks the rows; in several states when the client's words are not all known.
     * `associated`: the branch that the session works on, `start` the id of the dtx.start that began it; None without one.
     * `suspended`: branches that the session has suspended, with the id of the dtx.start that began each.
-    * `late`: some of what the client said is missing: xids that are not kept here may be associated or suspended.
+    * `late`: some of the client's words are missing: unknown xids may be associated or suspended.
     """
 
     __slots__ = ("associated", "late", "machine", "start", "suspended")
@@ -50,10 +50,11 @@ class Demarcation:
         """The state of the rows; several possible ones are joined by "|"."""
         return self.machine.state
 
-    # What a command is in the words of the rows.
+    # Translating commands into the rows' words.
 
     def verb(self, command: Command, beside: bool = False) -> str | None:
-        """The verb of the rows; None for what is legal in every state.  `beside`: some subscription has accept-mode none."""
+        """Returns the verb of the rows; None for what is legal in every state.  `beside`: some subscription has accept-mode
+        none."""
         if isinstance(command, dtx.Start):
             return self._start(command)
         if isinstance(command, dtx.End):
@@ -82,16 +83,16 @@ class Demarcation:
         return rows.END_OTHER
 
     def _unheard(self, key: XidKey) -> bool:
-        """Whether the session may be associated with a branch by a command that we missed."""
+        """Whether the session may be associated with a branch by a command that was missed."""
         return self.late and self.associated is None and key not in self.suspended
 
-    # Whether it may be said.
+    # Judging commands.
 
     def refusal(self, verb: str) -> rows.Forbidden | None:
-        """Why the client must not say a verb of the rows now; None when it may.  Changes nothing."""
+        """Returns why the client must not send a verb of the rows now; None when it may.  Changes nothing."""
         if self.machine.can(rows.CLIENT, verb):
             return None
-        for said in (verb, rows.RESUME_OTHER if verb == rows.RESUME else rows.END_OTHER):  # who came late may be mistaken
+        for said in (verb, rows.RESUME_OTHER if verb == rows.RESUME else rows.END_OTHER):  # a late observer may be mistaken
             for state in self.machine.states:
                 cell = rows.FORBIDDEN.get((state, said))
                 if cell is not None:
@@ -99,7 +100,7 @@ class Demarcation:
         raise AssertionError(f"no cell for {verb} in {self.state}")
 
     def legal(self, instead: str = "") -> tuple[str, ...]:
-        """What the client may say now (instead of a verb that was refused), as verbs of the rows."""
+        """Returns what the client may send now (instead of a refused verb), as verbs of the rows."""
         words = [word.partition(":")[2] for word in self.machine.legal]
         unknown = () if self.suspended or self.late else (rows.RESUME, rows.END_SUSPENDED)
         found = tuple([word for word in words if word not in unknown])
@@ -108,16 +109,16 @@ class Demarcation:
         return found
 
     def words(self, verb: str, command: Command) -> str:
-        """A verb of the rows for a sentence: without a word on the xid where none was named, or none can matter."""
+        """Returns a verb of the rows for a sentence, without mention of the xid where none was given, or none can matter."""
         selected = set(self.machine.states) & {rows.DTX_IDLE, rows.DTX_ACTIVE}
         if isinstance(command, dtx.Start | dtx.End) and (command.xid is None or not selected):
             return command.VERB
         return verb
 
-    # What follows from it.
+    # Recording commands.
 
     def said(self, verb: str, command: Command, id: int | None, passed: rows.Forbidden | None = None) -> None:
-        """The client said it as its command `id`: also, where somebody let it pass, what is forbidden."""
+        """Records the client's command `id`; with `passed`, one that is forbidden and was allowed all the same."""
         if passed is None:
             before = self.machine.states
             self.machine.step(rows.CLIENT, verb)
@@ -141,9 +142,9 @@ class Demarcation:
                 self.associated = self.start = None
 
     def answered(self, id: int | None, status: int, *, heard: bool) -> None:
-        """The result of the client's command `id`.  A dtx.start that did not end well associates nothing.
+        """Records the result of the client's command `id`.  A dtx.start that did not succeed associates nothing.
 
-        `heard`: the client has it.  Else it may have sent its next word before that: both states are possible.
+        `heard`: the client has it.  Otherwise it may have sent its next word before: both states are possible.
         """
         if status == XaStatus.XA_OK or id is None:
             return
@@ -158,7 +159,7 @@ class Demarcation:
                 del self.suspended[key]
 
     def bound(self, branches: int) -> bool:
-        """Keeps at most `branches` suspended ones: whether the oldest had to go, so that there is doubt from now on."""
+        """Keeps at most `branches` suspended ones; returns whether it dropped the oldest, which begins doubt."""
         if len(self.suspended) <= branches:
             return False
         del self.suspended[next(iter(self.suspended))]
@@ -166,7 +167,7 @@ class Demarcation:
         return True
 
     def lost(self) -> None:
-        """Some of what the client said is missing: it may stand in any state."""
+        """Notes that some of the client's words are missing: any state is possible."""
         self.machine.forget()
         self.associated = self.start = None
         self.suspended.clear()
@@ -175,12 +176,12 @@ class Demarcation:
     # As a plain value.
 
     def snapshot(self) -> tuple[object, ...]:
-        """All of it as a plain value, for `restore`."""
+        """Returns all of it as a plain value, for `restore`."""
         return self.machine.states, self.associated, self.start, tuple(self.suspended.items()), self.late
 
     @classmethod
     def restore(cls, value: tuple[object, ...]) -> Demarcation:
-        """The same again.  ValueError or TypeError for what is no snapshot."""
+        """Restores a snapshot.  Raises ValueError or TypeError for what is none."""
         states, associated, start, suspended, late = value
         if not isinstance(states, tuple) or not states or not set(states) <= set(rows.DEMARCATION.states):
             raise ValueError(f"demarcation {states!r}")
@@ -194,7 +195,7 @@ class Demarcation:
 
 
 def key_in(value: object) -> XidKey:
-    """The key that a plain value is.  TypeError or ValueError for what is none."""
+    """Returns the key in a plain value.  Raises TypeError or ValueError for what is none."""
     form, global_id, branch_id = typed(value, tuple)
     if not isinstance(form, int) or not isinstance(global_id, bytes) or not isinstance(branch_id, bytes):
         raise TypeError("xid")

@@ -1,4 +1,4 @@
-"""One half of a session: the ids of the commands that one side says, and what the other side has said of them."""
+"""One half of a session: the ids of the commands that one side sends, and the other side's feedback about them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from amqp_sansio.kernel.serials import HALF, TOP, MutableRangeSet, RangeSet, bet
 from amqp_sansio.tables.session import STREAM
 
 WIDEST: Final = 1 << 30
-"""A set of ids wider than this forgets its oldest ids, long before serial numbers lose their order at 2**31."""
+"""A set of ids wider than this drops its oldest ids, long before serial numbers lose their order at 2**31."""
 
 
 def trim(ids: MutableRangeSet, next_id: int) -> None:
-    """Forgets the oldest half of a set that has grown too wide for serial numbers; the other side knew them long ago."""
+    """Drops the oldest half of a set that is too wide for serial numbers; the other side knew them long ago."""
     oldest = ids.next_from(serial_add(next_id, 1))
     if oldest is not None and (next_id - oldest) & TOP > WIDEST:
         ids.discard(RangeSet([(serial_add(next_id, 1), serial_add(next_id, -WIDEST // 2))]))
 
 
 def bound(ids: MutableRangeSet, next_id: int, ranges: int) -> bool:
-    """Keeps at most `ranges` ranges of a set of ids, all before the next id: whether the oldest had to go."""
+    """Keeps at most `ranges` ranges of a set of ids before the next id; returns whether it dropped the oldest."""
     excess = ids.range_count - ranges
     if excess > 0:
         ids.discard(ids.first_ranges(serial_add(next_id, 1 - HALF), excess))
@@ -29,13 +29,13 @@ def bound(ids: MutableRangeSet, next_id: int, ranges: int) -> bool:
 
 
 class Ids:
-    """What is settled by an id that its receiver names as complete.
+    """Commands by id, until their receiver completes them.
 
     * `next_id`: of the next command.
-    * `outstanding`: sent, as far as we know, and not complete: in doubt when nothing more arrives.
-    * `confirmed`: those of them that will complete for certain.
-    * `known`: complete, and their sender has not yet said that it knows; for a side that has to say it.
-    * `awaited`: the name of each result that is awaited, for those who match them.
+    * `outstanding`: sent, as far as known, and not complete: in doubt when nothing more arrives.
+    * `confirmed`: those of them that will certainly complete.
+    * `known`: complete, and not yet acknowledged by their sender with known-completed, if it has to.
+    * `awaited`: the name of each awaited result, for matching.
     """
 
     __slots__ = ("awaited", "confirmed", "known", "next_id", "outstanding")
@@ -47,21 +47,21 @@ class Ids:
         self.known: MutableRangeSet = MutableRangeSet()
         self.awaited: dict[int, str] = {}
 
-    # What the sender says.
+    # Sent by the sender.
 
     def take(self) -> int:
-        """A command is sent: its id."""
+        """Notes that a command is sent; returns its id."""
         id = self.next_id
         self.next_id = id + 1 & TOP
         highs = self.outstanding.highs
-        if highs and id and highs[-1] == id - 1:  # nearly always: `add` without the call
+        if highs and id and highs[-1] == id - 1:  # nearly always: `add` inlined
             highs[-1] = id
         else:
             self.outstanding.add(id)
         return id
 
     def take_run(self, count: int) -> int | None:
-        """`count` commands are sent: the id of the first.  None, and nothing has changed, where ids wrap."""
+        """Notes that `count` commands are sent; returns the first id.  None, with nothing changed, where ids wrap."""
         id = self.next_id
         if id + count > TOP:
             return None
@@ -70,9 +70,9 @@ class Ids:
         return id
 
     def wait(self, id: int, result: str, results: int) -> int | None:
-        """The command said last has a result of this name.
+        """Notes that the last command has a result of this name.
 
-        Beyond `results` of them the oldest goes: its id; None where all are kept.
+        Beyond `results` of them it drops the oldest and returns its id; None where all are kept.
         """
         oldest = next(iter(self.awaited)) if len(self.awaited) >= results else None
         if oldest is not None:
@@ -81,28 +81,28 @@ class Ids:
         return oldest
 
     def skip(self, ids: RangeSet) -> None:
-        """These will never come."""
+        """Notes that these will never come."""
         self.outstanding.discard(ids)
         self.confirmed.discard(ids)
 
-    # What the receiver says.
+    # Sent by the receiver.
 
     def beyond(self, ids: RangeSet) -> RangeSet:
-        """Those of the ids that were not sent yet: nobody can know anything about them."""
+        """Returns the ids that were not sent yet, about which no feedback is possible."""
         return between(ids, self.next_id, serial_add(self.next_id, HALF - 1))
 
     def complete(self, ids: RangeSet) -> RangeSet:
-        """These are complete: what of it is news.  Ids that were never sent are left out."""
+        """Notes that these are complete; returns those that are new.  Ignores ids that were never sent."""
         news = self.outstanding.take(ids)
         if news and self.confirmed:
             self.confirmed.discard(news)
         return news
 
     def complete_run(self, low: int, high: int) -> RangeSet | None:
-        """`complete` for the ids from `low` to `high` where that takes no algebra, as it nearly always does: what is news.
+        """Does `complete` for the ids from `low` to `high` where that takes no algebra, as is nearly always the case.
 
-        None, and nothing has changed, unless all of them were sent and the oldest ones outstanding are among them, and what is
-        outstanding is one range.
+        Returns None, with nothing changed, unless all of them were sent, the oldest outstanding ones are among them, and what
+        is outstanding is one range.
         """
         lows, highs = self.outstanding.lows, self.outstanding.highs
         if len(highs) != 1 or not low <= (first := lows[0]) <= high < self.next_id <= low + HALF:
@@ -119,7 +119,7 @@ class Ids:
         return news
 
     def confirm(self, ids: RangeSet) -> RangeSet:
-        """These will complete for certain: what of it is news.  Ids that were never sent are left out."""
+        """Notes that these will certainly complete; returns those that are new.  Ignores ids that were never sent."""
         news = self.confirmed.missing(self.outstanding.common(ids))
         if news:
             self.confirmed.update(news)
@@ -128,15 +128,15 @@ class Ids:
     def bound(self, ranges: int) -> bool:
         """Keeps at most `ranges` ranges of what is outstanding.
 
-        Whether the oldest had to go, so that there is doubt from now on.
+        Returns whether it dropped the oldest, which begins doubt.
         """
         return bound(self.outstanding, self.next_id, ranges)
 
 
 class OwnIds(Ids):
-    """As one of the two sides keeps the commands of `sender`, from their beginning.
+    """The commands of `sender`, as kept by one of the two sides from the beginning.
 
-    * `begun`: some were sent; until then nobody knows any.
+    * `begun`: some were sent; until then none are known.
     * `stream`: what is legal about them on this attachment.
     """
 
@@ -149,15 +149,15 @@ class OwnIds(Ids):
         self.stream = Machine(STREAM[sender])
 
     def begin_attachment(self) -> None:
-        """A new transport: nothing may come before a command-point."""
+        """Begins a new attachment: nothing may come before a command-point."""
         self.stream = Machine(STREAM[self.sender])
 
     def beyond(self, ids: RangeSet) -> RangeSet:
-        """As `Ids.beyond`; all of them before the first."""
+        """Does as `Ids.beyond`; before the first command, all ids are."""
         return super().beyond(ids) if self.begun else ids
 
     def _sets(self, names: Mapping[str, str]) -> dict[str, object]:
-        """Its sets of ids as plain values: these attributes, by their names in a snapshot."""
+        """Returns its sets of ids as plain values: these attributes, by their names in a snapshot."""
         return {name: getattr(self, attribute).freeze().ranges for name, attribute in names.items()}
 
     def _restore_sets(self, names: Mapping[str, str], snapshot: Mapping[str, Any]) -> None:

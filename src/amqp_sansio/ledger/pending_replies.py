@@ -1,4 +1,4 @@
-"""What one side asked on a channel of the older dialects and the other one has not answered."""
+"""Unanswered methods of one side on a channel of the older dialects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Answered(NamedTuple, Generic[T]):
-    """The question of an answer: its verb and what was kept of it; `passed`: the oldest one that had to be answered before."""
+    """The request that was answered: its verb and its data; `passed`: the oldest one that had to be answered before."""
 
     verb: str
     kept: T
@@ -19,25 +19,25 @@ class Answered(NamedTuple, Generic[T]):
 
 
 class PendingReplies(Generic[T]):
-    """Methods that want an answer, each with what is kept of it; answers come in the order of `tables.channel_words`."""
+    """Methods that require an answer, with data of the caller; answers come in the order of `tables.channel_words`."""
 
     __slots__ = ("_count", "_places", "waiting")
 
     def __init__(self) -> None:
         self._places: Final[dict[str, deque[tuple[int, T]]]] = {}
-        """By verb the place of each among all of them, and what is kept of it."""
+        """By verb the position of each among all of them, and its data."""
         self._count = 0
         self.waiting = 0
         """How many wait."""
 
     def ask(self, verb: str, kept: T) -> None:
-        """A method is sent that wants an answer."""
+        """Notes a method that requires an answer."""
         self._count += 1
         self.waiting += 1
         self._places.setdefault(verb, deque()).append((self._count, kept))
 
     def answer(self, verb: str) -> Answered[T] | None:
-        """An answer is sent: to what.  None where no question waits for it."""
+        """Notes an answer; returns its request.  None where no request waits for it."""
         answered = self.find(verb)
         if answered is not None:
             self.take(answered.verb)
@@ -52,14 +52,14 @@ class PendingReplies(Generic[T]):
         self.waiting -= 1
 
     def bound(self, most: int) -> bool:
-        """Keeps at most `most` that wait: whether the oldest had to go, so that what comes as an answer may be one to it."""
+        """Keeps at most `most` requests; returns whether it dropped the oldest, whose answer may still come."""
         excess = self.waiting > most
         if excess:
             self.take(self.oldest)
         return excess
 
     def find(self, verb: str) -> Answered[T] | None:
-        """What this would answer; changes nothing."""
+        """Returns the request that this would answer; changes nothing."""
         order = self._order()
         at = next((at for at, each in enumerate(order) if verb in REPLIES[each]), None)
         if at is None:
@@ -69,28 +69,28 @@ class PendingReplies(Generic[T]):
         return Answered(found, self._places[found][0][1], passed)
 
     def _order(self) -> list[str]:
-        """The verbs of what waits, that of the oldest first."""
+        """Returns the verbs that wait, that of the oldest first."""
         if len(self._places) < 2:
             return list(self._places)
         return [each for _, each in sorted([(places[0][0], each) for each, places in self._places.items()])]
 
     def waits(self, verb: str) -> bool:
-        """Whether this was asked and is not answered."""
+        """Whether this was requested and is not answered."""
         return verb in self._places
 
     @property
     def oldest(self) -> str:
-        """The verb that has waited longest; "" where nothing waits."""
+        """Returns the verb that has waited longest; "" where none waits."""
         order = self._order()
         return order[0] if order else ""
 
     @property
     def kept(self) -> list[T]:
-        """What is kept of those that wait, the oldest first."""
+        """Returns the data of all requests, the oldest first."""
         return [kept for _, kept in sorted([each for places in self._places.values() for each in places], key=_place)]
 
     def clear(self) -> None:
-        """Nobody waits any more."""
+        """Drops all requests."""
         self._places.clear()
         self.waiting = 0
 

@@ -1,6 +1,6 @@
-"""Where the transfers of one sender stand, by the rows of TRANSFER: a set of ids for each state, and nothing for each message.
+"""The states of one sender's transfers, by the rows of TRANSFER: a set of ids per state, and nothing per message.
 
-For judging words about transfers; `ledger.transfers` keeps them one by one, for working on them.
+For judging words about transfers; `ledger.transfers` keeps each one, for working on them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from amqp_sansio.tables import transfer as rows
 
 
 class Settling:
-    """Fed with transfers and with what both sides say of them.  A word that the rows refuse moves nothing.
+    """Takes transfers and both sides' words about them.  A refused word changes nothing.
 
-    Ids that it does not have are in doubt, and nobody is accused because of them.
+    Ids that it does not have are in doubt, and no side is accused because of them.
     """
 
     __slots__ = ("_asked", "_wanted", "standing")
@@ -24,17 +24,17 @@ class Settling:
         self.standing: Final[dict[tuple[int, str], MutableRangeSet]] = {}
         """The ids by accept-mode and state."""
         self._asked: Final[dict[int, tuple[Range, ...]]] = {}
-        """What each acquire without result asks for, by its command id."""
+        """The ids of each acquire without a result, by its command id."""
         self._wanted = 0
-        """Ranges in that."""
+        """The number of ranges in those."""
 
     def sent(self, low: int, high: int, accept_mode: int, acquired: bool) -> None:
-        """The sender says transfers with ids from `low` to `high`; `acquired`: they come to their recipient as its own."""
+        """Notes transfers of the sender with ids from `low` to `high`; `acquired`: they are pre-acquired."""
         verb = rows.TRANSFER_PRE_ACQUIRED if acquired else rows.TRANSFER_NOT_ACQUIRED
         self._at(accept_mode, rows.TRANSFER[accept_mode].moves[rows.START, rows.SENDER, verb]).add_range(low, high)
 
     def said(self, speaker: str, verb: str, ids: RangeSet) -> RangeSet:
-        """A word about transfers: those of them for which it is illegal."""
+        """Takes a word about transfers; returns those of them for which it is illegal."""
         refused = EMPTY
         moved: list[tuple[int, str, RangeSet]] = []
         for (accept_mode, state), standing in self.standing.items():
@@ -51,13 +51,13 @@ class Settling:
         return refused
 
     def acquire(self, id: int, ids: RangeSet) -> None:
-        """The recipient asks with its command `id` for these: then the result names those of them that it gets."""
+        """Notes the recipient's acquire with command `id`; its result names those that it gets."""
         self.said(rows.RECIPIENT, rows.ACQUIRE, ids)
         self._asked[id] = ids.ranges
         self._wanted += len(ids.ranges)
 
     def acquired(self, id: int, ids: RangeSet) -> None:
-        """The sender answers that command: these are the recipient's."""
+        """Notes the sender's result for that command: these are the recipient's."""
         asked = self._answered(id)
         self.said(rows.SENDER, rows.RESULT_ACQUIRED, asked & ids)
         self.said(rows.SENDER, rows.RESULT_NOT_ACQUIRED, asked - ids)
@@ -68,14 +68,14 @@ class Settling:
         return RangeSet(asked)
 
     def bound(self, next_id: int, ranges: int) -> bool:
-        """Keeps at most `ranges` ranges of each set of ids, all before the next id: whether the oldest had to go."""
+        """Keeps at most `ranges` ranges of each set of ids before the next id; returns whether it dropped the oldest."""
         gone = [bound(standing, next_id, ranges) for standing in self.standing.values()]
         while self._wanted > ranges:
             gone.append(bool(self._answered(next(iter(self._asked)))))
         return any(gone)
 
     def lose(self) -> None:
-        """What became of those so far is not known."""
+        """Drops everything after a gap."""
         self.standing.clear()
         self._asked.clear()
         self._wanted = 0

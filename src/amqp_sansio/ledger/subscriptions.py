@@ -1,4 +1,4 @@
-"""The subscriptions of one side of a session: the credit of each, and the deliveries that use it up."""
+"""The subscriptions of one side of a session: the credit of each, and the deliveries that use it."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import WINDOW_MODE, CreditBook
 
 BARRIERS: Final = 4096
-"""Words that take credit back and are not carried out yet; beyond it the oldest counts as carried out."""
+"""Incomplete words that remove credit; beyond it the oldest counts as completed."""
 
 Exhausted: TypeAlias = tuple[int | None, int, int]
-"""The delivery that used credit up (None: of unknown id), and what was left of messages and of octets then."""
+"""The delivery that used up credit (None: of unknown id), and the messages and octets left then."""
 
 
 class Subscription:
-    """One of them: its credit.  `doubt`: the credit is not to be known, or the deliverer takes it for another."""
+    """One subscription with its credit.  `doubt`: its credit is unknown, or the deliverer may take it for another."""
 
     __slots__ = ("book", "cancel_id", "doubt", "exhausted", "uncounted")
 
     def __init__(self, book: CreditBook) -> None:
         self.book: Final = book
         self.cancel_id: int | None = None
-        """The command that cancelled it, until it is carried out."""
+        """The command that cancelled it, until it is completed."""
         self.doubt = False
         self.exhausted: Exhausted | None = None
-        """What used its credit up, until there is credit again or it is taken back."""
+        """What used up its credit, until there is credit again or it is removed."""
         self.uncounted = False
-        """Deliveries came without a limit in window mode; by the letter, their completion gives credit after a stop, too."""
+        """Whether deliveries came without a limit in window mode; by the specification, their completion gives credit after a
+        stop too."""
 
 
 class Subscriptions:
-    """Fed with what the subscriber says, and with the deliveries of the other side.
+    """Subscriptions, updated with the subscriber's words and the other side's deliveries.
 
-    At most `subscriptions` of them, and `deliveries` deliveries under windows that are not completed.
+    At most `subscriptions` of them, and `deliveries` incomplete deliveries under windows.
     """
 
     __slots__ = ("_barriers", "_deliveries", "_most", "doubt", "entries", "live", "moved")
@@ -46,17 +47,17 @@ class Subscriptions:
         self._deliveries: Final = deliveries
         self.entries: Final[dict[str, Subscription]] = {}
         self.live: Final[ById[tuple[str, int, int]]] = ById()
-        """Deliveries under windows by id: to whom, their octets, and those that they were charged with."""
+        """Deliveries under windows by id: their destination, octets and charge."""
         self._barriers: Final[ById[str]] = ById()
         self.moved: list[str] = []
-        """Whose windows the word moved that was completed last."""
+        """The subscriptions whose windows moved with the last completion."""
         self.doubt = False
-        """Some of it is not known: nobody is held to anything."""
+        """Whether some of it is unknown, so that no side is accused."""
 
-    # --- what the subscriber says --------------------------------------------------------------------------------------------
+    # --- sent by the subscriber -----------------------------------------------------------------------------------------------
 
     def subscribe(self, destination: str) -> bool:
-        """A subscription with this destination: False when one stands that nothing has cancelled."""
+        """Notes a subscription with this destination; returns False when there is an uncancelled one."""
         before = self.entries.get(destination)
         if before is None:
             if len(self.entries) >= self._most:
@@ -65,13 +66,13 @@ class Subscriptions:
             self.entries[destination] = Subscription(CreditBook())
         elif before.cancel_id is not None:
             self.entries[destination] = Subscription(CreditBook.behind(before.book))
-        else:  # refused, or a second one of that name: then nobody knows which of them a delivery is for
+        else:  # refused, or a second one of that name: then it is unknown which of them a delivery is for
             before.doubt = True
             return False
         return True
 
     def grant(self, destination: str, unit: int, value: int) -> None:
-        """Credit for one of them."""
+        """Notes credit for a destination."""
         entry = self.entries.get(destination)
         if entry is not None:
             entry.book.grant(unit, value)
@@ -79,12 +80,12 @@ class Subscriptions:
                 self._look(entry)
 
     def take_back(self, destination: str, id: int | None, flush: bool, cancel: bool) -> None:
-        """Stop, flush or cancel, as command `id`."""
+        """Notes stop, flush or cancel, as command `id`."""
         entry = self.entries.get(destination)
         if entry is None:
             return
         entry.exhausted = None
-        if id is None:  # when it is carried out will not be heard
+        if id is None:  # its completion will not be observed
             self.doubt = True
             if not flush:
                 entry.book.stop()
@@ -98,19 +99,19 @@ class Subscriptions:
             entry.cancel_id = id
 
     def set_mode(self, destination: str, mode: int) -> bool:
-        """The mode changes: whether that was while there was no credit."""
+        """Notes a change of mode; returns whether there was no credit, as required."""
         entry = self.entries.get(destination)
         if entry is None:
             return True
         book = entry.book
         empty = book.ends_empty
         if not empty and mode != book.mode:
-            entry.doubt = True  # changed under way: when it takes effect is not to be known
+            entry.doubt = True  # when the change takes effect is unknown
         book.set_mode(mode)
         return empty
 
     def completed(self, ids: RangeSet) -> None:
-        """The subscriber has completed these deliveries: windows move."""
+        """Notes deliveries that the subscriber has completed: windows move."""
         if not self.live:
             self.moved.clear()
             return
@@ -140,10 +141,10 @@ class Subscriptions:
         if entry.book.messages.available and entry.book.octets.available:
             entry.exhausted = None
 
-    # --- what the deliverer says ---------------------------------------------------------------------------------------------
+    # --- sent by the deliverer ------------------------------------------------------------------------------------------------
 
     def carried_out(self, ids: RangeSet) -> None:
-        """The deliverer has completed these commands of the subscriber: what they take back is gone."""
+        """Notes commands of the subscriber that the deliverer has completed: what they remove is gone."""
         if self._barriers:
             for id in self._barriers.among(ids):
                 self._carried_out(id)
@@ -160,7 +161,7 @@ class Subscriptions:
         entry.doubt = entry.doubt or entry.uncounted
 
     def delivered(self, id: int | None, destination: str, octets: int, charge: int) -> int | None:
-        """The deliverer sends a transfer of `octets` octets, charged with `charge`.  The unit of which there was not enough."""
+        """Notes a transfer of `octets` octets, charged with `charge`.  Returns the unit of which there was too little."""
         entry = self.entries.get(destination)
         if entry is None:
             return None
@@ -182,7 +183,7 @@ class Subscriptions:
         return excess
 
     def deliveries(self, id: int, destination: str, octets: Sequence[int], charges: Sequence[int]) -> bool:
-        """As many transfers at once, the first as command `id`, if credit allows them all: whether they were taken so."""
+        """Notes transfers with ids from `id` on, if credit covers all of them; returns whether it did."""
         entry = self.entries.get(destination)
         if entry is None:
             return self.doubt
@@ -208,10 +209,10 @@ class Subscriptions:
             self.live.run(id, list(zip(repeat(destination), octets, charges, strict=False)))
         return True
 
-    # --- what was not heard --------------------------------------------------------------------------------------------------
+    # --- gaps -----------------------------------------------------------------------------------------------------------------
 
     def lose(self) -> None:
-        """Something was lost: what credit there is is not known."""
+        """Notes a gap: credit is unknown."""
         self.doubt = True
         self.entries.clear()
         self.live.clear()

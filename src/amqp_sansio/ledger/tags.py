@@ -1,5 +1,4 @@
-"""Tags of a channel in the older dialects: of what was delivered and is to be settled, and of what was published and is to be
-confirmed."""
+"""Tags of a channel in the older dialects: of deliveries to be settled, and of published messages to be confirmed."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from amqp_sansio.ledger.ids import WIDEST, Ids
 UNKNOWN: Final = "unknown"
 """A tag that was never given."""
 TWICE: Final = "twice"
-"""One that was settled before, or that is not to be settled."""
+"""A tag that was settled before, or that needs no settling."""
 
 
 class Tags:
-    """Numbers that one side gives from 1 on, and the other names one by one, or "all up to and including".
+    """Numbers that one side assigns from 1 on, and the other names one by one, or "all up to and including".
 
-    `ids` are the ledger's: what is outstanding, as serial numbers, which are the lower 32 bits of tags (`tag_of` gives all 64).
-    `doubt`: some of what was sent may be missing, so nobody is held to it.
+    `ids` are the ledger's: what is outstanding, as serial numbers, which are the lower 32 bits of tags (`tag_of` returns all
+    64). `doubt`: some may be missing, so no side is accused.
     """
 
     __slots__ = ("count", "doubt", "ids", "last")
@@ -27,7 +26,7 @@ class Tags:
         self.ids: Final = Ids(1)
         self.doubt = doubt
         self.last = 0
-        """The tag given last; 0 before the first."""
+        """The last tag; 0 before the first."""
         self.count = 0
         """How many are outstanding."""
 
@@ -72,7 +71,7 @@ class Tags:
         return True
 
     def _span(self, tag: int) -> int:
-        """How far the oldest one that is outstanding is behind `tag`."""
+        """Returns how far the oldest outstanding one is behind `tag`."""
         oldest = self._oldest
         return 0 if oldest is None else tag - self.last + ((self.last - oldest) & TOP)
 
@@ -81,11 +80,11 @@ class Tags:
         return self.ids.outstanding.next_from(serial_add(self.ids.next_id, -HALF))
 
     def tag_of(self, serial: int) -> int:
-        """The tag of a serial number among those given last."""
+        """Returns the recent tag with a serial number."""
         return self.last - ((self.last - serial) & TOP)
 
     def named(self, tag: int, multiple: bool) -> tuple[RangeSet, str]:
-        """What is outstanding of those that are named, and what is wrong with the tag: UNKNOWN, TWICE or ""."""
+        """Returns the outstanding ones that are named, and what is wrong with the tag: UNKNOWN, TWICE or ""."""
         last = self.last
         if tag > last or (tag == 0 and not multiple):
             return EMPTY, UNKNOWN
@@ -100,10 +99,10 @@ class Tags:
         return found, TWICE if tag and not found else ""
 
     def take(self, tag: int, multiple: bool) -> RangeSet:
-        """What is outstanding of those that are named is settled: which those were."""
+        """Settles the outstanding ones that are named, and returns them."""
         lows, highs = self.ids.outstanding.lows, self.ids.outstanding.highs
         if len(lows) == 1 and (low := lows[0]) <= tag <= (high := highs[0]) <= WIDEST >= self.last and (multiple or tag == low):
-            # Nearly always the oldest of one range: what follows without its calls, for serial numbers are tags up to there.
+            # Nearly always the oldest of one range: what follows with its calls inlined; serial numbers equal tags up to there.
             if tag == high:
                 lows.clear()
                 highs.clear()
@@ -116,23 +115,23 @@ class Tags:
         return found
 
     def settle(self, tags: RangeSet) -> None:
-        """These, which are outstanding, are settled."""
+        """Settles these, which are outstanding."""
         self.count -= len(self.ids.complete(tags))
 
     def settle_all(self) -> RangeSet:
-        """All are settled: which those were."""
+        """Settles all, and returns them."""
         found = self.ids.outstanding.freeze()
         self.ids.outstanding.clear()
         self.count = 0
         return found
 
     def give_back(self, tags: RangeSet) -> None:
-        """These, which were settled, are outstanding again."""
+        """Makes these, which were settled, outstanding again."""
         self.ids.outstanding.update(tags)
         self.count += len(tags)
 
     def bound(self, ranges: int) -> bool:
-        """Keeps at most `ranges` ranges: whether there is doubt from now on, and was not before."""
+        """Keeps at most `ranges` ranges; returns whether doubt begins."""
         if not self.ids.bound(ranges) or self.doubt:
             return False
         self.doubt = True
@@ -140,25 +139,25 @@ class Tags:
 
 
 class Deliveries:
-    """What the server delivered on a channel."""
+    """The server's deliveries on a channel."""
 
     __slots__ = ("_free", "_returned", "_settled", "tags")
 
     def __init__(self, doubt: bool) -> None:
         self.tags: Final = Tags(doubt)
         self._free = False
-        """Whether the tag given last was that of a delivery which nobody need settle."""
+        """Whether the last tag was that of a delivery that needs no settling."""
         self._settled: Final = MutableRangeSet()
-        """What was settled in the transaction that is open."""
+        """What was settled in the open transaction."""
         self._returned: Final = MutableRangeSet()
-        """What was outstanding when the client asked for recovery: a side that settles it may not have known."""
+        """What was outstanding when the client requested recovery: a side may settle it before it knows."""
 
     def deliver(self, tag: int, settled: bool) -> bool:
-        """A message is delivered, which nobody need settle when it is `settled`; False for a tag that is not higher than all
-        before it.
+        """Notes a delivery, which needs no settling if `settled`; returns False for a tag that is not higher than all before
+        it.
 
-        The tag of one that nobody need settle may come again: RabbitMQ delivers direct replies with the tag of the delivery
-        that comes next.
+        The tag of one that needs no settling may be repeated: RabbitMQ delivers direct replies with the tag of the next
+        delivery.
         """
         free, self._free = self._free, settled
         if tag == self.tags.last and free and not self.tags.doubt:
@@ -168,20 +167,20 @@ class Deliveries:
         return self.tags.give(tag, not settled)
 
     def deliver_higher(self, tag: int, settled: bool, most: int) -> bool:
-        """As `deliver`, of which it does the plainest: False, and nothing has changed, where the tag is not higher, at most
-        `most` are outstanding or nobody knows."""
+        """Does `deliver` in the plainest case: returns False, with nothing changed, where the tag is not higher, more than
+        `most` are outstanding, or there is doubt."""
         tags = self.tags
         if tag <= tags.last or tags.doubt or tags.count >= most or (tag > WIDEST and tags._span(tag) > WIDEST):
             return False
         self._free = settled
-        if settled and tag <= WIDEST:  # `give` without the call
+        if settled and tag <= WIDEST:  # `give` inlined
             tags.last = tag
             tags.ids.next_id = tag + 1
             return True
         return tags.give(tag, not settled)
 
     def settle(self, tag: int, multiple: bool, transacted: bool) -> str:
-        """The client settles; what is wrong with that."""
+        """Settles for the client; returns what is wrong with that."""
         if self.tags.doubt:
             return ""
         found, wrong = self.tags.named(tag, multiple)
@@ -191,13 +190,13 @@ class Deliveries:
         return wrong
 
     def settle_set(self, found: RangeSet, transacted: bool) -> None:
-        """The client settles these, which are outstanding; `transacted`: in a transaction."""
+        """Settles these outstanding ones for the client; `transacted`: in a transaction."""
         self.tags.settle(found)
         if transacted:
             self._settled.update(found)
 
     def ranges_with(self, found: RangeSet) -> int:
-        """How many ranges the open transaction has settled at most when it settles these, too."""
+        """Returns the most ranges settled in the open transaction if it settles these too."""
         return self._settled.range_count + len(found.ranges)
 
     def _among_returned(self, tag: int, multiple: bool) -> bool:
@@ -207,31 +206,31 @@ class Deliveries:
         return oldest is not None and serial_le(oldest, tag & TOP)
 
     def recover(self, ranges: int | None = None) -> RangeSet:
-        """All that is outstanding will be delivered again, under other tags: what that is.
+        """Notes that everything outstanding will be redelivered with other tags; returns it.
 
-        It remembers at most `ranges` ranges of that; with more, whatever was delivered so far counts as a part of it.
+        It remembers at most `ranges` ranges of that; beyond, everything delivered so far counts as part of it.
         """
         found = self.tags.settle_all()
         self._returned.update(found)
         if ranges is not None and self._returned.range_count > ranges:
             next_id = self.tags.ids.next_id
             oldest = self._returned.next_from(serial_add(next_id, -HALF))
-            assert oldest is not None  # there are more of them than none
+            assert oldest is not None  # they are not empty
             self._returned.clear()
             self._returned.add_range(oldest, serial_add(next_id, -1))
         return found
 
     def commit(self) -> None:
-        """The transaction ends: what it settled stays so."""
+        """Ends the transaction: what it settled stays settled."""
         self._settled.clear()
 
     def roll_back(self) -> None:
-        """The transaction ends: what it settled is outstanding again."""
+        """Ends the transaction: what it settled is outstanding again."""
         self.tags.give_back(self._settled.freeze())
         self.commit()
 
     def bound(self, ranges: int) -> bool:
-        """As `Tags.bound`."""
+        """Does as `Tags.bound`."""
         kept = self._settled.range_count + self._returned.range_count
         if kept > ranges and not self.tags.doubt:
             self.tags.doubt = True

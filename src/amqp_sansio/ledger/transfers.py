@@ -1,4 +1,4 @@
-"""Deliveries one by one: transfers that their recipient has not finished with, along the rows of `tables.transfer`."""
+"""Single deliveries: transfers that their recipient has not finished, along the rows of `tables.transfer`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NONE: Final = 1
 
 
 class Delivery(NamedTuple, Generic[W]):
-    """One transfer: its state in the table of its accept-mode, the subscription that it came for, its cost in octets.
+    """One transfer: its state in the table of its accept-mode, its subscription, its cost in octets.
 
-    `charge` is what of that cost its sender is held to.
+    `charge` is the part of the cost that its sender is held to.
     """
 
     state: str
@@ -32,15 +32,15 @@ class Delivery(NamedTuple, Generic[W]):
 _MOVES: Final = {accept_mode: table.moves for accept_mode, table in rows.TRANSFER.items()}
 
 Plan: TypeAlias = list[tuple[int, Delivery[W], str]]
-"""Deliveries by id, and the states that they come into."""
+"""Deliveries by id, with their next states."""
 Completed: TypeAlias = dict[W, tuple[int, int, int]]
-"""By subscription: how many messages were completed, of how many octets, charged with how many."""
+"""By subscription: how many messages were completed, their octets, and their charge."""
 
 
 class Transfers(Generic[W]):
     """`deliveries` by command id: those that are not settled or not completed.
 
-    `provisional`: those accepted in a local transaction that is open; its rollback makes them acquired again.
+    `provisional`: those accepted in an open local transaction; its rollback makes them acquired again.
     """
 
     __slots__ = ("deliveries", "provisional")
@@ -50,7 +50,7 @@ class Transfers(Generic[W]):
         self.provisional: dict[int, Delivery[W]] = {}
 
     def plan(self, verb: str, ids: RangeSet) -> tuple[Plan[W], list[int]]:
-        """What it means that the recipient sends `verb` about `ids`, and for which ids it is illegal; changes nothing."""
+        """Returns the effect of the recipient's `verb` about `ids`, and the ids for which it is illegal; changes nothing."""
         planned: Plan[W] = []
         bad: list[int] = []
         for id in pick(ids, self.deliveries):
@@ -63,9 +63,9 @@ class Transfers(Generic[W]):
         return planned, bad
 
     def apply(self, planned: Plan[W], ids: RangeSet, completes: bool) -> tuple[RangeSet, Completed[W]]:
-        """Makes a plan about `ids` true.
+        """Applies a plan about `ids`.
 
-        With `completes`, what is settled is completed as well: what was not so before.
+        With `completes`, what is settled is completed as well, unless it was before.
         """
         deliveries = self.deliveries
         done: list[int] = []
@@ -81,12 +81,12 @@ class Transfers(Generic[W]):
         return (ids if len(done) == len(planned) else RangeSet.of(*done)), given
 
     def accepted_provisionally(self, planned: Plan[W]) -> None:
-        """What a plan is about is accepted in a transaction; to be called before `apply`."""
+        """Notes that the plan's deliveries are accepted in a transaction; call it before `apply`."""
         for id, delivery, _ in planned:
             self.provisional[id] = delivery
 
     def decided(self, committed: bool) -> None:
-        """The transaction is over: what was accepted in it is ours for good or, rolled back, acquired and not accepted."""
+        """Ends the transaction: what was accepted in it is ours for good or, rolled back, acquired and not accepted."""
         if not committed:
             for id, delivery in self.provisional.items():
                 now = self.deliveries.get(id)
@@ -94,7 +94,7 @@ class Transfers(Generic[W]):
         self.provisional.clear()
 
     def acquired(self, asked: RangeSet, acquired: RangeSet) -> None:
-        """The result of an acquire for `asked` came: `acquired` are ours now, the others are as before."""
+        """Notes the result of an acquire for `asked`: `acquired` are ours now, the others are as before."""
         for id in pick(asked, self.deliveries):
             delivery = self.deliveries[id]
             verb = rows.RESULT_ACQUIRED if id in acquired else rows.RESULT_NOT_ACQUIRED
@@ -107,7 +107,7 @@ class Transfers(Generic[W]):
                 self.deliveries[id] = delivery._replace(state=state)
 
     def complete(self, ids: RangeSet) -> Completed[W]:
-        """These commands are completed: what was not so before.  Forgets what is settled too."""
+        """Completes these commands; returns what is new.  Drops what is also settled."""
         given: Completed[W] = {}
         for id in pick(ids, self.deliveries):
             delivery = self.deliveries[id]
@@ -122,7 +122,7 @@ class Transfers(Generic[W]):
         return given
 
     def unsettled(self, subscription: W | None = None) -> RangeSet:
-        """Transfers with explicit accept that are neither accepted, rejected nor released."""
+        """Returns transfers with explicit accept that are neither accepted, rejected nor released."""
         return RangeSet([
             (id, id)
             for id, d in self.deliveries.items()
@@ -130,16 +130,16 @@ class Transfers(Generic[W]):
         ])  # fmt: skip
 
     def _tables(self) -> dict[str, dict[int, Delivery[W]]]:
-        """Both, by their names in a snapshot."""
+        """Returns both tables, by their names in a snapshot."""
         return {"deliveries": self.deliveries, "provisional": self.provisional}
 
     def subscriptions(self) -> list[W]:
-        """Those for which deliveries came, each as often."""
+        """Returns the subscriptions of deliveries, one for each."""
         every = (*self.deliveries.values(), *self.provisional.values())
         return [delivery.subscription for delivery in every if delivery.subscription is not None]
 
     def snapshot(self, numbers: Mapping[W, int]) -> dict[str, object]:
-        """As plain values; subscriptions by these numbers."""
+        """Returns it as plain values, with subscriptions as these numbers."""
         return {
             name: tuple([
                 (id, state, accept_mode, None if whose is None else numbers[whose], *more)
@@ -149,7 +149,8 @@ class Transfers(Generic[W]):
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any], subscriptions: Sequence[W]) -> None:
-        """Takes what `snapshot` gave, and `subscriptions` by number.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned, with `subscriptions` by number.  Raises TypeError, ValueError or KeyError for
+        anything else."""
         for name, table in self._tables().items():
             for id, state, accept_mode, at, *more in snapshot[name]:
                 table[id] = Delivery(state, accept_mode, None if at is None else subscriptions[at], *more)

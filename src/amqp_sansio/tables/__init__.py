@@ -1,1 +1,1 @@
-"""What may follow what, as rows in the third person."""
+"""State tables: which words may follow which, as rows in the third person."""

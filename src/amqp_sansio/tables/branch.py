@@ -1,13 +1,12 @@
-"""The life of a branch of a distributed transaction at its coordinator, in the third person.
+"""The states of a branch of a distributed transaction at its coordinator, in the third person.
 
-A cell says: the branch stands so for the session that speaks, that session says this verb; then this is answered and the branch
-stands so.  How it stands is its phase and what the speaker has to do with it: whether it works on the branch, has suspended it,
-or whether only others do.  Refused verbs have a cell, too, which names the rule and both error codes; the legal ones are also
-the rows of the table BRANCH.
+A cell says: when the branch is in this state for the sending session, and that session sends this verb, then this is the answer
+and the next state.  A state combines the branch's phase and its relation to the sender: the sender works on it, has suspended
+it, or only others do.  Refused verbs have a cell too, with the rule and both error codes; the legal ones are also the rows of
+the table BRANCH.
 
-Three things are arithmetic and in no cell: a start with a new xid counts against a limit; to prepare a branch that
-holds nothing back is a verb of its own; and where a session lets go of a branch on which others work, «nobody» in the next
-state reads «elsewhere».
+Three things are computed outside the cells: a start with a new xid counts against a limit; preparing a branch without work is a
+verb of its own; and where a session leaves a branch on which others work, «nobody» in the next state means «elsewhere».
 """
 
 from __future__ import annotations
@@ -22,32 +21,32 @@ from amqp_sansio.spec.codes import ErrorCode as E
 from amqp_sansio.spec.codes import XaStatus as X
 
 SESSION: Final = "session"
-"""The sender of commands of class dtx, on any session: it need not be the one that works on the branch."""
+"""The sender of commands of class dtx, on any session; it need not be the one that works on the branch."""
 ADMINISTRATOR: Final = "administrator"
 CLOCK: Final = "clock"
 
 
 class Phase(Enum):
-    """What has become of a branch."""
+    """What has happened to a branch."""
 
     UNKNOWN = "unknown"
     """Never seen, or completed and forgotten."""
     OPEN = "open"
     ROLLBACK_ONLY = "rollback-only"
     TIMED_OUT = "timed-out"
-    """What it held back is rolled back; the first session that asks gets the answer, then the branch is forgotten."""
+    """Its work is rolled back; the first session that asks is told so, and then the branch is forgotten."""
     PREPARED = "prepared"
     HEURISTIC = "heuristic"
-    """Prepared, and then completed by an administrator; it is known until it is forgotten."""
+    """Prepared, and then completed by an administrator; known until it is forgotten."""
 
 
 class Relation(Enum):
-    """What the session that speaks has to do with a branch."""
+    """The relation of the sending session to a branch."""
 
     NOBODY = "nobody"
-    """Nobody works on the branch."""
+    """No session works on the branch."""
     ELSEWHERE = "elsewhere"
-    """Other sessions do, or have suspended it."""
+    """Other sessions work on it, or have suspended it."""
     HERE = "here"
     """This session works on it."""
     SUSPENDED = "suspended"
@@ -55,14 +54,14 @@ class Relation(Enum):
 
 
 class Standing(NamedTuple):
-    """How a branch stands for the session that speaks."""
+    """The state of a branch for the sending session."""
 
     phase: Phase
     relation: Relation = Relation.NOBODY
 
     @property
     def name(self) -> str:
-        """Its name in the table: an open branch on which somebody works is active, one on which nobody does is idle."""
+        """Its name in the table: an open branch is active while a session works on it, and idle otherwise."""
         phase, relation = self
         if phase is Phase.OPEN:
             return "idle" if relation is Relation.NOBODY else f"active {relation.value}"
@@ -70,7 +69,7 @@ class Standing(NamedTuple):
 
 
 class Effect(Enum):
-    """What happens to the work of the branch."""
+    """The effect on the work of the branch."""
 
     NONE = "none"
     COMMIT = "commit"
@@ -79,7 +78,8 @@ class Effect(Enum):
 
 
 class Fault(NamedTuple):
-    """Why a verb is refused: the path of the rule ("": there is none), and the error codes of the letter and of the field."""
+    """Why a verb is refused: the path of the rule ("": there is none), and the error codes of the specification and of deployed
+    brokers."""
 
     name: str
     rule: str
@@ -88,7 +88,7 @@ class Fault(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """In `state` the session may say `verb` or not: the answer, the state then, and what happens to the work.
+    """Whether the session may send `verb` in `state`: the answer, the next state, and the effect on the work.
 
     `answer` is a status; a fault; None where the command has no status; DECIDED where the status is that of the decision.
     """
@@ -101,7 +101,7 @@ class Cell(NamedTuple):
 
 
 DECIDED: Final = X.XA_HEURHAZ
-"""In cells of phase HEURISTIC: whichever of the four the administrator's decision was."""
+"""In cells of phase HEURISTIC: whichever of the four statuses the administrator's decision has."""
 
 START: Final = "start"
 START_JOIN: Final = "start(join)"
@@ -135,7 +135,7 @@ TIME_OUT: Final = "timeout"
 COMPLETE: Final = "complete"
 """The administrator's decision about a prepared branch, to commit it or to roll it back."""
 
-# --- how a branch can stand ---------------------------------------------------------------------------------------------
+# --- the states of a branch -----------------------------------------------------------------------------------------------
 
 UNKNOWN: Final = Standing(Phase.UNKNOWN)
 IDLE: Final = Standing(Phase.OPEN)
@@ -157,14 +157,14 @@ STANDINGS: Final = (
     UNKNOWN, IDLE, ACTIVE_ELSEWHERE, ACTIVE_HERE, ACTIVE_SUSPENDED, DOOMED, DOOMED_ELSEWHERE, DOOMED_HERE, DOOMED_SUSPENDED,
     LATE, LATE_ELSEWHERE, LATE_HERE, LATE_SUSPENDED, PREPARED, HEURISTIC,
 )  # fmt: skip
-"""Every way in which a branch can stand."""
+"""All states of a branch."""
 _KNOWN: Final = STANDINGS[1:]
 _OTHERS: Final = (ACTIVE_ELSEWHERE, DOOMED_ELSEWHERE, LATE_ELSEWHERE)
 _WORKED_ON: Final = (
     *_OTHERS, ACTIVE_HERE, DOOMED_HERE, LATE_HERE, ACTIVE_SUSPENDED, DOOMED_SUSPENDED, LATE_SUSPENDED,
 )  # fmt: skip
 
-# --- why a verb is refused ------------------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------------------------------
 
 ALREADY_KNOWN: Final = Fault("branch is known", "dtx.start.already-known", E.NOT_ALLOWED, E.NOT_ALLOWED)
 JOIN_DECIDED: Final = Fault("join of a decided branch", "dtx.start.already-known", E.NOT_ALLOWED, E.NOT_ALLOWED)
@@ -183,7 +183,7 @@ TOO_LONG: Final = Fault("too long", "", E.INVALID_ARGUMENT, E.INVALID_ARGUMENT)
 
 
 def command(verb: str) -> str:
-    """The command of a verb: its name in class dtx."""
+    """Returns the command of a verb: its name in class dtx."""
     return verb.partition("(")[0]
 
 
@@ -204,7 +204,7 @@ def _out_of_turn(verb: str) -> Fault:
 
 _Answer: TypeAlias = "X | Fault | Callable[[str], Fault] | None"
 _Row: TypeAlias = tuple[tuple[Standing, ...], tuple[str, ...], _Answer, Standing | None, Effect]
-"""In these states, these verbs: the answer, the next state (None: the same), the effect.  One cell each."""
+"""For these states and verbs: the answer, the next state (None: the same), the effect.  One cell each."""
 
 _TIMEOUTS: Final = (GET_TIMEOUT, SET_TIMEOUT)
 _NONE: Final = Effect.NONE
@@ -217,7 +217,7 @@ ROWS: Final[tuple[_Row, ...]] = (
     ((UNKNOWN,), (START_RESUME,), RESUME_UNKNOWN, None, _NONE),
     ((UNKNOWN,), ENDS, NOT_ASSOCIATED, None, _NONE),
     ((UNKNOWN,), (*OUTCOMES, *_TIMEOUTS, SET_TIMEOUT_TOO_LONG), _unknown_xid, None, _NONE),
-    # What is set for a branch that is prepared is told again, and has no other effect.
+    # Setting the timeout of a prepared branch changes the reported value, and has no other effect.
     (_KNOWN, _TIMEOUTS, None, None, _NONE),
     (_KNOWN, (SET_TIMEOUT_TOO_LONG,), TOO_LONG, None, _NONE),
     # start
@@ -232,7 +232,7 @@ ROWS: Final[tuple[_Row, ...]] = (
     ((IDLE, ACTIVE_ELSEWHERE, ACTIVE_HERE), (START_RESUME,), NOT_SUSPENDED, None, _NONE),
     ((DOOMED, DOOMED_ELSEWHERE, DOOMED_HERE), (START_RESUME,), NOT_SUSPENDED, None, _NONE),
     ((PREPARED, HEURISTIC), (START_RESUME,), NOT_SUSPENDED, None, _NONE),
-    # Whoever is told that the branch is late works on it no more.
+    # A session that gets the answer «timed out» no longer works on the branch.
     ((LATE, LATE_HERE, LATE_SUSPENDED), (START_JOIN, START_RESUME), X.XA_RBTIMEOUT, LATE, _NONE),
     ((LATE_ELSEWHERE,), (START_JOIN, START_RESUME), X.XA_RBTIMEOUT, LATE_ELSEWHERE, _NONE),
     # end
@@ -251,10 +251,10 @@ ROWS: Final[tuple[_Row, ...]] = (
     ((IDLE,), (COMMIT_ONE_PHASE,), X.XA_OK, UNKNOWN, Effect.COMMIT),
     ((IDLE,), (COMMIT,), TWO_PHASES, None, _NONE),
     ((IDLE,), (ROLLBACK,), X.XA_OK, UNKNOWN, Effect.ROLLBACK),
-    ((DOOMED,), PREPARES, X.XA_RBROLLBACK, DOOMED, _NONE),  # and dtx.rollback has to follow
+    ((DOOMED,), PREPARES, X.XA_RBROLLBACK, DOOMED, _NONE),  # dtx.rollback has to follow
     ((DOOMED,), COMMITS, X.XA_RBROLLBACK, UNKNOWN, Effect.ROLLBACK),
     ((DOOMED,), (ROLLBACK,), X.XA_OK, UNKNOWN, Effect.ROLLBACK),
-    ((LATE,), (*PREPARES, *COMMITS, ROLLBACK), X.XA_RBTIMEOUT, UNKNOWN, _NONE),  # its work is rolled back already
+    ((LATE,), (*PREPARES, *COMMITS, ROLLBACK), X.XA_RBTIMEOUT, UNKNOWN, _NONE),  # its work is already rolled back
     ((PREPARED,), (COMMIT,), X.XA_OK, UNKNOWN, Effect.COMMIT),
     ((PREPARED,), (COMMIT_ONE_PHASE,), ONE_PHASE, None, _NONE),
     ((PREPARED,), (ROLLBACK,), X.XA_OK, UNKNOWN, Effect.ROLLBACK),
@@ -266,7 +266,7 @@ ROWS: Final[tuple[_Row, ...]] = (
 
 
 def cells(rows: tuple[_Row, ...] = ROWS) -> dict[tuple[Standing, str], Cell]:
-    """Every verb in every state.  ValueError when a cell is there twice or not at all."""
+    """Returns a cell for every verb in every state.  Raises ValueError when a cell is missing or duplicated."""
     found: dict[tuple[Standing, str], Cell] = {}
     for states, verbs, answer, next_state, effect in rows:
         for state, verb in product(states, verbs):
@@ -281,7 +281,7 @@ def cells(rows: tuple[_Row, ...] = ROWS) -> dict[tuple[Standing, str], Cell]:
 
 
 CELLS: Final = cells()
-"""By state and verb."""
+"""The cells by state and verb."""
 
 
 def _rows() -> Iterator[Row]:
@@ -298,9 +298,9 @@ def _rows() -> Iterator[Row]:
 
 
 BRANCH: Final = Table("dtx branch", UNKNOWN.name, _rows(), final=[UNKNOWN.name])
-"""What is not refused, and what nobody says but happens."""
+"""The legal verbs, and the events that no session sends."""
 
 
 def legal(state: Standing) -> tuple[str, ...]:
-    """The verbs that a session may say there."""
+    """Returns the verbs that a session may send in a state."""
     return tuple([verb for verb in VERBS if not isinstance(CELLS[state, verb].answer, Fault)])

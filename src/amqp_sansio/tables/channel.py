@@ -1,7 +1,7 @@
-"""The life of a channel of the older dialects, in the third person, and the mode that it is in.
+"""The states of a channel of the older dialects, and its mode, in the third person.
 
-Close is full duplex, for what was in flight when the other side said close is legal: a side that has said close says nothing
-more but the answer to a close that crossed it.
+Close is full duplex, because what was in flight when the other side sent close is legal: a side that has sent close sends
+nothing more but the answer to a crossing close.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ OPEN_OK: Final = "channel.open-ok"
 CLOSE: Final = "channel.close"
 CLOSE_OK: Final = "channel.close-ok"
 RESUME: Final = "channel.resume"
-"""0-9: opens a channel with what an earlier one had."""
+"""0-9: opens a channel with the state of an earlier one."""
 RESUMED: Final = "channel.ok"
-"""Its answer; that of other methods is work."""
+"""The answer to resume; as the answer to other methods it counts as work."""
 FLOW: Final = "channel.flow"
 FLOW_OK: Final = "channel.flow-ok"
 WORK: Final = "work"
@@ -68,7 +68,7 @@ COMMIT: Final = "tx.commit"
 ROLLBACK: Final = "tx.rollback"
 SELECT_CONFIRM: Final = "confirm.select"
 CONFIRM: Final = "confirm"
-"""What the server says of what was published: basic.ack and basic.nack."""
+"""The server's confirms of published messages: basic.ack and basic.nack."""
 
 MODE: Final = Table(
     "channel mode",
@@ -82,7 +82,7 @@ MODE: Final = Table(
     ],
     final=["plain", "transacted", "confirming"],
 )
-"""A channel is transacted, or its messages are confirmed, or neither."""
+"""A channel is transacted, or in confirm mode, or neither."""
 
 OPEN_REFERENCE: Final = "message.open"
 RESUME_REFERENCE: Final = "message.resume"
@@ -108,5 +108,5 @@ def _reference(speaker: str) -> Table:
 REFERENCE: Final = {speaker: _reference(speaker) for speaker in (CLIENT, SERVER)}
 """reference = (OPEN | RESUME) (APPEND | CHECKPOINT | TRANSFER)* CLOSE, any number of times: 0-9, one that `speaker` opens.
 
-It is in scope as soon as it was asked for.
+It is in scope as soon as it was requested.
 """

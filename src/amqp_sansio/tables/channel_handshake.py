@@ -1,7 +1,7 @@
 """The opening of a connection in the older dialects, in the third person.
 
-The server sends no protocol header of its own but starts at once, and a client need not wait for what it answers: each state
-says how far both of them are.
+The server sends no protocol header but begins with start, and a client need not wait for the server's answers: each state
+describes the progress of both sides.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from amqp_sansio.tables.connection import (
 )
 
 _CLIENTS: Final = ("header-sent", "authenticating", "tuned", "opening")
-"""How far the client is: what it said last."""
+"""The client's progress: what it sent last."""
 _SERVERS: Final = ("silent", "started", "challenged", "tuning", "open")
-"""How far the server is, likewise."""
+"""The server's progress: what it sent last."""
 _AHEAD: Final = _CLIENTS[1:]
-"""Where the server may challenge the client or say tune; one that has said tune-ok cannot answer a challenge any more."""
+"""Where the server may send a challenge or tune; after tune-ok the client cannot answer a challenge any more."""
 _REFUSED: Final = "version-refused"
 
 
 def _refused(client: str) -> str:
-    """The state in which the server has said its version, and is gone; what the client says was on its way."""
+    """Returns the state in which the server has sent its own version and closed; what the client sends was in flight."""
     return _REFUSED if client == _CLIENTS[0] else f"{_REFUSED}, {client}"
 
 
@@ -78,7 +78,7 @@ def _rows() -> list[Row]:
     for client, verb, then in zip(_CLIENTS, (START_OK, TUNE_OK, OPEN, SESSION), (*_CLIENTS[1:], _CLIENTS[-1]), strict=True):
         rows.append(Row(_refused(client), CLIENT, verb, _refused(then)))
     rows += [Row(_refused(client), CLIENT, verb, _refused(client)) for client in _CLIENTS for verb in (HEARTBEAT, CLOSE)]
-    # A heartbeat is no method, and whether a close or its answer is due is for the close machines to say.
+    # A heartbeat is no method, and the close machines judge a close and its answer.
     rows += [
         Row(state, speaker, verb, state)
         for state in [*states, "redirected"]
@@ -92,4 +92,4 @@ PIPELINED: Final = Table(
     "connection handshake, pipelined", "not-begun", _rows(), final=[*map(_refused, _CLIENTS), "redirected"]
 )
 """connection = C:HDR S:START C:START-OK (S:SECURE C:SECURE-OK)* S:TUNE C:TUNE-OK C:OPEN (S:OPEN-OK use* | S:REDIRECT), where
-what the client says may come before what it answers, secure-ok apart."""
+the client's words, except secure-ok, may precede what they answer."""

@@ -1,7 +1,7 @@
-"""The methods of the older dialects by their names: who may say them, what answers them, and what a capability is needed for.
+"""The methods of the older dialects by name: which side may send them, what answers them, and which capability they need.
 
-One table for all versions: nobody can send a verb that a version lacks.  Written from the documents' chassis and responses
-and from what RabbitMQ says that its extensions are.
+One table serves all versions, because a verb that a version lacks cannot be encoded.  It follows the documents' chassis and
+response elements, and RabbitMQ's description of its extensions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BY_SERVER: Final = frozenset(
         "confirm.select-ok",
     ]
 )  # fmt: skip
-"""What clients never say."""
+"""Methods that clients never send."""
 BY_BOTH: Final = frozenset(
     [
         "channel.flow", "channel.flow-ok", "channel.close", "channel.close-ok", "channel.ping", "channel.pong", "channel.ok",
@@ -31,16 +31,16 @@ BY_BOTH: Final = frozenset(
         "test.string-ok", "test.table", "test.table-ok", "test.content", "test.content-ok",
     ]
 )  # fmt: skip
-"""What either side may send; only clients send everything else."""
+"""Methods that either side may send; all others are the client's."""
 
 EXTENDED: Final = frozenset(
     [("server", "basic.ack"), ("server", "basic.nack"), ("server", "basic.cancel"), ("client", "basic.cancel-ok")]
 )  # fmt: skip
-"""What RabbitMQ lets a side say that the documents leave to the other one."""
+"""Methods that RabbitMQ also allows to the side that the documents exclude."""
 
 
 def may_say(speaker: str, verb: str, extended: bool) -> bool:
-    """Whether a side may say a method at all; `extended`: in a dialect that has RabbitMQ's extensions."""
+    """Whether a side may send a method at all; `extended`: in a dialect with RabbitMQ's extensions."""
     if verb in SPEAKERS:
         return speaker in SPEAKERS[verb]
     if verb in BY_BOTH:
@@ -71,10 +71,10 @@ REPLIES: Final[dict[str, tuple[str, ...]]] = {
         for name in ("consume", "cancel", "recover", "open", "close", "append", "checkpoint", "qos")
     },
 }
-"""What answers a method, where it does not say that it wants no answer."""
+"""The answers to a method without no-wait."""
 
 ANSWERS: Final = frozenset([answer for answers in REPLIES.values() for answer in answers])
-"""What is sent as an answer only."""
+"""Methods that are only sent as answers."""
 
 ANY_TIME: Final = frozenset(
     [
@@ -82,9 +82,9 @@ ANY_TIME: Final = frozenset(
         *[verb for verb in REPLIES if verb.startswith("message.")],
     ]
 )
-"""What is answered at any time, for the documents do not call it synchronous; all else in the order of the questions.
+"""Methods that may be answered at any time, because the documents do not call them synchronous; all others in order.
 
-basic.recover some versions do not answer at all.
+Some versions do not answer basic.recover at all.
 """
 
 CAPABILITIES: Final[dict[tuple[str, str], str]] = {
@@ -96,4 +96,4 @@ CAPABILITIES: Final[dict[tuple[str, str], str]] = {
     ("server", "connection.blocked"): "connection.blocked",
     ("server", "connection.unblocked"): "connection.blocked",
 }
-"""The extension to which a speaker's verb belongs, and the capability that the other side must have announced for it."""
+"""The capability that the peer must have announced for a speaker's verb, by its extension."""

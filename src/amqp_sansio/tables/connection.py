@@ -1,7 +1,7 @@
-"""The life of a 0-10 connection, in the third person.
+"""The states of a 0-10 connection, in the third person.
 
-The handshake alternates: it is one joint machine.  Close is full duplex, for what was in flight when the other side said
-close is legal: one machine per direction.  `ConnectionDialogue` hears every word and asks all three.
+The handshake alternates, so it is one joint machine.  Close is full duplex, because what was in flight when the other side sent
+close is legal: one machine per direction.  `ConnectionDialogue` passes every word to all three.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SERVER: Final = "server"
 # Verbs that are not controls.
 PROTOCOL_HEADER: Final = "protocol-header"
 OTHER_PROTOCOL_HEADER: Final = "other-protocol-header"
-"""The server answers with a version that is not the client's: all that it will say."""
+"""The server answers with a version that is not the client's, and sends nothing more."""
 SESSION: Final = "session-traffic"
 """Any control or command of a class other than connection."""
 
@@ -55,7 +55,7 @@ SPEAKERS: Final[dict[str, tuple[str, ...]]] = {
     UPDATE_SECRET: (CLIENT,),
     UPDATE_SECRET_OK: (SERVER,),
 }
-"""Who may say a control of the connection at all."""
+"""Which sides may send a control of the connection at all."""
 
 ANSWERS: Final[dict[str, tuple[str, ...]]] = {
     START: (START_OK,),
@@ -67,7 +67,7 @@ ANSWERS: Final[dict[str, tuple[str, ...]]] = {
     CLOSE: (CLOSE_OK,),
     UPDATE_SECRET: (UPDATE_SECRET_OK,),
 }
-"""What the other side may answer even when it was asked at the wrong time: it is not the one to blame."""
+"""What the other side may answer even when the control came at the wrong time: the fault is not its own."""
 
 _AFTER_HEADERS: Final = (
     "agreed",
@@ -100,9 +100,9 @@ HANDSHAKE: Final = Table(
         Row("opening", SERVER, REDIRECT, "redirected"),
         Row("open", CLIENT, SESSION, "open"),
         Row("open", SERVER, SESSION, "open"),
-        # The timers run from tune-ok on (qpidd arms them there), so a heartbeat may come before open-ok.
+        # The timers run from tune-ok on (qpidd starts them there), so a heartbeat may precede open-ok.
         *[Row(state, speaker, HEARTBEAT, state) for state in _AFTER_TUNE_OK for speaker in (CLIENT, SERVER)],
-        # Whether a close or its answer is due is for the two close machines to say.
+        # The two close machines judge a close and its answer.
         *[
             Row(state, speaker, verb, state)
             for state in _AFTER_HEADERS
@@ -126,10 +126,10 @@ def _close(closer: str, answerer: str) -> Table:
             Row("talking", closer, OTHER, "talking"),
             Row("talking", answerer, OTHER, "talking"),
             Row("talking", closer, CLOSE, "closing"),
-            # The other direction's words: its own machine judges them.
+            # The words of the other direction are judged by its own machine.
             Row("talking", answerer, CLOSE, "talking"),
             Row("talking", closer, CLOSE_OK, "talking"),
-            # What the answerer said before it heard the close is legal, a crossing close included.
+            # What the answerer sent before it received the close is legal, a crossing close included.
             Row("closing", answerer, OTHER, "closing"),
             Row("closing", answerer, CLOSE, "closing"),
             Row("closing", closer, CLOSE_OK, "closing"),
@@ -142,15 +142,15 @@ def _close(closer: str, answerer: str) -> Table:
 
 CLOSE_BY_CLIENT: Final = _close(CLIENT, SERVER)
 CLOSE_BY_SERVER: Final = _close(SERVER, CLIENT)
-"""close = x:CLOSE y:CLOSE-OK; after its close x says nothing but the answer to a crossing close, after close-ok y nothing."""
+"""close = x:CLOSE y:CLOSE-OK; after its close x sends only the answer to a crossing close, after close-ok y sends nothing."""
 
 DialogueStates: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
 class ConnectionDialogue:
-    """The three machines of one connection, as one: every word goes to all of them, and each may refuse it.
+    """The three machines of one connection: every word goes to all of them, and each may refuse it.
 
-    `states` is a plain value: `ConnectionDialogue(d.states)` stands where `d` stands.  `rows` are the handshake's.
+    `states` is a plain value: `ConnectionDialogue(d.states)` is in the same state as `d`.  `rows` are the handshake's.
     """
 
     __slots__ = ("close_by_client", "close_by_server", "handshake")
@@ -162,17 +162,17 @@ class ConnectionDialogue:
 
     @classmethod
     def unknown(cls, rows: Table = HANDSHAKE) -> ConnectionDialogue:
-        """The dialogue as it stands for one who came late."""
+        """Returns the dialogue of a late observer: every state is possible."""
         return cls((rows.states, CLOSE_BY_CLIENT.states, CLOSE_BY_SERVER.states), rows)
 
     @property
     def states(self) -> DialogueStates:
-        """Where the three machines stand, as a plain value."""
+        """The states of the three machines, as a plain value."""
         return self.handshake.states, self.close_by_client.states, self.close_by_server.states
 
     @property
     def state(self) -> str:
-        """One word for where the connection stands: a state of the handshake, "closing" or "closed"."""
+        """The state of the connection in one word: a state of the handshake, "closing" or "closed"."""
         closes = (self.close_by_client.states, self.close_by_server.states)
         if ("closing",) in closes:
             return "closing"
@@ -182,15 +182,16 @@ class ConnectionDialogue:
 
     @property
     def finished(self) -> bool:
-        """True when nobody has anything more to say: the octets may end here."""
+        """True when neither side has anything more to send: the octets may end here."""
         return self.state == "closed" or self.handshake.finished
 
     def said(self, speaker: str, verb: str) -> Refusal | None:
-        """`speaker` says `verb` (a control of the connection, or one of the verbs above): None when that is legal.
+        """Takes the word `verb` of `speaker` (a control of the connection, or one of the verbs above); returns None when it is
+        legal.
 
         A refusal changes nothing.
         """
-        if verb == SESSION and self.quiet(speaker, verb):  # nearly everything
+        if verb == SESSION and self.quiet(speaker, verb):  # nearly all words
             return None
         word = verb if verb in (CLOSE, CLOSE_OK) else OTHER
         if not self.handshake.can(speaker, verb):
@@ -204,14 +205,14 @@ class ConnectionDialogue:
         return None
 
     def quiet(self, speaker: str, verb: str) -> bool:
-        """True when `speaker` may say `verb` now, other than closing, without changing any state."""
+        """True when `speaker` may send `verb` now, outside a close, without a change of state."""
         if not self.handshake.stays(speaker, verb):
             return False
         return self.close_by_client.stays(speaker, OTHER) and self.close_by_server.stays(speaker, OTHER)
 
     @property
     def legal(self) -> tuple[str, ...]:
-        """The legal words now, as "speaker:verb"."""
+        """Returns the words that are legal now, as "speaker:verb"."""
         closes = (self.close_by_client, self.close_by_server)
         words: list[str] = []
         for entry in self.handshake.legal:

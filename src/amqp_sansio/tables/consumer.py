@@ -1,4 +1,4 @@
-"""The rows that classes file and stream have in common: asking for quality of service, consuming, returning content."""
+"""The rows common to classes file and stream: quality of service, consuming, returned content."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ ASKED: Final = "asked"
 NO_CONSUMER: Final = "no consumer"
 CONSUMING: Final = "consuming"
 CANCELLED: Final = "cancelled"
-"""What was under way when the client cancelled may still come."""
+"""What was in flight when the client cancelled may still arrive."""
 ASKED_CANCELLED: Final = "asked, cancelled"
 ASKED_AGAIN: Final = "asked again"
 """A new consumer has the tag of a cancelled one: what comes before consume-ok is for the old one."""
 ASKED_AGAIN_CANCELLED: Final = "asked again, cancelled"
 ANSWER_OWED: Final = "consume-ok owed"
-"""The cancel was carried out, and the consume that it cancelled was not answered."""
+"""The cancel was executed, and the consume that it cancelled was not answered."""
 
 NOTHING_PUBLISHED: Final = "nothing published"
 PUBLISHED: Final = "published"
 
 COMPLETED: Final = "session.completed"
-"""The other side has carried the command out (a cancel), or has received it (a delivery)."""
+"""The other side has executed the command (a cancel), or has received it (a delivery)."""
 
 
 def nowait(name: str) -> str:
-    """The verb of a consume that wants no answer, in the class `name`."""
+    """Returns the verb of a consume with nowait, in the class `name`."""
     return f"{name}.consume nowait"
 
 
 def qos_table(name: str) -> Table:
-    """Quality of service in the class `name`: one question at a time, for the answer does not say which it answers."""
+    """Returns quality of service in the class `name`: one request at a time, because the answer does not identify its
+    request."""
     rows = [Row(IDLE, CLIENT, f"{name}.qos", ASKED), Row(ASKED, SERVER, f"{name}.qos-ok", IDLE)]
     return Table(f"{name}: quality of service", IDLE, rows, final=[IDLE])
 
 
 def consumer_table(name: str) -> Table:
-    """One consumer tag in the class `name`."""
+    """Returns the states of one consumer tag in the class `name`."""
     consume, ok, cancel, deliver = [f"{name}.{verb}" for verb in ("consume", "consume-ok", "cancel", "deliver")]
     rows = [
         Row(NO_CONSUMER, CLIENT, consume, ASKED),
@@ -68,7 +69,7 @@ def consumer_table(name: str) -> Table:
 
 
 def return_table(name: str) -> Table:
-    """What comes back in the class `name`: nothing before something was published."""
+    """Returns the rules of returned content in the class `name`: none before something was published."""
     publish = f"{name}.publish"
     rows = [
         Row(NOTHING_PUBLISHED, CLIENT, publish, PUBLISHED),

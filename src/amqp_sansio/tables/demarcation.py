@@ -1,8 +1,8 @@
-"""What a client may say of transactions on one session, in the third person.
+"""What a client may send about transactions on one session, in the third person.
 
-A session is none, tx, dtx idle or dtx active.  Which branch is meant, and which are suspended, is memory beside the rows: the
-verbs of dtx.start and dtx.end say how the xid that they name stands to the session ("of the associated xid").  Everything
-else is forbidden, and `FORBIDDEN` says with which error: by the letter, and as deployed brokers have it.
+A session is in the state none, tx, dtx idle or dtx active.  Which branch is meant, and which are suspended, is stored beside
+the rows: the verbs of dtx.start and dtx.end say how their xid relates to the session ("of the associated xid").  All else is
+forbidden; `FORBIDDEN` has the errors: by the specification, and of deployed brokers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TX_ROLLBACK: Final = "tx.rollback"
 SUBSCRIBE_NONE: Final = "message.subscribe with accept-mode none"
 DTX_SELECT: Final = "dtx.select"
 START: Final = "dtx.start"
-"""Plain or with join."""
+"""With join or without."""
 RESUME: Final = "dtx.start resume of a suspended xid"
 RESUME_OTHER: Final = "dtx.start resume of another xid"
 JOIN_AND_RESUME: Final = "dtx.start join and resume"
@@ -66,10 +66,10 @@ DEMARCATION: Final = Table(
 
 
 class Forbidden(NamedTuple):
-    """In `state` the client must not say `verb`: that breaks `rule`.
+    """In `state` the client must not send `verb`, by `rule`.
 
-    `spec` is the error code by the letter; `qpid` the one that deployed brokers answer, None where they let it pass: then the
-    session stands in `passed`.
+    `spec` is the error code of the specification; `qpid` that of deployed brokers, None where they allow it: the session is
+    then in state `passed`.
     """
 
     state: str
@@ -92,7 +92,7 @@ def _cells() -> Iterator[Forbidden]:
 
     none, tx, idle, active = (NO_TRANSACTIONS,), (TX,), (DTX_IDLE,), (DTX_ACTIVE,)
     selects, dtx = (TX_SELECT, TX_SELECT_BESIDE), (DTX_IDLE, DTX_ACTIVE)
-    # tx.select: deployed brokers let it be said again, and look at no subscription.
+    # tx.select: deployed brokers allow it to be repeated, and check no subscription.
     yield from cell(none, (TX_SELECT_BESIDE,), "tx.select.explicit-accepts", not_allowed, None, TX)
     yield from cell(tx, selects, "tx.select.exactly-once", illegal, None)
     yield from cell(dtx, selects, "tx.select.no-dtx", illegal, illegal)
@@ -101,17 +101,17 @@ def _cells() -> Iterator[Forbidden]:
     yield from cell(none, (TX_ROLLBACK,), "tx.rollback.select-required", illegal, invalid)
     yield from cell(dtx, (TX_COMMIT,), "tx.commit.select-required", illegal, illegal)
     yield from cell(dtx, (TX_ROLLBACK,), "tx.rollback.select-required", illegal, illegal)
-    # Nothing names the rule, but one session cannot be both: qpidd lets it pass, and then mixes the two up.
+    # No rule forbids it by name, but a session cannot be both: qpidd allows it, and then confuses the two.
     yield from cell(tx, (DTX_SELECT,), "dtx.select", illegal, illegal)
     starts = (START, RESUME_OTHER, JOIN_AND_RESUME)
     yield from cell((*none, *tx), starts, "dtx.start.illegal-state", illegal, invalid)
-    # qpidd lets a second start overwrite the association, and so lose a branch: nobody can want that.
-    # One that names the associated branch itself is handed on (see `engine.demarcation`): that branch is known already.
+    # qpidd lets a second start overwrite the association, which loses a branch: that cannot be wanted.
+    # A start of the associated branch itself is passed on (see `engine.demarcation`): that branch is already known.
     yield from cell(active, (START, RESUME, RESUME_OTHER), "dtx.start.illegal-state", illegal, illegal)
     yield from cell(active, (JOIN_AND_RESUME,), "dtx.start.illegal-state", illegal, invalid)
     yield from cell(idle, (JOIN_AND_RESUME,), "dtx.start.join-and-resume", not_allowed, invalid)
     yield from cell(idle, (RESUME_OTHER,), "dtx.start.illegal-state", illegal, invalid, DTX_ACTIVE)
-    # qpidd answers 503 to a dtx.start there and 409 to a dtx.end: one code for both, since the client's mistake is the same.
+    # qpidd answers 503 to a dtx.start there and 409 to a dtx.end; we use one code, because the mistake is the same.
     yield from cell((*none, *tx), (END_OTHER,), "dtx.end.illegal-state", illegal, invalid)
     yield from cell(idle, (END_OTHER, SUSPEND_AGAIN), "dtx.end.xid.not-associated", illegal, illegal)
     yield from cell(active, (END_OTHER, SUSPEND_AGAIN), "dtx.end.xid.not-associated", illegal, invalid)
@@ -119,13 +119,13 @@ def _cells() -> Iterator[Forbidden]:
 
 
 FORBIDDEN: Final[dict[tuple[str, str], Forbidden]] = {(cell.state, cell.verb): cell for cell in _cells()}
-"""Every cell that is no row, by state and verb: those that memory makes impossible excepted."""
+"""Every cell that is no row, by state and verb, except those that cannot occur."""
 
 HANDED_ON: Final = frozenset({(DTX_IDLE, RESUME_OTHER)})
-"""Cells that a server leaves to its coordinator: only that one knows whether the branch is unknown (530 by the letter), is one
-that timed out, or is somebody else's.  The session stands in `passed` unless it is refused or answered otherwise."""
+"""Cells that a server leaves to its coordinator, which alone knows whether the branch is unknown (530 by the specification),
+timed out, or somebody else's.  The session is in state `passed` unless it is refused or answered otherwise."""
 
 COORDINATION: Final = (
     "dtx.prepare", "dtx.commit", "dtx.rollback", "dtx.forget", "dtx.recover", "dtx.get-timeout", "dtx.set-timeout",
 )  # fmt: skip
-"""What a client may say in every state, without dtx.select too: it is about a branch and not about the session."""
+"""What a client may send in every state, even without dtx.select: it concerns a branch instead of the session."""

@@ -1,11 +1,11 @@
-"""The life of a session at one of its two ends, in the third person.
+"""The states of a session at one of its two ends, in the third person.
 
-`tables.session` judges the words on a channel.  A session outlives its channels, so each end has a table of its own that
-says where the session stands for it: which words of the other end count, and whether it may speak.
+`tables.session` judges the words on a channel.  A session outlives its channels, so each end has a table of its own: which
+words of the other end count, and whether it may send.
 
-* detached: on no transport; may be attached (again).  attaching: this end said attach.
-* resuming: attached again, and waiting for what the other end expects.  attached: this end may say commands.
-* refused: the other end said an exception; its detach must follow.  detaching: this end said detach.
+* detached: on no transport; may be attached (again).  attaching: this end sent attach.
+* resuming: attached again, waiting for what the other end expects.  attached: this end may send commands.
+* refused: the other end sent an exception; its detach must follow.  detaching: this end sent detach.
 * ended: over for good.
 """
 
@@ -17,21 +17,21 @@ from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.tables.session import ATTACH, ATTACHED, CLIENT, DETACH, EXPECTED, SERVER
 
 TRANSPORT: Final = "transport"
-"""The speaker of what neither end says: the attachment is over, for whatever reason."""
+"""The speaker of events that neither end sends: the attachment has ended, for any reason."""
 
 ATTACHED_AGAIN: Final = "session.attached again"
-"""The answer to an attach of a session that was attached before: the first to speak asks what the other end expects."""
+"""The answer to an attach of a session that was attached before: the side that sends first asks what the other end expects."""
 COMMAND: Final = "any command"
 """A command, or a control of class session other than attach, attached, detach and detached."""
 EXCEPTION: Final = "execution.exception"
 KEPT: Final = "kept"
-"""The attachment is over; the session lives on without."""
+"""The attachment is over; the session continues without one."""
 OVER: Final = "over"
-"""The attachment is over, or the time that the session may live without one; the session ends."""
+"""The attachment is over, or the time without one has expired; the session ends."""
 
 
 def _endpoint(own: str, other: str) -> Table:
-    """Where the session stands for `own`."""
+    """Returns the states of the session for the end `own`."""
     moves = {
         "detached": {
             (own, ATTACH): "attaching",
@@ -73,4 +73,4 @@ def _endpoint(own: str, other: str) -> Table:
 
 
 ENDPOINT: Final[dict[str, Table]] = {CLIENT: _endpoint(CLIENT, SERVER), SERVER: _endpoint(SERVER, CLIENT)}
-"""By the end that holds it."""
+"""The tables by end."""

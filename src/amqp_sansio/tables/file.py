@@ -1,8 +1,8 @@
-"""Class file in the third person.
+"""The states of class file, in the third person.
 
-A file is staged at its receiver, and then published (by the client) or delivered (by the server) by its identifier.
-Neither open-ok nor stage names the identifier, so that one file at a time is staged each way.  Which identifiers, tags and
-sizes there are is memory beside the rows (`engine.contents`).
+A file is staged at its receiver, and then published (by the client) or delivered (by the server) by its identifier. Neither
+open-ok nor stage has the identifier, so each side stages one file at a time.  Identifiers, tags and sizes are stored beside the
+rows (`engine.contents`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ STAGE: Final = "file.stage"
 PUBLISH: Final = "file.publish"
 DELIVER: Final = "file.deliver"
 DELIVER_NO_ACK: Final = "file.deliver no-ack"
-"""A delivery to a consumer that asked for no-ack: there is nothing to acknowledge."""
+"""A delivery to a consumer with no-ack: there is nothing to acknowledge."""
 ACK: Final = "file.ack"
 ACK_ALL: Final = "file.ack of all"
-"""Tag 0 and multiple: all that the client has received so far; what was under way it does not mean."""
+"""Tag 0 and multiple: all that the client has received so far; not what is in flight."""
 REJECT: Final = "file.reject"
 
 QOS: Final = qos_table(NAME)
-"""Of a session."""
+"""For a session."""
 CONSUMER: Final = consumer_table(NAME)
-"""Of one consumer tag in a session."""
+"""For one consumer tag in a session."""
 PUBLISHING: Final = return_table(NAME)
-"""Of a session."""
+"""For a session."""
 
 NOTHING: Final = "nothing staged"
 OPENING: Final = "opening"
@@ -41,7 +41,7 @@ STAGED: Final = "staged"
 
 
 def _staging(sender: str, receiver: str, use: str) -> Table:
-    """`use`: the verb that names what is staged; it need not wait for the end of the staging."""
+    """Returns the rows of staging; `use` is the verb that names the staged file, which need not wait for the end of staging."""
     rows = [
         Row(NOTHING, sender, OPEN, OPENING),
         Row(OPENING, receiver, OPEN_OK, READY),
@@ -53,13 +53,13 @@ def _staging(sender: str, receiver: str, use: str) -> Table:
 
 
 STAGING: Final[dict[str, Table]] = {CLIENT: _staging(CLIENT, SERVER, PUBLISH), SERVER: _staging(SERVER, CLIENT, DELIVER)}
-"""By the side that stages."""
+"""The tables by staging side."""
 
 START: Final = "not delivered"
 DELIVERED: Final = "delivered"
 RECEIVED: Final = "received"
 PERHAPS: Final = "acknowledged perhaps"
-"""All was acknowledged when this was delivered, and nobody knows whether the client had received it."""
+"""All was acknowledged when this was delivered; whether the client had received it by then is unknown."""
 PERHAPS_RECEIVED: Final = "acknowledged perhaps, received"
 END: Final = "settled"
 
@@ -75,10 +75,10 @@ DELIVERY: Final[Table] = Table(
         Row(PERHAPS, CLIENT, COMPLETED, PERHAPS_RECEIVED),
         Row(PERHAPS, CLIENT, ACK_ALL, PERHAPS),
         Row(PERHAPS_RECEIVED, CLIENT, ACK_ALL, END),
-        # Completion is told again until the server has confirmed it, and of what is settled too.
+        # Completions are repeated until the server has confirmed them, also after settlement.
         *[Row(at, CLIENT, COMPLETED, at) for at in (RECEIVED, PERHAPS_RECEIVED, END)],
         *[Row(at, CLIENT, verb, END) for at in (DELIVERED, RECEIVED, PERHAPS, PERHAPS_RECEIVED) for verb in (ACK, REJECT)],
     ],
     final=[START, END],
 )
-"""Of one delivery tag in a session."""
+"""For one delivery tag in a session."""

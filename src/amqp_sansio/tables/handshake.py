@@ -1,4 +1,4 @@
-"""How connections of a dialect begin and end, as a value: the rows, and what is not in rows."""
+"""How connections of a dialect begin and end, as one value: the rows, and what rows cannot express."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from amqp_sansio.tables.tuning import BELOW, RANGES, Numbering, Tuning
 
 
 class CloseCodes:
-    """The codes of connection.close: those there are (`legal`), and when each is sent.
+    """The codes of connection.close: the existing ones (`legal`), and when each is sent.
 
-    `host`: there is no such virtual host.  `login`: the login failed.  `order`: a word of class connection at the wrong time;
-    `direction`: by the wrong side; `channel`: anything on a channel that is not open.  `limit`: more than one of our
-    limits.  What no frame can be made of is 501 everywhere.
+    `host`: the virtual host does not exist.  `login`: the login failed.  `order`: a word of class connection at the wrong time;
+    `direction`: by the wrong side; `channel`: anything on a channel that is not open.  `limit`: beyond one of our limits.
+    Undecodable frames are 501 in every dialect.
     """
 
     __slots__ = ("channel", "direction", "host", "legal", "limit", "login", "order")
@@ -41,7 +41,7 @@ class CloseCodes:
         self.limit: Final = limit
 
     def said(self, code: int) -> int:
-        """The code itself; where the dialect does not have it, that of a word at the wrong time, else 501."""
+        """Returns the code itself; where the dialect lacks it, that of a word at the wrong time, else 501."""
         return int(code if code in self.legal else self.direction if code == _UNEXPECTED_FRAME else CloseCode.FRAMING_ERROR)
 
 
@@ -49,14 +49,14 @@ _UNEXPECTED_FRAME: Final = 505
 
 
 class Handshake:
-    """The handshake of one dialect.  The words are 0-10's, as for every dialect (`wire.codec`).
+    """The handshake of one dialect, in 0-10's words, as for every dialect (`wire.codec`).
 
-    `rows` are who may say what when, `codes` those of connection.close, of which `letter` are those that the document gives
-    where deployed peers say others.  `greets`: the server answers the protocol header that it speaks with the same one;
-    otherwise it begins with start at once, and a header from it says that it speaks another version.  `version` is what start
-    says of itself, major and minor.  `tuning` are the rules of tune, and `numbering` says what channel-max counts.  Both
-    sides say the `capabilities` in their properties.  `silent_refusal`: a server that refuses a login says close only to a
-    client that asked for that (`SAYS_REFUSED`), and else just ends the connection.
+    `rows` are the state table, `codes` those of connection.close; `letter` are the specification's, where deployed peers use
+    others. `greets`: the server answers a protocol header that it speaks with the same one; otherwise it begins with start at
+    once, and a header from it means that it speaks another version.  `version` are major and minor in start.  `tuning` are the
+    rules of tune, and `numbering` says what channel-max counts.  Both sides announce the `capabilities` in their properties.
+    `silent_refusal`: a server that refuses a login sends close only to a client with the capability `SAYS_REFUSED`, and
+    otherwise just drops the connection.
     """
 
     __slots__ = (
@@ -87,7 +87,7 @@ class Handshake:
         self.silent_refusal: Final = silent_refusal
 
     def dialogue(self) -> ConnectionDialogue:
-        """A connection before its first word."""
+        """Returns a connection before its first word."""
         return ConnectionDialogue(rows=self.rows)
 
 

@@ -1,9 +1,9 @@
-"""The life of an attachment and of a stream of commands, in the third person.
+"""The states of an attachment and of a stream of commands, in the third person.
 
-Attach and detach are full duplex: what was in flight when the other side spoke is legal.  So there is one machine per
-direction; both hear every word, and a machine judges the words of its own speaker only: the other's are legal in all its
-states.  `AttachmentDialogue` asks the right one.  Names of sessions, sets of ids and credit are arithmetic, not rows: words
-about another session than the one attached (attach and detach of it, and their answers) are kept from the machines.
+Attach and detach are full duplex, because what was in flight when the other side sent its word is legal.  So there is one
+machine per direction; both take every word, but a machine judges only the words of its own speaker: the other's are legal in
+all its states.  `AttachmentDialogue` asks the right one.  Names of sessions, sets of ids and credit are computed outside the
+rows: words about a session other than the attached one (attach and detach of it, and their answers) never reach the machines.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ RULE_NOT_ATTACHED: Final = "session.attachment"
 
 
 def _attachment(own: str, other: str) -> Table:
-    """What `own` may say on one channel.
+    """Returns what `own` may send on one channel.
 
     * detached: no session.  requested: own asked for one.  invited: the other asked for one.
-    * attached: both may speak.
-    * detaching: own said detach and must be silent until detached comes.
-    * leaving: the other said detach; what own says until its detached was in flight, or is its answer.
-    * cut: the other said detached; what own still says was in flight, until own asks for a session again.
+    * attached: both may send.
+    * detaching: own sent detach and must be silent until detached comes.
+    * leaving: the other sent detach; what own sends until its detached was in flight, or is its answer.
+    * cut: the other sent detached; what own still sends was in flight, until own asks for a session again.
     """
     own_moves = {
         "detached": {ATTACH: "requested", DETACH: "detached", DETACHED: "detached"},
@@ -68,16 +68,16 @@ def _attachment(own: str, other: str) -> Table:
 
 
 ATTACHMENT: Final[dict[str, Table]] = {CLIENT: _attachment(CLIENT, SERVER), SERVER: _attachment(SERVER, CLIENT)}
-"""By speaker: what that speaker may say on one channel."""
+"""By speaker: what it may send on one channel."""
 
 
 def attachment_verb(verb: str) -> str:
-    """The word of the attachment tables for any verb of the session class or of a command."""
+    """Returns the word of the attachment tables for any verb of the session class or of a command."""
     return verb if verb in (ATTACH, ATTACHED, DETACH, DETACHED) else OTHER
 
 
 class AttachmentDialogue:
-    """Both machines of one channel: hears every word, and judges each by the machine of who said it."""
+    """Both machines of one channel: takes every word, and judges it by its speaker's machine."""
 
     __slots__ = ("machines",)
 
@@ -86,7 +86,7 @@ class AttachmentDialogue:
         self.machines: Final = {speaker: make(table) for speaker, table in ATTACHMENT.items()}
 
     def step(self, speaker: str, verb: str) -> Refusal | None:
-        """`speaker` says `verb` (see `attachment_verb`); a refused word moves neither machine."""
+        """Takes the word `verb` of `speaker` (see `attachment_verb`); a refused word moves neither machine."""
         refusal = self.machines[speaker].step(speaker, verb)
         if refusal is None:
             other = SERVER if speaker == CLIENT else CLIENT
@@ -94,16 +94,16 @@ class AttachmentDialogue:
         return refusal
 
     def can(self, speaker: str, verb: str) -> bool:
-        """Whether `speaker` may say `verb` now."""
+        """Whether `speaker` may send `verb` now."""
         return self.machines[speaker].can(speaker, verb)
 
     @property
     def pristine(self) -> bool:
-        """Whether both directions stand where they begin."""
+        """Whether both directions are in their initial state."""
         return all(machine.states == (machine.table.initial,) for machine in self.machines.values())
 
     def state(self, speaker: str) -> str:
-        """Where `speaker`'s words stand."""
+        """Returns the state of `speaker`'s direction."""
         return self.machines[speaker].state
 
 
@@ -126,9 +126,9 @@ RULE_UNPOINTED: Final = "session.command-point.newly-attached-transports"
 
 
 def _stream(sender: str, receiver: str) -> Table:
-    """One sender's commands on one attachment; "asked" is the state after a flush for the expected set.
+    """Returns one sender's commands on one attachment; "asked" is the state after a flush for the expected set.
 
-    How many answers a number of flushes deserve is for counting, not for rows: "asked" stays.
+    The number of answers to a number of flushes is counted elsewhere: "asked" stays.
     """
     rows: list[Row] = []
     for asked, pointed in ((False, False), (True, False), (False, True), (True, True)):
@@ -152,7 +152,7 @@ def _stream_state(asked: bool, pointed: bool) -> str:
 STREAM: Final[dict[str, Table]] = {CLIENT: _stream(CLIENT, SERVER), SERVER: _stream(SERVER, CLIENT)}
 """By the sender of the commands: a new machine for each attachment."""
 
-# --- who may say which command at all ------------------------------------------------------------------------------------
+# --- which side may send which command at all -----------------------------------------------------------------------------
 
 _BY_CLIENT: Final = (
     "message.acquire message.subscribe message.cancel message.flush "
@@ -171,4 +171,4 @@ COMMAND_SPEAKERS: Final[dict[str, str]] = {
     **dict.fromkeys(_BY_CLIENT.split(), CLIENT),
     **dict.fromkeys(_BY_SERVER.split(), SERVER),
 }
-"""Commands that only one side may say, and which side: the other has no handler for them.  All others are for both."""
+"""Commands that only one side may send, and which side: the other has no handler for them.  All others are for both."""

@@ -1,4 +1,4 @@
-"""Class stream in the third person: nothing in it is acknowledged."""
+"""The states of class stream, in the third person; nothing in it is acknowledged."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from amqp_sansio.tables.consumer import consumer_table, qos_table, return_table
 NAME: Final = "stream"
 
 QOS: Final = qos_table(NAME)
-"""Of a session."""
+"""For a session."""
 CONSUMER: Final = consumer_table(NAME)
-"""Of one consumer tag in a session."""
+"""For one consumer tag in a session."""
 PUBLISHING: Final = return_table(NAME)
-"""Of a session."""
+"""For a session."""

@@ -1,8 +1,8 @@
-"""The life of one transfer between its sender and its recipient, in the third person.
+"""The states of one transfer between its sender and its recipient, in the third person.
 
 The states are those of class message: START, NOT-ACQUIRED, ACQUIRED, END; between acquire and its result a message is
-ACQUIRING.  There is one table per accept-mode, for a transfer with accept-mode none is over for the queue when it was sent,
-and its completion ends it.
+ACQUIRING.  There is one table per accept-mode, because a transfer with accept-mode none is settled for the queue when it is
+sent, and ends with its completion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ START: Final = "START"
 NOT_ACQUIRED: Final = "NOT-ACQUIRED"
 ACQUIRING: Final = "ACQUIRING"
 ACQUIRING_COMPLETED: Final = "ACQUIRING, completed"
-"""Of accept-mode none: whatever the result says, the transfer is over."""
+"""With accept-mode none: whatever the result says, the transfer is over."""
 ACQUIRED: Final = "ACQUIRED"
 END: Final = "END"
 
@@ -47,7 +47,7 @@ EXPLICIT: Final = Table(
         Row(ACQUIRED, RECIPIENT, ACCEPT, END),
         Row(ACQUIRED, RECIPIENT, REJECT, END),
         Row(ACQUIRED, RECIPIENT, RELEASE, END),
-        # Completion says that the command was executed; it settles nothing.
+        # Completion means that the command was executed; it settles nothing.
         *[Row(state, RECIPIENT, COMPLETE, state) for state in (NOT_ACQUIRED, ACQUIRING, ACQUIRED, END)],
     ],
     final=[END],

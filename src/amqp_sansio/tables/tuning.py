@@ -1,7 +1,7 @@
-"""What a server may offer in tune, and what a client may answer: 0-10's rules, and the form that those of others have.
+"""The rules of tune and tune-ok in 0-10, and the interface of other families' rules.
 
-Both roles, their settings and the observer ask here.  The rules are those of class connection; `smallest` is the size of a
-frame, in octets, that everybody must accept (the framing's).
+Both roles, their settings and the observer use them.  The rules are those of class connection; `smallest` is the frame size, in
+octets, that every peer must accept (the framing's).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class Broken(NamedTuple):
 
 
 def heard_offer(tune: Tune) -> Tune:
-    """An offer as roles take it: 0 for a size, and for a heartbeat-max alone, says nothing."""
+    """Returns an offer as the roles interpret it: 0 as a size, and as a lone heartbeat-max, counts as absent."""
     most = tune.heartbeat_max if tune.heartbeat_min is not None else tune.heartbeat_max or None
     return Tune(tune.channel_max or None, tune.max_frame_size or None, tune.heartbeat_min, most)
 
 
 def heard_answer(tune_ok: TuneOk) -> TuneOk:
-    """An answer as roles take it: 0 and nothing mean the same, what was offered and no heartbeats."""
+    """Returns an answer as the roles interpret it: 0 and an absent field both mean what was offered, and no heartbeats."""
     return TuneOk(tune_ok.channel_max or None, tune_ok.max_frame_size or None, tune_ok.heartbeat or None)
 
 
 def broken_by_offer(tune: Tune, smallest: int) -> list[Broken]:
-    """The rules that an offer breaks."""
+    """Returns the rules that an offer breaks."""
     broken = _too_small(tune.max_frame_size, smallest)
     low, high = tune.heartbeat_min, tune.heartbeat_max
     if high is not None:
@@ -47,7 +47,7 @@ def broken_by_offer(tune: Tune, smallest: int) -> list[Broken]:
 
 
 def broken_by_answer(offer: Tune, answer: TuneOk, smallest: int) -> list[Broken]:
-    """The rules that an answer to such an offer breaks."""
+    """Returns the rules that an answer to such an offer breaks."""
     broken: list[Broken] = []
     for field, said, offered in (
         ("channel-max", answer.channel_max, offer.channel_max),
@@ -73,7 +73,7 @@ def _too_small(size: int | None, smallest: int) -> list[Broken]:
 
 
 def interval_agreed(wanted: int, offer: Tune) -> int:
-    """The heartbeat interval, in seconds, of a client that wants this one; 0: none, as where the server offers none."""
+    """Returns the heartbeat interval, in seconds, of a client that wants this one; 0: none, as where the server offers none."""
     low, high = offer.heartbeat_min, offer.heartbeat_max
     if not wanted or low is None:
         return 0
@@ -82,7 +82,8 @@ def interval_agreed(wanted: int, offer: Tune) -> int:
 
 
 def said_offer(offer: Tune) -> Tune:
-    """What a server with these settings says: C++ clients take an absent field for 0 and answer with 0."""
+    """Returns the tune of a server with these settings; all fields are set, because C++ clients read an absent one as 0 and
+    answer 0."""
     return offer
 
 
@@ -98,14 +99,14 @@ class Tuning(NamedTuple):
 
 
 RANGES: Final = Tuning(said_offer, heard_offer, heard_answer, broken_by_offer, broken_by_answer, interval_agreed)
-"""Heartbeats lie in a range that the server offers."""
+"""Heartbeats within a range that the server offers."""
 
 
 class Numbering(NamedTuple):
     """What channel-max counts.
 
-    `highest(channel_max, strict)` is the highest number of a channel, and `rule` the one that a higher one breaks; `counted`
-    tells that channel-max is how many may be open at a time, whatever their numbers.
+    `highest(channel_max, strict)` is the highest channel number, and `rule` the one that a higher number breaks; `counted`:
+    channel-max is how many channels may be open at a time, with any numbers.
     """
 
     highest: Callable[[int, bool], int]
@@ -114,4 +115,4 @@ class Numbering(NamedTuple):
 
 
 BELOW: Final = Numbering(lambda most, strict: most - 1, "connection.tune-ok.channel-max.available-channels")
-"""Channels have the numbers from 0 to channel-max - 1."""
+"""Channels are numbered from 0 to channel-max - 1."""

@@ -1,8 +1,8 @@
 """One branch in a two-phase commit, in the third person: the manager asks, the participant answers.
 
-Which way the whole goes (voting, committing, rolling back) is for the manager's memory; the rows say what may be asked of a
-branch and what its answer makes of it.  A participant answers with a status, refuses, does not know the branch (any more), or
-is lost before its answer came.  Where it is awaited every answer has a row: nothing that a participant says can be wrong.
+The phase of the whole (voting, committing, rolling back) is the manager's own state; the rows say what may be asked of a
+branch, and the effect of each answer.  A participant answers with a status, refuses, does not know the branch (any more), or is
+lost before its answer came.  Every awaited answer has a row: no answer of a participant is a violation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PREPARING: Final = "preparing"
 PREPARED: Final = "prepared"
 COMMITTING: Final = "committing"
 COMMIT_IN_DOUBT: Final = "commit in doubt"
-"""Commit was sent, and its outcome is not known."""
+"""Commit was sent, and its outcome is unknown."""
 COMMITTING_AGAIN: Final = "committing again"
 ALONE: Final = "committing alone"
 ALONE_IN_DOUBT: Final = "committing alone in doubt"
@@ -29,10 +29,10 @@ ALONE_AGAIN: Final = "committing alone again"
 DOOMED: Final = "to be rolled back"
 ROLLING_BACK: Final = "rolling back"
 DECIDED: Final = "decided"
-"""A stored decision says that it is to be committed; whether it was is not known."""
+"""A stored decision says that it is to be committed; whether it was is unknown."""
 LISTING: Final = "listing"
 HEURISTIC: Final = "heuristic"
-"""The participant decided by itself, and remembers it until told to forget it."""
+"""The participant decided heuristically, and remembers that until it is asked to forget it."""
 FORGETTING: Final = "forgetting"
 COMMITTED: Final = "committed"
 READ_ONLY: Final = "read-only"
@@ -79,7 +79,7 @@ _ANSWERED: Final[dict[str, tuple[str, ...]]] = {  # in the order of ANSWERS
     ALONE: (COMMITTED, READ_ONLY, ROLLED_BACK, ROLLED_BACK, HEURISTIC, ROLLED_BACK, DOOMED, ALONE_IN_DOUBT),
     ALONE_AGAIN: (COMMITTED, READ_ONLY, ROLLED_BACK, ROLLED_BACK, HEURISTIC, UNKNOWN, ALONE_IN_DOUBT, ALONE_IN_DOUBT),
     ROLLING_BACK: (ROLLED_BACK, ROLLED_BACK, ROLLED_BACK, ROLLED_BACK, HEURISTIC, ROLLED_BACK, DOOMED, DOOMED),
-    # qpidd refuses to forget at all: it was told, and that is all there is to do.
+    # qpidd refuses to forget at all; nothing more can be done.
     FORGETTING: (FORGOTTEN, FORGOTTEN, FORGOTTEN, FORGOTTEN, HEURISTIC, FORGOTTEN, FORGOTTEN, HEURISTIC),
 }  # fmt: skip
 
@@ -99,4 +99,4 @@ TWO_PHASE: Final = Table(
 )
 
 AWAITED: Final = frozenset([*_ANSWERED, LISTING])
-"""States in which the participant's answer is awaited."""
+"""States that await the participant's answer."""

@@ -66,7 +66,7 @@ class Calls:
         return ticket
 
     def ask(self) -> Ticket[Method]:
-        """Asks for an answer behind all that was said, by channel.flow: it changes nothing, and every version answers it."""
+        """Requests an answer after everything that was sent, by channel.flow: it changes nothing, and every version answers it."""
         core, asked = self._core, self._asked
         core.flush()
         channel = core.channel
