@@ -1,4 +1,4 @@
-"""A broker without I/O, in memory: the model (queues, exchanges, bindings), and a server-role connection joined to it."""
+"""A broker in memory, without I/O: the model (queues, exchanges, bindings), and server-role connections to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The broker: many connections on virtual hosts in memory.  Octets in, octets out, no I/O, time by `tick` and `due`."""
+"""The broker: many connections on virtual hosts in memory, without I/O; the caller drives it with octets, `tick` and `due`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.values import Map
 
 TURN: Final = 64
-"""Deliveries at most between two events: no connection waits for more before it is read."""
+"""The most deliveries between two events, so that no connection waits for more before it is read."""
 WORK: Final = 16 * TURN
-"""Deliveries at most for each virtual host where nothing is to be read: octets that arrive meanwhile wait for no more."""
+"""The most deliveries per virtual host while nothing is to be read; octets that arrive meanwhile wait for no more."""
 
 
 class Broker:
@@ -54,15 +54,15 @@ class Broker:
         self._now: float | None = None
         self._began = 0.0  # the moment of the first tick, by which all had arrived that was there before
         self.hints: Final = Hints()
-        """Arguments that clients gave and that change nothing: `take` them for a log."""
+        """Arguments of clients that the broker ignored: `take` them for a log."""
         self._journals: Final = Journal(config.journal)
-        """What is written down of durable changes, and what waits for it."""
+        """The journal of durable changes, and what waits for it."""
         self._intake: Final = Intake(config.epoch)
-        """Numbers the messages."""
+        """Assigns the numbers of messages."""
         self._sites: Final[dict[str, Site]] = {}
         self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
         self._settling: Final[dict[Holder, None]] = {}
-        """Sessions with publishes to accept or to reject."""
+        """Sessions that owe accepts or rejects of publishes."""
         self._deletions: Final[list[tuple[Holder, str]]] = []  # who must hear that a queue is gone, and which
         self._clean = False  # whether a snapshot was taken without any connection, and nobody has connected since
         self._opened = 0  # the entry by which messages of a clean snapshot may have been delivered
@@ -83,9 +83,9 @@ class Broker:
         self.set_access(config.access)
 
     def set_access(self, access: Access | None) -> None:
-        """From now on clients may do what these rules, or this function, allow; None: everything.
+        """Replaces the access rules by these rules, or this function; None: everything is allowed.
 
-        Subscriptions without a right are ended, with the reason.  LimitError for more rules than `limits.rules`.
+        Ends subscriptions that are no longer allowed, with the reason.  Raises LimitError for more rules than `limits.rules`.
         """
         if isinstance(access, Rules) and len(access.rules) > self.limits.rules:
             raise LimitError("rules", self.limits.rules, len(access.rules))
@@ -102,9 +102,9 @@ class Broker:
     # --- connections ------------------------------------------------------------------------------------------------------
 
     def connect(self, config: ServerConfig | None = None) -> Peer:
-        """A new connection, which waits for its client.  Raises what `ServerConnection` raises for a config.
+        """Returns a new connection, which waits for its client.  Raises what `ServerConnection` raises for a config.
 
-        Who may connect, and by which mechanisms, is in the config; its `virtual_hosts` narrow those of the broker.
+        The config says who may connect, and by which mechanisms; its `virtual_hosts` narrow those of the broker.
         """
         if config is not None and not isinstance(config, ServerConfig):
             raise EncodeError("config", f"takes a ServerConfig, not {type(config).__name__}")
@@ -124,7 +124,7 @@ class Broker:
         return peer
 
     def _serving(self, peer: Peer) -> Service:
-        """The service for the client, now that its dialect is known."""
+        """Returns the service for the client, whose dialect is now known."""
         front = self._front_of(peer)
         return Service(peer) if front is None or not self._serves(front) else front.serve(peer)
 
@@ -132,7 +132,7 @@ class Broker:
         return next((front for front in self._fronts if isinstance(peer._connection, front.CONNECTION)), None)
 
     def _serves(self, front: Front) -> bool:
-        """Whether what its clients say is held against the rules that there are."""
+        """Whether the front can serve: with rules, only one that asks the guard can."""
         return self._guard is None or front.GUARDED
 
     def _open_to_all(self, number: int) -> None:
@@ -141,13 +141,13 @@ class Broker:
 
     @property
     def peers(self) -> tuple[Peer, ...]:
-        """The connections that are not over."""
+        """The connections that have not ended."""
         return tuple(self._peers)
 
     def ready(self) -> tuple[Peer, ...]:
-        """The connections that have octets to send now and can (`Peer.writable`), or have ended.
+        """Returns the connections that have octets to send and can (`Peer.writable`), or have ended.
 
-        It names a connection until its octets are taken, and one that has ended once more.  Costs nothing for the others.
+        It returns a connection until its octets are taken, and an ended one once more.  Other connections cost nothing.
         """
         if not self._ready:
             return ()
@@ -163,10 +163,10 @@ class Broker:
     # --- events -----------------------------------------------------------------------------------------------------------
 
     def next_event(self) -> tuple[Peer, Event] | None:
-        """The next thing that happened, and on which connection; None when there is nothing to read.
+        """Returns the next event and its connection; None when there is nothing to read.
 
-        The broker has acted on it when it is handed out.  Connections take turns, one event each, and deliveries go on in
-        between, so that nobody waits for another's flood.
+        The broker has already acted on it.  Connections take turns, one event each, with deliveries in between, so that one
+        client's flood does not delay the others.
         """
         turns = self._turns
         while turns:
@@ -201,25 +201,25 @@ class Broker:
         return None
 
     def events(self) -> Iterator[tuple[Peer, Event]]:
-        """All that happened, until there is nothing for now."""
+        """Yields events until there is none for now."""
         while (happened := self.next_event()) is not None:
             yield happened
 
     def _readable(self) -> bool:
-        """Whether a connection in turn can be read; those before it that cannot are in turn no more."""
+        """Whether a connection in turn can be read; drops those before it that cannot."""
         while self._turns and self._turns[0].held_up:
             self._rest(self._turns.popleft())
         return bool(self._turns)
 
     def _rest(self, peer: Peer) -> None:
-        """Does not read the connection before its octets were taken, if they are too many, or the journal was written."""
+        """Suspends reading a connection until its output is taken, if there is too much, or the journal is written."""
         peer._in_turn = False
         self._agenda.note(peer, peer._connection.due)
         if peer.full and not peer._eof:
             self._blocked[peer] = None
 
     def _work(self) -> None:
-        """Does what is left to do where nothing is to be read, up to `WORK`; what is left then is due."""
+        """Does pending work when nothing is to be read, up to `WORK`; the rest is then due."""
         busy = True
         left = WORK
         while busy and left > 0:
@@ -248,18 +248,18 @@ class Broker:
     # --- what peers and sessions tell -------------------------------------------------------------------------------------
 
     def _stored(self, peer: Peer) -> None:
-        """The connection has octets to read, or their end."""
+        """Notes that the connection has octets to read, or their end."""
         self._untold[peer] = None
         self._in_turn(peer)
 
     def _in_turn(self, peer: Peer) -> None:
-        """The connection has something to hand out."""
+        """Notes that the connection has an event."""
         if not peer._in_turn:
             peer._in_turn = True
             self._turns.append(peer)
 
     def _taken(self, peer: Peer) -> None:
-        """The octets of the connection were taken: who waited for room goes on."""
+        """Notes that the connection's output was taken, which lets whatever waited for room continue."""
         self._ready.pop(peer, None)
         if peer in self._blocked:
             del self._blocked[peer]
@@ -276,11 +276,11 @@ class Broker:
             self._ready[peer] = None
 
     def _wrote(self, peer: Peer) -> None:
-        """The connection may have octets to send."""
+        """Notes that the connection may have octets to send."""
         self._ready[peer] = None
 
     def _forget_peer(self, peer: Peer) -> None:
-        """The connection is over."""
+        """Forgets a connection that has ended."""
         if peer._site is not None:
             peer._site.host.owner_ended(peer._owner)
         self._peers.pop(peer, None)
@@ -293,19 +293,19 @@ class Broker:
             self._untold.pop(peer, None)
 
     def _keep(self, holder: Holder) -> None:
-        """The holder lives on without a connection: its time begins."""
+        """Keeps a holder without a connection: its time begins."""
         self._untold[holder] = None
 
     # --- virtual hosts ----------------------------------------------------------------------------------------------------
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a virtual host, or could be one."""
+        """Whether the virtual host exists, or may be created."""
         return self.config.virtual_hosts is None or name in self.config.virtual_hosts
 
     def _open(self, name: str) -> Site | None:
-        """The virtual host of that name, made when it is not there yet; None when it may not be.
+        """Returns the virtual host of that name, created on first use; None when it is not allowed.
 
-        When there are as many as the limit, the broker removes those that are empty and that nobody uses.
+        At the limit of virtual hosts, the broker first removes those that are empty and unused.
         """
         site = self._sites.get(name)
         if site is None and self.exists(name) and len(self._sites) >= self.limits.virtual_hosts:
@@ -321,9 +321,9 @@ class Broker:
             del self._sites[name]
 
     def host(self, name: str = "") -> VirtualHost:
-        """The model of a virtual host, made when it is not there yet; it stays from now on.
+        """Returns the model of a virtual host, created on first use; it then stays.
 
-        Raises LocalProtocolError for one that the config does not know, LimitError for one too many.
+        Raises LocalProtocolError for one that the config does not allow, LimitError for one too many.
         """
         site = self._open(name)
         if site is None:
@@ -336,9 +336,8 @@ class Broker:
         return site.host
 
     def coordinator(self, name: str = "") -> Coordinator:
-        """The coordinator of the branches of a virtual host: `in_doubt` and `complete` are for its administrator.  Raises as
-        `host` does.
-        """
+        """Returns the coordinator of a virtual host's branches; its `in_doubt` and `complete` are for administrators.  Raises
+        as `host` does."""
         self.host(name)
         return self._sites[name].coordinator
 
@@ -346,7 +345,7 @@ class Broker:
 
     @property
     def now(self) -> float | None:
-        """The moment of the last tick (monotonic seconds); None before the first."""
+        """The time of the last tick (monotonic seconds); None before the first."""
         return self._now
 
     def tick(self, now: float) -> float | None:
@@ -383,11 +382,11 @@ class Broker:
 
     @property
     def due(self) -> float | None:
-        """The next moment at which there is something to do (monotonic seconds), None when no time matters.
+        """The next moment at which there is something to do (monotonic seconds), None for never.
 
-        To be asked last, behind `ready` and `Peer.data_to_send`.  At most the moment of the last tick as long as anything can
-        be done at once, what `ready` tells apart: octets to read, deliveries that go on because others were taken, a time
-        that begins with the next tick.  Then go round once more without waiting.
+        Ask for it last, after `ready` and `Peer.data_to_send`.  It is not after the last tick as long as anything besides what
+        `ready` returns can be done at once: octets to read, deliveries that others' progress allows, a time that starts with
+        the next tick.  Then run another round without waiting.
         """
         if self._untold or self._settling or self._deletions or self._readable() or any(front.busy for front in self._fronts):
             return self._at_once

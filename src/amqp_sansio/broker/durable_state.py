@@ -1,4 +1,4 @@
-"""From a living virtual host to what is durable of it, and back."""
+"""Converts a running virtual host to its durable state, and back."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import decode_map
 
 VERSION: Final = 3
-"""Of the shape of entries and snapshots.  One that adds or moves anything is another one."""
+"""The version of the format of entries and snapshots.  Any change of the format gets a new one."""
 FORMER_VERSIONS: Final = (1, 2)
-"""They are read as well: a message in version 1 says nothing of its form, which is `FIRST_FORM`, and a prepared branch says in
-neither who began it."""
+"""Earlier versions that can be read: version 1 has no form of messages, which is `FIRST_FORM`, and neither has the identity
+that began a prepared branch."""
 ENTRY: Final = b"ENTR"
 SNAPSHOT: Final = b"SNAP"
 
@@ -36,14 +36,14 @@ READING: Final = Reading(nesting=DEFAULT_READING.nesting + DEEPER, ranges=1 << 3
 
 
 def pack(kind: bytes, value: Mapping[str, Value]) -> bytes:
-    """A map of plain values in its envelope.  EncodeError for what no wire type can carry."""
+    """Encodes a map of plain values in its envelope.  Raises EncodeError for what no wire type can carry."""
     octets = encode_map(value, -DEEPER)
     head = _HEAD.pack(kind, VERSION, len(octets))
     return head + _SUM.pack(zlib.crc32(octets, zlib.crc32(head))) + octets
 
 
 def unpack(kind: bytes, what: str, octets: bytes) -> Map:
-    """The map in an envelope of that kind.  RestoreError, which names `what`, for anything else."""
+    """Decodes the map in an envelope of that kind.  Raises RestoreError, which names `what`, for anything else."""
     if not isinstance(octets, bytes):
         raise RestoreError(what, f"octets, not {type(octets).__name__}")
     start = _HEAD.size + _SUM.size
@@ -67,7 +67,7 @@ def unpack(kind: bytes, what: str, octets: bytes) -> Map:
 
 
 def refuse_version(what: str, version: object) -> None:
-    """RestoreError for a version that this library does not read."""
+    """Raises RestoreError for a version that this library cannot read."""
     if version not in (*FORMER_VERSIONS, VERSION):
         raise RestoreError(what, f"this library reads versions {FORMER_VERSIONS[0]} to {VERSION}, not {version!r}")
 
@@ -131,7 +131,7 @@ _CODES: Final = {kind: code for code, kind in enumerate(OPERATIONS)}
 
 
 def plain(operation: Operation) -> List:
-    """An operation as a list: its code and its fields."""
+    """Returns an operation as a list: its code and its fields."""
     return List((_CODES[type(operation)], *[_plain(value) for value in operation.values()]))
 
 
@@ -142,7 +142,7 @@ def _plain(value: object) -> Value:
 
 
 def operation_of(value: Value) -> Operation:
-    """The operation of such a list.  TypeError, ValueError or IndexError for any other value."""
+    """Returns the operation in such a list.  Raises TypeError, ValueError or IndexError for any other value."""
     code, *values = _items(value)
     if type(code) is not int or not 0 <= code < len(OPERATIONS):
         raise ValueError(f"no operation has code {code!r}")
@@ -157,7 +157,7 @@ def operation_of(value: Value) -> Operation:
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """A journal entry as octets that an adapter can store as they are.  EncodeError for what no wire type can carry."""
+    """Encodes a journal entry for an adapter to store.  Raises EncodeError for what no wire type can carry."""
     return pack(ENTRY, {"number": entry.number, "operations": List([plain(each) for each in entry.operations])})
 
 

@@ -1,4 +1,4 @@
-"""A virtual host as the peers see it: its model, its transactions, and what is to be done there."""
+"""A virtual host at run time: its model, its transactions, and the work that is pending."""
 
 from __future__ import annotations
 

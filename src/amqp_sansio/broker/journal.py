@@ -60,7 +60,7 @@ class Operation(Fields):
 
 @attrs.frozen(eq=False, repr=False)
 class QueueDeclared(Operation):
-    """A durable queue exists."""
+    """A durable queue was declared."""
 
     queue: str
     alternate: str = ""
@@ -72,18 +72,18 @@ class QueueDeclared(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class QueueDeleted(Operation):
-    """A durable queue is no more, nor are its bindings and what stood on it."""
+    """A durable queue was deleted, with its bindings and messages."""
 
     queue: str
 
 
 @attrs.frozen(eq=False, repr=False)
 class ExchangeDeclared(Operation):
-    """A durable exchange exists."""
+    """A durable exchange was declared."""
 
     exchange: str
     type: str
-    """The word of exchange.declare: direct, fanout, topic, headers."""
+    """The type in exchange.declare: direct, fanout, topic, headers."""
     alternate: str = ""
     """The name of its alternate exchange, or ""."""
     auto_delete: bool = False
@@ -92,14 +92,14 @@ class ExchangeDeclared(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class ExchangeDeleted(Operation):
-    """A durable exchange is no more, nor are its bindings."""
+    """A durable exchange was deleted, with its bindings."""
 
     exchange: str
 
 
 @attrs.frozen(eq=False, repr=False)
 class Bound(Operation):
-    """A durable queue is bound to a durable exchange (which may be a predeclared one)."""
+    """A durable queue was bound to a durable exchange (perhaps a predeclared one)."""
 
     exchange: str
     queue: str
@@ -109,7 +109,7 @@ class Bound(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class Unbound(Operation):
-    """A binding is no more."""
+    """A binding was removed."""
 
     exchange: str
     queue: str
@@ -122,7 +122,7 @@ class MessageStored(Operation):
 
     SECRETS = frozenset({"header", "body"})
     number: int
-    """Its name in the journal, 1 and up, never used again."""
+    """Its number in the journal, from 1, never reused."""
     header: bytes
     """The header as it is delivered, with all that the message says of itself."""
     body: bytes | None
@@ -135,7 +135,7 @@ class MessageStored(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class Enqueued(Operation):
-    """A stored message stands on a durable queue, behind what stands there on its priority."""
+    """A stored message was added to a durable queue, behind those of its priority."""
 
     queue: str
     number: int
@@ -145,7 +145,7 @@ class Enqueued(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class Dequeued(Operation):
-    """A stored message is off a queue: accepted, rejected, expired or purged."""
+    """A stored message was removed from a queue: accepted, rejected, expired or purged."""
 
     queue: str
     number: int
@@ -153,7 +153,7 @@ class Dequeued(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class BranchPrepared(Operation):
-    """A branch is prepared; it and what it holds back stay until it is decided, whatever happens."""
+    """A branch was prepared; it and what it holds back stay until it is decided."""
 
     xid: XidKey
     published: tuple[tuple[int, tuple[str, ...]], ...] = attrs.field(default=(), converter=_published)
@@ -232,7 +232,7 @@ class Entry(Fields):
 
     def __init__(self, number: int, operations: Iterable[Operation]) -> None:
         self.number: Final = number
-        """Its place in the journal: 1 more than that of the entry before."""
+        """Its number in the journal: 1 more than that of the entry before."""
         self.operations: Final = tuple(operations)
 
 
@@ -253,7 +253,7 @@ class Journal:
         self._waiting: dict[int, list[Callable[[], object]]] = {}
 
     def write(self, *operations: Operation) -> int:
-        """One entry of these, all or nothing.  Its number; 0 when there is nothing that must be journalled."""
+        """Writes one entry of these operations, all or nothing.  Returns its number; 0 when nothing must be journalled."""
         if not operations or not self.enabled:
             return 0
         self.last += 1
@@ -261,16 +261,16 @@ class Journal:
         return self.last
 
     def take(self) -> tuple[Entry, ...]:
-        """The entries written since the last call, in order: each is handed out once."""
+        """Returns the entries written since the last call, in order, each once."""
         entries = tuple(self._untaken)
         self._untaken.clear()
         self._taken = self.last
         return entries
 
     def journalled(self, number: int) -> None:
-        """Entries up to `number` are stored and will survive: what waited for them happens now, in the order of the entries.
+        """Notes that entries up to `number` are stored; what waited for them happens now, in the order of the entries.
 
-        Repeating a number changes nothing.  LocalProtocolError for one that was not taken yet.
+        Repeating a number changes nothing.  Raises LocalProtocolError for one that was not taken yet.
         """
         if not whole(number, self._taken):
             raise LocalProtocolError(
@@ -282,11 +282,11 @@ class Journal:
                 then()
 
     def begin(self, number: int) -> None:
-        """Goes on behind entry `number` of another broker, before anything was written."""
+        """Continues after entry `number` of another broker, before anything was written."""
         self.last = self.done = self._taken = number
 
     def after(self, number: int, then: Callable[[], object]) -> None:
-        """`then()` once entry `number` is journalled: at once when it is (0 always is)."""
+        """Calls `then` once entry `number` is journalled: at once when it already is (0 always is)."""
         if number <= self.done:
             then()
         else:
@@ -294,7 +294,7 @@ class Journal:
 
     @property
     def pending(self) -> int:
-        """How many entries were written and are not journalled yet."""
+        """The number of entries that were written and are not journalled yet."""
         return self.last - self.done
 
     def __repr__(self) -> str:

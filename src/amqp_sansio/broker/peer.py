@@ -1,4 +1,4 @@
-"""One connection of the broker: what its socket carries goes in and out here."""
+"""One connection of the broker: its input and output."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Peer:
-    """A connection of the broker, which `Broker.connect` makes; the socket is yours.
+    """A connection of the broker, made by `Broker.connect`; the program owns the socket.
 
-    `receive_data` and `receive_eof` store; `Broker.next_event` acts.  `Broker.ready` tells when there is something to take.
+    `receive_data` and `receive_eof` store; `Broker.next_event` acts.  `Broker.ready` returns it when there is output to take.
     """
 
     __slots__ = (
@@ -48,9 +48,9 @@ class Peer:
 
     def __init__(self, broker: Broker, number: int, config: ServerConfig) -> None:
         self.number: Final = number
-        """Among the connections of this broker, 1 and up: by it a message knows where it came from."""
+        """Its number among the broker's connections, from 1; it identifies the origin of messages."""
         self._owner: Final = Owner(CONNECTION, number)
-        """As the model knows it: the owner of the queues that are exclusive to the connection."""
+        """Its identity in the model: the owner of queues that are exclusive to the connection."""
         self._broker: Final = broker
         self._config: Final = config
         self._most: Final = broker.limits.outbox_octets
@@ -59,9 +59,9 @@ class Peer:
         self._connection._most_waiting = self._most
         self._identity: str | None = None
         self._site: Site | None = None
-        """The virtual host that it opened, and what belongs to it."""
+        """The virtual host that it opened, at run time."""
         self._stalled: Final[dict[Subscription, None]] = {}
-        """Who could have had a message, were our octets taken."""
+        """Consumers that could have had a message if our output were taken."""
         self._held_by_replay: Final[dict[Holder, None]] = {}
         """Whose subscriptions could have had a message, were not too much kept for replay."""
         self._waits = False
@@ -76,7 +76,7 @@ class Peer:
     # --- the socket -------------------------------------------------------------------------------------------------------
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Stores octets of the client.  Raises LocalProtocolError after `receive_eof`."""
+        """Stores octets from the client.  Raises LocalProtocolError after `receive_eof`."""
         if self._door is None:
             self._connection.receive_data(data)
         else:
@@ -85,7 +85,7 @@ class Peer:
         self._broker._stored(self)
 
     def receive_eof(self) -> None:
-        """The client sends nothing more.  Saying so twice does no harm."""
+        """Notes that the client sends nothing more.  May be repeated."""
         if self._door is None:
             self._connection.receive_eof()
         else:
@@ -95,7 +95,7 @@ class Peer:
         self._broker._stored(self)
 
     def _enter(self) -> None:
-        """What the client speaks is known, or not yet."""
+        """Takes over the connection once the client's dialect is known."""
         assert self._door is not None
         if self._door.passed:
             self._connection = self._door.connection
@@ -104,31 +104,31 @@ class Peer:
             self._door = None
 
     def data_to_send(self) -> bytes:
-        """Takes everything that is to be written now.  What waited for room goes on, and may be there to be taken at once."""
+        """Takes everything that is to be written now.  What waited for room continues, perhaps with more output at once."""
         octets = self._connection.data_to_send()
         self._broker._taken(self)
         return octets
 
     @property
     def bytes_to_send(self) -> int:
-        """At least this number of octets waits to be taken; 0 when there is nothing to take."""
+        """Octets that wait to be taken, a lower bound; 0 when there are none."""
         return self._connection.bytes_to_send
 
     @property
     def wants_data(self) -> bool:
-        """False when nothing more is read now: it ended, it has stored enough, or its own octets must be taken first."""
+        """False while nothing more should be read: it has ended, it has stored enough, or its output must be taken first."""
         return self._connection.wants_data and not self.full
 
     @property
     def full(self) -> bool:
-        """Whether too many octets wait to be taken for more deliveries (BrokerLimits.outbox_octets)."""
+        """Whether too much output waits for further deliveries (BrokerLimits.outbox_octets)."""
         return self._connection.bytes_to_send >= self._most
 
     @property
     def writable(self) -> bool:
-        """Whether its socket takes octets: set it to False as long as the socket takes none.
+        """Whether its socket takes octets; set it to False while it takes none.
 
-        `Broker.ready` does not name the connection meanwhile, so that a client that never reads costs nobody else anything.
+        `Broker.ready` then omits the connection, so that a client that never reads costs the others nothing.
         """
         return self._writable
 
@@ -140,17 +140,17 @@ class Peer:
 
     @property
     def finished(self) -> bool:
-        """True when it is over and everything was taken: close the socket."""
+        """True when it is over and all output was taken: close the socket."""
         return self._connection.finished
 
     @property
     def identity(self) -> str | None:
-        """Who the client proved to be, "" when it is anonymous; None as long as nobody knows."""
+        """The client's authenticated identity, "" when it is anonymous; None until it is known."""
         return self._identity
 
     @property
     def ended(self) -> bool:
-        """Whether the connection is over: nothing more happens on it."""
+        """Whether the connection has ended."""
         return self._ended
 
     @property
@@ -169,7 +169,7 @@ class Peer:
         self._broker._wrote(self)
 
     def close(self, code: ConnectionCode = CloseCode.NORMAL, text: str = "") -> None:
-        """Says connection.close, as `ServerConnection.close` does and with the same errors."""
+        """Closes the connection, as `ServerConnection.close` does and with the same errors."""
         self._connection.close(code, text)
         self._broker._wrote(self)
         self._broker._agenda.note(self, self._connection.due)
@@ -187,13 +187,13 @@ class Peer:
     # --- what happens -----------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        """The connection is over."""
+        """Ends the connection."""
         self._ended = True
         self._lingered = self._connection.lingers
         self._broker._forget_peer(self)
 
     def _tick(self, now: float) -> None:
-        """Says what time it is (monotonic seconds)."""
+        """Sets the time (monotonic seconds)."""
         broker, connection = self._broker, self._connection
         moment = connection.tick(now)
         if connection.bytes_to_send or self._stopped_lingering:
@@ -212,20 +212,20 @@ class Peer:
 
 
 class Service:
-    """Acts on the events of a connection, each before it is handed out.
+    """Acts on the events of a connection, before they are returned.
 
-    A base class, of which each family derives its own, for every event is one call.  This one knows what all families have: who
-    the client is, which virtual host it opens, and the end.  It serves a connection until its dialect is known.
+    Base class, from which each family derives its own with one call per event.  It handles what all families have: the client's
+    identity, the virtual host, and the end.  It serves a connection until its dialect is known.
     """
 
     serves = False
-    """Whether clients are let in."""
+    """Whether clients are admitted."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer: Final = peer
 
     def act_on(self, event: Event) -> None:
-        """Does what an event asks for.  Never raises for what a client says."""
+        """Acts on an event.  Never raises because of a client."""
         match event:
             case Authenticated():
                 self.peer._identity = event.identity
@@ -237,9 +237,9 @@ class Service:
                 pass  # nothing depends on it
 
     def _open(self, name: str) -> None:
-        """Lets the client into a virtual host, or says why not.
+        """Admits the client to a virtual host, or refuses with the reason.
 
-        402 for one that does not exist or that rules keep from it, 320 for one too many and for a dialect that nobody serves.
+        402 for one that does not exist or that the rules deny, 320 for one too many and for a dialect without a front.
         """
         peer = self.peer
         broker, allowed = peer._broker, peer._config.virtual_hosts
@@ -257,7 +257,7 @@ class Service:
             peer._connection.close(CloseCode.CONNECTION_FORCED, "limits.virtual_hosts: no more virtual hosts can be opened")
 
     def drained(self) -> None:
-        """All that the client said was acted on: who waited for that goes on."""
+        """Called when all input of the client was handled: lets whatever waited for that continue."""
         held_up = self.peer._held_by_replay
         if held_up:
             for holder in list(held_up):

@@ -34,7 +34,7 @@ _MOST: Final = (1 << 63) - 1
 
 
 def take(broker: Broker) -> dict[str, object]:
-    """The broker as a plain value."""
+    """Returns the broker as a plain value."""
     return {
         "version": encoding.VERSION,
         "journal": broker._journals.last,
@@ -108,9 +108,9 @@ def _operation(plain: tuple[Any, ...]) -> Operation:
 
 
 def restore(broker: Broker, snapshot: Mapping[str, Any] | None, entries: Iterable[Entry]) -> None:
-    """Puts what is in a snapshot, and in the journal entries after it, into a broker in which nothing is yet.
+    """Restores a snapshot and the later journal entries into an empty broker.
 
-    RestoreError, and the broker is of no use, when it cannot be done.
+    Raises RestoreError when that fails, which leaves the broker unusable.
     """
     try:
         ledger, clean = _read(snapshot)
@@ -130,7 +130,7 @@ def restore(broker: Broker, snapshot: Mapping[str, Any] | None, entries: Iterabl
 
 
 def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool]:
-    """What a snapshot says; None is one of a broker in which nothing ever was."""
+    """Reads a snapshot; None is that of an empty broker."""
     if snapshot is None:
         return Ledger(), True
     version = snapshot["version"]
@@ -191,7 +191,7 @@ def _build(broker: Broker, ledger: Ledger, kept: Mapping[str, list[tuple[Front, 
 
 
 def _strip(host: HostLedger, kept: Iterable[tuple[Front, Plain]]) -> None:
-    """Takes away what is there for the sake of what is not restored."""
+    """Removes what exists only for the sake of what is not restored."""
     queues: set[str] = set()
     entries: set[tuple[str, int]] = set()
     for front, plain in kept:
@@ -209,7 +209,7 @@ def _strip(host: HostLedger, kept: Iterable[tuple[Front, Plain]]) -> None:
 
 
 def encode_snapshot(snapshot: Mapping[str, object]) -> bytes:
-    """A snapshot as octets that an adapter can store as they are.  EncodeError for what no wire type can carry."""
+    """Encodes a snapshot for an adapter to store.  Raises EncodeError for what no wire type can carry."""
     return encoding.pack(encoding.SNAPSHOT, snapshot)  # type: ignore[arg-type]  # the encoder says what it cannot write
 
 

@@ -1,1 +1,1 @@
-"""What keeps memory: connections, sessions, credit, the observer."""
+"""The engine: the stateful parts, that is connections, sessions, credit and the observer."""

@@ -1,4 +1,4 @@
-"""What a session does when the other side breaks a rule: it reports the rule and ends."""
+"""Ends a session when its peer breaks a rule, and reports the rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two sides of a connection said that they can do beyond their version (RabbitMQ's capabilities)."""
+"""The capabilities that the two sides of a connection announced beyond their version (RabbitMQ's extension)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker of the older dialects: methods with their contents on channels, and the witness that judges them."""
+"""The checker of the older dialects: reads methods with their contents on channels, and passes them to the witness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The witness of a conversation in an older dialect, and of channels: steps the machines, reports what rule a word breaks."""
+"""The witness of a connection in an older dialect and of its channels: runs the machines, and reports broken rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges what the older dialects agree on in their opening: mechanism, tune, capabilities; and what ends a connection."""
+"""Judges the opening in the older dialects (mechanism, tune, capabilities), and the end of a connection."""
 
 from __future__ import annotations
 

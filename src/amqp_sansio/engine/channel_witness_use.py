@@ -1,4 +1,4 @@
-"""What the witness of a channel knows of its use: its mode, questions, consumers, tags, and 0-9's references."""
+"""The witness's books of a channel in use: its mode, requests, consumers, tags, and 0-9's references."""
 
 from __future__ import annotations
 

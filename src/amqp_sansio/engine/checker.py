@@ -1,4 +1,4 @@
-"""What an observer asks of a family of dialects: to hear what both sides say in it, and to say who broke which rule."""
+"""The interface between an observer and a family of dialects: it takes both sides' words, and reports violations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The consumers of a session in class file or class stream: rows of `tables.consumer`, and which tags there are."""
+"""The consumers of a session in class file or class stream: the rows of `tables.consumer`, and the known tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session does with the other side's controls."""
+"""Handles the peer's controls of a session."""
 
 from __future__ import annotations
 

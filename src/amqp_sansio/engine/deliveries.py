@@ -1,4 +1,4 @@
-"""Deliveries of class file that may be acknowledged: rows of `tables.file`, which tags there are, and the prefetch windows."""
+"""Deliveries of class file that may be acknowledged: the rows of `tables.file`, the known tags, and the prefetch windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What client, server and a third person make of the book of a session's transactions: who may say what, what is answered."""
+"""Applies the book of a session's transactions for client, server and observer: which commands are legal, and their errors."""
 
 from __future__ import annotations
 

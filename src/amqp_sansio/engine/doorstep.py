@@ -1,4 +1,4 @@
-"""Where a server finds out what its client speaks: by the protocol header, the first eight octets."""
+"""Determines a client's dialect by its protocol header, the first eight octets, for a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One speaker's octets as an observer hears them: a protocol header, then frames, or octets that nobody can read."""
+"""One speaker's octets, as an observer reads them: a protocol header, then frames, or octets that cannot be decoded."""
 
 from __future__ import annotations
 

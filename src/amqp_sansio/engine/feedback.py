@@ -1,4 +1,4 @@
-"""What a session tells the other side about its commands: expected, confirmed, completed, and known-completed."""
+"""The feedback that a session sends about the peer's commands: expected, confirmed, completed, and known-completed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a witness finds: breaches, which accuse, and notes, which accuse nobody."""
+"""The findings of a witness: violations, which accuse, and notes, which accuse nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of several framings a stream is in that starts in its middle."""
+"""Determines the framing of a stream whose beginning is missing."""
 
 from __future__ import annotations
 

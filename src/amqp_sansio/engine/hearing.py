@@ -1,4 +1,4 @@
-"""What a session does with the other side's commands."""
+"""Handles the peer's commands of a session."""
 
 from __future__ import annotations
 

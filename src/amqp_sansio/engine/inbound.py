@@ -1,4 +1,4 @@
-"""The other side's half of a session: the commands that we receive, and what we owe it for them."""
+"""The peer's half of a session: the commands that we receive, and the feedback that we owe for them."""
 
 from __future__ import annotations
 

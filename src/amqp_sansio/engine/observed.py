@@ -1,4 +1,4 @@
-"""What a third person hears: who said what, and where."""
+"""An observation of an observer: what was sent, by which side, and where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The third person: hears both speakers of a conversation, is neither, and reports their words and who broke the protocol."""
+"""The observer: reads both sides of a conversation, is neither, and reports their words and violations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the snapshot of an observer consists of."""
+"""The classes that a snapshot of an observer consists of."""
 
 from __future__ import annotations
 

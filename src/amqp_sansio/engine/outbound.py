@@ -1,4 +1,4 @@
-"""Our own half of a session: the commands that we send, and what becomes of them."""
+"""Our half of a session: the commands that we send, and the peer's feedback about them."""
 
 from __future__ import annotations
 

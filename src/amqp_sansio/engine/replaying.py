@@ -1,4 +1,4 @@
-"""What a session says again that was attached anew: as much at a time as its connection has room for."""
+"""Replays the commands of a session that is attached again, as fast as its connection has room."""
 
 from __future__ import annotations
 

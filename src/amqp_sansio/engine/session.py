@@ -1,4 +1,4 @@
-"""A session: its two halves, the verbs by which a caller speaks on it, and how it gets a channel and loses it."""
+"""A session: its two halves, the commands that a caller can send, and how it is attached and detached."""
 
 from __future__ import annotations
 

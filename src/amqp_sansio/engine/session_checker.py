@@ -1,4 +1,4 @@
-"""The checker of sessions (0-10): controls and commands, many transfers at once, and the witness that judges them."""
+"""The checker of sessions (0-10): reads controls and commands, transfers in batches, and passes them to the witness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that one side stages at the other: rows of `tables.file`, and which files and sizes they are."""
+"""Files that one side stages at the other: the rows of `tables.file`, and the known files with their sizes."""
 
 from __future__ import annotations
 

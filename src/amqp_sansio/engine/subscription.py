@@ -1,4 +1,4 @@
-"""Subscriptions: ours at the other side, and the other side's with us."""
+"""Subscriptions of a session: ours, and the peer's."""
 
 from __future__ import annotations
 

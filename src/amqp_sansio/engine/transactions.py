@@ -1,4 +1,4 @@
-"""What a client says of transactions on a session: of its local ones (tx), and of branches of distributed ones (dtx)."""
+"""A client's commands about transactions of a session: local ones (tx), and branches of distributed ones (dtx)."""
 
 from __future__ import annotations
 

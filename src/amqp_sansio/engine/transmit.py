@@ -1,4 +1,4 @@
-"""How commands leave a session: checked and encoded first, then written, and only then is anything changed."""
+"""Sends the commands of a session: each is checked and encoded first, then written, and only then is state changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The witness of one conversation and of its channels: steps the machines by each word, and reports which rule it breaks."""
+"""The witness of one connection and of its channels: runs the machines with each word, and reports broken rules."""
 
 from __future__ import annotations
 

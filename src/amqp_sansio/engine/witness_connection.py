@@ -1,4 +1,4 @@
-"""What a witness of any family hears of the connection itself: headers, the handshake's and close's machines, and the end."""
+"""The part of a witness about the connection itself, in any family: headers, the handshake, the close, and the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credit as a third person can judge it: the verdicts about deliveries to one side's subscriptions."""
+"""Credit, as an observer can judge it: violations by deliveries to one side's subscriptions."""
 
 from __future__ import annotations
 

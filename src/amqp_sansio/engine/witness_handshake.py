@@ -1,4 +1,4 @@
-"""What a witness holds the two sides to while they open a connection: mechanisms, locales, tune and its answer."""
+"""The rules that a witness checks while a connection is opened: mechanisms, locales, tune and its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sender's commands in one session, and what the receiver says about them: ids, completion, results."""
+"""One sender's commands in one session, and the receiver's feedback about them: ids, completion, results."""
 
 from __future__ import annotations
 

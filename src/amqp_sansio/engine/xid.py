@@ -1,4 +1,4 @@
-"""The name of a transaction branch: how one is made, and how two are compared."""
+"""The xid of a transaction branch: how to make one, and how to compare two."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""The second witness: the conversations of the specification as regular languages, and the automata to compare them by."""
+"""The grammar: the specification's conversations as regular languages, and automata to compare them, independent of the
+tables."""

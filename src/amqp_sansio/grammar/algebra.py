@@ -1,4 +1,4 @@
-"""Languages made of languages: words one after the other, or one of them, or both at once."""
+"""Operations on languages: concatenation, union and interleaving."""
 
 from __future__ import annotations
 

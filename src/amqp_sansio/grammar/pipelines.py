@@ -1,4 +1,4 @@
-"""Questions that may be asked before the ones before them are answered, and answers that come in the order of the questions."""
+"""Requests that may be sent before earlier ones are answered, with answers in the order of the requests."""
 
 from __future__ import annotations
 

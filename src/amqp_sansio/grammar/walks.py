@@ -1,4 +1,4 @@
-"""Conversations taken from an automaton: the shortest ones and random ones."""
+"""Conversations drawn from an automaton: the shortest ones and random ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What field tables of the older dialects hold: plain values to read, and the letters under which they came."""
+"""Values of field tables in the older dialects: plain values to read, with their original type codes."""
 
 from __future__ import annotations
 

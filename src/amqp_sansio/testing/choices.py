@@ -1,4 +1,4 @@
-"""The choices of a simulation.  They always come from the caller, so that a run can be repeated."""
+"""The choices of a simulation; they always come from the caller, so that a run can be repeated."""
 
 from __future__ import annotations
 

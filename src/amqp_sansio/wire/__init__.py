@@ -1,1 +1,1 @@
-"""Octets: types, frames, segments, layouts.  Knows no state."""
+"""The wire format: types, frames, segments, layouts.  Knows no state."""

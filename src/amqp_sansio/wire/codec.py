@@ -1,4 +1,4 @@
-"""How methods become octets: what a connection needs of its dialect, whatever the dialect of its channels."""
+"""The codec interface: what a connection needs of any dialect to encode and decode methods."""
 
 from __future__ import annotations
 

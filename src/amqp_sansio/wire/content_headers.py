@@ -1,4 +1,4 @@
-"""The properties of a content header in the older dialects: words of flags, then the properties that are there."""
+"""The properties of a content header in the older dialects: words of flags, then the properties that are present."""
 
 from __future__ import annotations
 

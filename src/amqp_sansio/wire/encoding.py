@@ -1,6 +1,6 @@
-"""The type system, written: maps, lists, arrays, structs, and as which type a value is written.
+"""Encodes values: maps, lists, arrays and structs, and the choice of a wire type for each value.
 
-`encode_...` functions raise `EncodeError` and nothing else.  `wire.types` reads what they write.
+`encode_...` functions raise `EncodeError` and nothing else.  `wire.types` decodes what they write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a value cannot be written, and which field of a struct cannot be read: what is asked when quick code gives up."""
+"""Explains why a value cannot be encoded, or which field of a struct cannot be decoded, after a fast path has given up."""
 
 from __future__ import annotations
 

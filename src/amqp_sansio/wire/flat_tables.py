@@ -1,7 +1,7 @@
-"""Field tables of texts, integers and booleans, which most are, read and written without every check.
+"""A fast path for field tables of texts, integers and booleans, which most are.
 
-Messages of one kind have tables of one shape: the same names, in the same order, under the same letters.  What a shape has is
-compared where it is expected: no name of it is decoded, no letter looked up, and no list of them made.
+Messages of one kind have tables of one shape: the same names, in the same order, with the same type codes.  The shape is
+compared where it is expected: no name is decoded, no type code looked up, and no list of them made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Header segments: structs one behind the other, without a count."""
+"""Header segments: consecutive structs, without a count."""
 
 from __future__ import annotations
 

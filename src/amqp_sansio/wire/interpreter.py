@@ -1,7 +1,7 @@
-"""Reading and writing controls, commands, structs and methods field by field, from the tables of their fields.
+"""Decodes and encodes controls, commands, structs and methods field by field, from the tables of their fields.
 
-Most verbs are read and written by this.  Those on hot paths have straight-line code in their layout, which says nothing when it
-gives up: the same octets go through here then, and the error names the field, the offset and the rule.
+Most verbs go through this module.  Those on hot paths have straight-line code in their layout, which gives up without a reason:
+the same octets then go through here, and the error names the field, the offset and the rule.
 """
 
 from __future__ import annotations

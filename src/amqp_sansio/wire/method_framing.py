@@ -1,4 +1,4 @@
-"""The framing of the older dialects: methods, and contents behind them, in frames with an end octet."""
+"""The framing of the older dialects: methods, each perhaps followed by a content, in frames with an end octet."""
 
 from __future__ import annotations
 

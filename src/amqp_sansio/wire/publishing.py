@@ -1,4 +1,4 @@
-"""What is published in the older dialects, as frames: what repeats from one message to the next is written once."""
+"""Frames of published messages in the older dialects; parts that repeat between messages are encoded once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How octets are read: the limits that concern types, and how strict to be."""
+"""Options of decoding: the limits for types, and the strictness."""
 
 from __future__ import annotations
 

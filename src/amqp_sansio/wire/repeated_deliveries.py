@@ -1,4 +1,4 @@
-"""Deliveries of the older dialects that are alike: those to one consumer differ in their tag, and often in nothing else."""
+"""Caches similar deliveries of the older dialects: those to one consumer differ in their tag, and often in nothing else."""
 
 from __future__ import annotations
 

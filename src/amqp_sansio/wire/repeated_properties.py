@@ -1,4 +1,4 @@
-"""Properties of contents that are alike: those that begin as the ones before them, and a header that is the one before it."""
+"""Caches similar properties of contents: equal headers, and headers that begin like the ones before."""
 
 from __future__ import annotations
 

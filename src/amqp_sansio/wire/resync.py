@@ -1,4 +1,4 @@
-"""Finding the next frame in octets whose beginning is not known: behind a gap, or in the middle of a conversation."""
+"""Finds the next frame after a gap, or in a stream whose beginning is missing."""
 
 from __future__ import annotations
 

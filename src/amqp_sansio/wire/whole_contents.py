@@ -1,4 +1,4 @@
-"""Contents of the older dialects that lie whole in the buffer, as most do: cut in one step."""
+"""A fast path for contents of the older dialects that are complete in the buffer, as most are."""
 
 from __future__ import annotations
 

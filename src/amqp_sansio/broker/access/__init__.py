@@ -1,1 +1,1 @@
-"""Who may do what at a broker: rules, in the order in which they were written, or a function of the application."""
+"""Access control: rules, in the order in which they were written, or a function of the application."""

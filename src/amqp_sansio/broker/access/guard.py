@@ -1,4 +1,4 @@
-"""Where the fronts of a broker ask whether a client may do what it wants, before anything has changed."""
+"""Decides for the fronts of a broker whether a client may execute a command, before anything has changed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from amqp_sansio.broker.conditions import ACCESS_DENIED, Refused
 from amqp_sansio.errors import EncodeError
 
 Access: TypeAlias = Rules | Callable[[Request], bool]
-"""Rules, or a function of the application that judges each request.  What the function raises comes out of the broker's
-`next_event`; the command is not done then."""
+"""Rules, or a function of the application that judges each request.  An exception of the function is raised by the broker's
+`next_event`, and the command is not executed."""
 
 
 class Guard:
@@ -34,12 +34,13 @@ class Guard:
         return self._judge(request)
 
     def demand(self, request: Request) -> None:
-        """Refused unless it is allowed.  The text names who, the verb and what it is about, and nothing that exists."""
+        """Raises Refused unless the request is allowed.  The text names the user, the verb and the object, and nothing that
+        exists."""
         if not self._judge(request):
             raise Refused(ACCESS_DENIED, why=str(request))
 
     def demand_publish(self, identity: str, host: str, exchange: str, key: str) -> None:
-        """Refused unless it may publish there.  With the default exchange, "", the key is the name of a queue."""
+        """Raises Refused unless publishing there is allowed.  At the default exchange, "", the key is the name of a queue."""
         asked = (identity, host, exchange, key if self._with_keys or not exchange else "")
         if asked in self._publishes:
             return
@@ -53,7 +54,7 @@ class Guard:
             self._publishes.add(asked)
 
     def manages(self, identity: str, host: str) -> bool:
-        """Whether an identity may settle branches that somebody else began."""
+        """Whether an identity may settle branches that another one began."""
         return self._judge(Request(identity, Verb.MANAGE, Kind.HOST, host, None, host))
 
 

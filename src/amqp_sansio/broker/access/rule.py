@@ -1,4 +1,4 @@
-"""One rule: who may, or may not, do what to which exchanges, queues, routing keys and virtual hosts."""
+"""One access rule: which users may, or may not, do what with which exchanges, queues, routing keys and virtual hosts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from amqp_sansio.limits import PATTERN_OCTETS
 
 EVERYBODY: Final = "*"
 GROUP: Final = "@"
-"""What the name of a group begins with, where a rule says whom it is about."""
+"""The prefix of a group's name in a rule."""
 USER: Final = "{user}"
 """In a pattern: the name of the user."""
 
 
 class Verb(StrEnum):
-    """What somebody wants to do."""
+    """The action of a request."""
 
     CREATE = "create"
     DELETE = "delete"
@@ -30,19 +30,19 @@ class Verb(StrEnum):
     UNBIND = "unbind"
     PUBLISH = "publish"
     CONSUME = "consume"
-    """Take messages off a queue: a subscription that acquires them, one that keeps others out, message.acquire."""
+    """Remove messages from a queue: an acquiring or exclusive subscription, message.acquire."""
     BROWSE = "browse"
-    """Look at the messages of a queue and leave them there."""
+    """See messages of a queue without taking them."""
     QUERY = "query"
-    """Ask whether something exists and how it stands: the queries, exchange.bound, declare with `passive`."""
+    """Query the existence and state of something: the queries, exchange.bound, declare with `passive`."""
     OPEN = "open"
     """Open a virtual host with a connection."""
     MANAGE = "manage"
-    """Settle, and list, the branches of distributed transactions that somebody else began."""
+    """Settle and list branches of distributed transactions that another identity began."""
 
 
 class Kind(StrEnum):
-    """What it is done to."""
+    """The kind of object of a request."""
 
     EXCHANGE = "exchange"
     QUEUE = "queue"
@@ -59,25 +59,25 @@ LEGAL: Final[dict[Kind, tuple[Verb, ...]]] = {
     Kind.KEY: _KEYED,
     Kind.HOST: (Verb.OPEN, Verb.MANAGE),
 }
-"""What can be done to what.  To publish to a queue is to publish to the default exchange with its name as the key."""
+"""The verbs for each kind.  Publishing to a queue is publishing to the default exchange with its name as the key."""
 
 
 @attrs.frozen
 class Request:
-    """What a client wants to do, as rules and the function of an application judge it."""
+    """A client's request, as rules and the application's function judge it."""
 
     identity: str
-    """Who the client proved to be; "" when it is anonymous."""
+    """The client's authenticated identity; "" when it is anonymous."""
     verb: Verb
     kind: Kind
-    """EXCHANGE, QUEUE or HOST: a key comes with its exchange."""
+    """EXCHANGE, QUEUE or HOST; a key comes with its exchange."""
     name: str
     """Of an exchange that has two, the one that everybody uses: what is about it cannot be passed by under the other."""
     key: str | None = None
     """The routing or binding key, where the verb has one; None also for the alternate exchange of something that is created:
     to it go messages with any key."""
     host: str = ""
-    """The virtual host in which that is."""
+    """The virtual host of the object."""
 
     def __attrs_post_init__(self) -> None:
         if self.kind is Kind.EXCHANGE and self.name in ALIASES:
@@ -109,16 +109,16 @@ class Rule:
     who: str = attrs.field(default=EVERYBODY, validator=_text)
     """A name, "@" and the name of a group, "*" for everybody, "" for anonymous clients."""
     verbs: frozenset[Verb] | None = attrs.field(default=None, converter=_verbs)
-    """What it is about; None: whatever can be done to its kind."""
+    """The verbs it applies to; None: all of its kind."""
     kind: Kind
     pattern: str = attrs.field(default="*", validator=_text)
-    """Which of them."""
+    """The pattern of names."""
     exchange: str = attrs.field(default="*", validator=_text)
-    """With kind KEY: at which exchanges, as a pattern."""
+    """With kind KEY: a pattern of exchanges."""
     host: str = attrs.field(default="*", validator=_text)
-    """In which virtual hosts, as a pattern; with kind HOST `pattern` says that."""
+    """A pattern of virtual hosts; with kind HOST, `pattern` is used instead."""
     line: int | None = attrs.field(default=None, eq=False)
-    """Where it stands in its file, from 1; None: in none."""
+    """Its line in its file, from 1; None: it is not from a file."""
 
     def __attrs_post_init__(self) -> None:
         if type(self.allow) is not bool:
@@ -159,7 +159,7 @@ class Glob:
         self._like: Final = Pattern("%".join(parts), "\\")
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text is as the pattern says."""
+        """Whether the pattern matches the whole text."""
         return self.everything or self._like.matches(text)
 
 

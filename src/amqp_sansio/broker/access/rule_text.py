@@ -18,7 +18,7 @@ _SPOKEN: Final = {"allow": True, "deny": False}
 
 
 class RulesError(AmqpError, ValueError):
-    """Rules that cannot be read: `source` is where they come from, `why` what is wrong, `line` where, from 1 on or None."""
+    """Rules that cannot be parsed: `source` is their origin, `why` the fault, `line` its line, from 1, or None."""
 
     def __init__(self, source: str, line: int | None, why: str) -> None:
         super().__init__(f"{source}: {'' if line is None else f'line {line}: '}{why}", made=(source, line, why))
@@ -28,11 +28,11 @@ class RulesError(AmqpError, ValueError):
 
 
 def parse_rules(text: str, source: str = "rules", groups: Mapping[str, Iterable[str]] | None = None) -> Rules:
-    """The rules of such a text; RulesError, with the line, when it is none.
+    """Parses rules.  Raises RulesError, with the line, for invalid ones.
 
     `default` is "allow" or "deny".  A rule has `allow` or `deny`, with a name, "@group", "*" or a list of them; `verb`, one or
-    a list (absent: all); and what it is about: `exchange`, `queue`, `key` (at all exchanges, or with `exchange` at those) or
-    `host`, each a pattern or a list of patterns.  `host` beside another one says in which virtual hosts the rule counts.
+    a list (absent: all); and its objects: `exchange`, `queue`, `key` (at all exchanges, or with `exchange` at those) or `host`,
+    each a pattern or a list of patterns.  `host` beside another one limits the rule to those virtual hosts.
     """
     return _Reading(text, source).rules(groups)
 

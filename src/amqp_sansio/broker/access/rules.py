@@ -1,4 +1,4 @@
-"""All rules of a broker: the first that matches decides."""
+"""The access rules of a broker: the first that matches decides."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from amqp_sansio.broker.routing.exchange import ALIASES
 from amqp_sansio.errors import EncodeError
 
 CACHED: Final = 16384
-"""Decisions that are remembered; all are forgotten when there are more."""
+"""The most cached decisions; beyond it all are dropped."""
 COMPILED: Final = 256
-"""Identities whose rules are kept at hand; all are forgotten when there are more."""
+"""The most identities with cached rules; beyond it all are dropped."""
 
 
 class Decision(NamedTuple):
-    """What rules say to a request."""
+    """The decision of rules about a request."""
 
     allow: bool
     rule: Rule | None
-    """The rule that decides; None: the default does."""
+    """The deciding rule; None: the default decides."""
 
     def __str__(self) -> str:
         if self.rule is None:
@@ -30,7 +30,7 @@ class Decision(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """One rule, as it stands for one identity."""
+    """One rule, resolved for one identity."""
 
     rule: Rule
     verbs: frozenset[Verb] | None
@@ -54,11 +54,11 @@ class Rules:
     ) -> None:
         self.rules: Final = tuple(rules)
         self.default: Final = default
-        """What holds where no rule matches: True for allow."""
+        """The decision where no rule matches: True allows."""
         self.groups: Final[Mapping[str, frozenset[str]]] = {
             name: frozenset(members) for name, members in (groups or {}).items()
         }
-        """The members of each group: names by the name of the group, without the "@"."""
+        """The members of each group, by its name without "@"."""
         if type(default) is not bool:
             raise EncodeError("Rules.default", f"True or False, not {default!r}")
         for each in self.rules:
@@ -73,13 +73,13 @@ class Rules:
 
     @property
     def idle(self) -> tuple[Rule, ...]:
-        """The rules about a group in which nobody is: they match no request.  Perhaps the name of the group is misspelt."""
+        """The rules about groups without members, which match no request.  Perhaps the group's name is misspelt."""
         return tuple([
             each for each in self.rules if each.who.startswith(GROUP) and not self.groups.get(each.who[1:])
         ])  # fmt: skip
 
     def decide(self, request: Request) -> Decision:
-        """Whether that is allowed, and which rule says so."""
+        """Decides a request; returns the decision and the deciding rule."""
         identity, verb, kind, name, key, host = (
             request.identity, request.verb, request.kind, request.name, request.key, request.host,
         )  # fmt: skip
@@ -99,7 +99,7 @@ class Rules:
         return Decision(self.default and request.verb is not Verb.MANAGE, None)
 
     def _of(self, identity: str) -> tuple[_Line, ...]:
-        """The rules that are about an identity."""
+        """Returns the rules that apply to an identity."""
         lines = self._lines.get(identity)
         if lines is None:
             if len(self._lines) >= COMPILED:

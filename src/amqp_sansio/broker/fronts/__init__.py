@@ -1,1 +1,1 @@
-"""One front per family over the model: it does what clients of the family ask for, and answers them."""
+"""Fronts: one per family, which executes the commands of the family's clients on the model, and answers them."""

@@ -1,4 +1,4 @@
-"""One family at a broker: what its connections have in common, and what of it outlives them."""
+"""The base of fronts: what the connections of one family have in common, and what of it survives them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which families a broker serves when nobody says otherwise."""
+"""The families that a broker serves by default."""
 
 from __future__ import annotations
 

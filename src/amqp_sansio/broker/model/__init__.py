@@ -1,1 +1,1 @@
-"""What a broker holds: virtual hosts with their exchanges, queues, bindings and messages.  No sessions, no octets."""
+"""The model of a broker: virtual hosts with their exchanges, queues, bindings and messages.  No sessions, no octets."""

@@ -1,4 +1,4 @@
-"""When messages expire: one heap for a virtual host, so that nobody looks through queues."""
+"""Expiry of messages: one heap per virtual host, so that no queue needs to be searched."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Arguments that are taken and change nothing: what deployed clients and brokers say of things that are settled otherwise here.
+"""Arguments that the broker accepts and ignores: settings of deployed clients and brokers that are fixed here.
 
-Whatever would change who gets which message is no hint: it is known, or refused.
+An argument that would change which consumer gets a message is no hint: it is supported, or refused.
 """
 
 from __future__ import annotations

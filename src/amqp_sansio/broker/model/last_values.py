@@ -1,4 +1,4 @@
-"""The last message of each key, of a queue that keeps no other."""
+"""A last-value queue's latest message per key."""
 
 from __future__ import annotations
 

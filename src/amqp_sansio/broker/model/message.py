@@ -1,4 +1,4 @@
-"""A message, as a broker keeps it: one object whatever the number of queues that it is on."""
+"""A message in a broker: one object however many queues it is on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that a queue gives to what comes."""
+"""The numbers that a queue gives to arriving messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose queues, subscriptions and transactions are: a session's or a connection's, for as long as it lives."""
+"""The owner of queues, subscriptions and transactions: a session or a connection, for as long as it lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message says of itself, in no family's words."""
+"""The properties of a message, independent of any family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the levels of priority of one queue take turns."""
+"""How the priority levels of one queue take turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subscribers of one queue, and who of them gets a message next."""
+"""The subscribers of one queue, and which of them gets the next message."""
 
 from __future__ import annotations
 

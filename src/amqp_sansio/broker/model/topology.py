@@ -1,4 +1,4 @@
-"""Which exchanges and queues there are, how they are bound, and whose queues are; what is left when one of them goes."""
+"""The topology: the existing exchanges and queues, their bindings and owners, and the effects of a deletion."""
 
 from __future__ import annotations
 

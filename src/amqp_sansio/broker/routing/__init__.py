@@ -1,1 +1,1 @@
-"""How exchanges find queues: one class for each type, each of which looks only at bindings that may match."""
+"""Routing: one class for each type of exchange, which examines only bindings that may match."""

@@ -1,4 +1,4 @@
-"""Exchanges that look at the whole key, and the one that needs no bindings for it."""
+"""Direct exchanges, which match the whole key, and the default exchange, which needs no bindings."""
 
 from __future__ import annotations
 

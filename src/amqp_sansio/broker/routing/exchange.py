@@ -1,4 +1,4 @@
-"""What all exchanges have in common: their bindings."""
+"""The base of exchanges: their bindings."""
 
 from __future__ import annotations
 

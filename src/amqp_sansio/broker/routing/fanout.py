@@ -1,4 +1,4 @@
-"""Exchanges that look at nothing."""
+"""Fanout exchanges, which match every message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a binding lets pass of the messages that its key, or its headers, match."""
+"""Filters of bindings: which of the messages that match by key or headers they let pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exchanges that look at the application headers."""
+"""Headers exchanges, which match the application headers."""
 
 from __future__ import annotations
 

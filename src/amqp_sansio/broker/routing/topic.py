@@ -1,4 +1,4 @@
-"""Exchanges that look at the words of the key."""
+"""Topic exchanges, which match the words of the key."""
 
 from __future__ import annotations
 

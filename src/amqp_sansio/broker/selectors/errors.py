@@ -1,4 +1,4 @@
-"""What is wrong with the text of a selector."""
+"""Errors in the text of a selector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of a selector (JMS 1.1, section 3.8.1.1: literals, identifiers, operators)."""
+"""The tokens of a selector (JMS 1.1, section 3.8.1.1: literals, identifiers, operators)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def named(kind: str) -> str:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The words of a selector, with one of kind `end` behind them.  SelectorError for what is no word of the language."""
+    """The tokens of a selector (JMS 1.1, section 3.8.1.1: literals, identifiers, operators)."""
     tokens: list[Token] = []
     at, size = 0, len(text)
     while at < size:

@@ -1,1 +1,2 @@
-"""What transactions hold back until they are decided: local ones (class tx) and branches of distributed ones (class dtx)."""
+"""Transactions: what is held back until the decision, for local ones (class tx) and branches of distributed ones (class
+dtx)."""

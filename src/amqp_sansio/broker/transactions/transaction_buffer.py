@@ -1,4 +1,4 @@
-"""What one transaction holds back: messages that nobody sees yet, and accepts that have not taken anything off a queue."""
+"""What one transaction holds back: messages that are not visible yet, and accepts that have not removed any from a queue."""
 
 from __future__ import annotations
 

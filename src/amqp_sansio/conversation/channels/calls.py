@@ -66,7 +66,7 @@ class Calls:
         return ticket
 
     def ask(self) -> Ticket[Method]:
-        """Requests an answer after everything sent so far, by channel.flow, which changes nothing and which every version answers."""
+        """Requests an answer after everything sent so far: channel.flow, which changes nothing and is always answered."""
         core, asked = self._core, self._asked
         core.flush()
         channel = core.channel

@@ -1,1 +1,1 @@
-"""Channels of the older dialects: both roles, on a connection that carries them."""
+"""Channels of the older dialects, for both roles, on a connection that carries them."""

@@ -1,4 +1,4 @@
-"""In how few methods tags are named: one by one, or "all up to and including"."""
+"""Acknowledges a set of tags with as few methods as possible: one by one, or "all up to and including"."""
 
 from __future__ import annotations
 

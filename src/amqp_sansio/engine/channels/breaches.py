@@ -1,4 +1,4 @@
-"""What a breach on a channel is called, and what ends by it, with which code: by the version's document, or as RabbitMQ."""
+"""The code of each violation on a channel, and what it ends: by the version's specification, or as RabbitMQ does."""
 
 from __future__ import annotations
 

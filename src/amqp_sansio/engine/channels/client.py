@@ -1,4 +1,4 @@
-"""A channel as its client holds it."""
+"""A channel, client role."""
 
 from __future__ import annotations
 

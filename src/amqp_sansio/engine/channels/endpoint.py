@@ -1,4 +1,4 @@
-"""The channels of one connection, by their numbers."""
+"""The channels of one connection, by number."""
 
 from __future__ import annotations
 

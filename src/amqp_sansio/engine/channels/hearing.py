@@ -1,4 +1,4 @@
-"""What a channel does when it hears a method of the other side: keeps the books, tells of it, or says what was wrong."""
+"""Handles the peer's methods on a channel: updates the books, emits events, or reports a violation."""
 
 from __future__ import annotations
 

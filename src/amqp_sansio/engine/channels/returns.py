@@ -1,4 +1,4 @@
-"""Which publish a message that comes back may be of."""
+"""Finds the publish that a returned message may belong to."""
 
 from __future__ import annotations
 

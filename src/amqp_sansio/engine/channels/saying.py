@@ -1,6 +1,6 @@
-"""The checks before a method is sent, and what sending it changes.
+"""The checks before a method is sent, and the state changes after it.
 
-Each check looks at one method, raises when it is illegal now, changes nothing, and returns what is to happen once it was
+Each check looks at one method, raises when it is illegal now, changes nothing, and returns what is to happen once it is
 written.
 """
 

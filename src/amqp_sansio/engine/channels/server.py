@@ -1,4 +1,4 @@
-"""A channel as its server holds it."""
+"""A channel, server role."""
 
 from __future__ import annotations
 

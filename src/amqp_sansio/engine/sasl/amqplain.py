@@ -1,4 +1,4 @@
-"""AMQPLAIN: a name and a password as they are, in a field table without its size (RabbitMQ's and Qpid's, in 0-8 to 0-9-1)."""
+"""AMQPLAIN: a name and a password in clear, in a field table without its size (RabbitMQ's and Qpid's, in 0-8 to 0-9-1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PLAIN (RFC 4616): a name and a password as they are."""
+"""PLAIN (RFC 4616): a name and a password in clear."""
 
 from __future__ import annotations
 

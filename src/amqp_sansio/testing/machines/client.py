@@ -1,4 +1,4 @@
-"""A machine that talks to your client as its server: answers, says what it may, and now and then what it must not."""
+"""A hypothesis machine that acts as the server of your client: it answers, sends legal words, and sometimes illegal ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A machine that talks to your server: legal words of the grammar one after the other, and now and then an illegal one."""
+"""A hypothesis machine that acts as a client of your server: it sends legal words of the grammar, and sometimes illegal
+ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server probed with conversations from the grammar: which rules it keeps, and which it breaks.  No socket in here."""
+"""The probe: tests with conversations from the grammar which rules a server follows and which it breaks.  No sockets here."""
 
 from amqp_sansio.testing.probe.dialogue import ProbeError, Transport
 from amqp_sansio.testing.probe.prober import Prober

@@ -1,4 +1,4 @@
-"""What a server may answer: to what is legal, and to a step that breaks a rule."""
+"""The legal answers of a server: to what is legal, and to a step that breaks a rule."""
 
 from __future__ import annotations
 

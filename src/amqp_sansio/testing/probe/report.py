@@ -1,4 +1,4 @@
-"""What a probe found: rules kept and broken, each with its shortest conversation, and what the conversations went through."""
+"""The result of a probe: rules followed and broken, each with its shortest conversation, and the coverage of the grammar."""
 
 from __future__ import annotations
 

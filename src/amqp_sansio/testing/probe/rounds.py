@@ -1,4 +1,4 @@
-"""One conversation with a server: leads it as planned, hears what it says, and finds which rules it kept."""
+"""One conversation with a server: follows the plan, reads the answers, and records which rules the server followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a probe did not come to: the moves of a grammar that were not gone through, and why not."""
+"""The moves of a grammar that a probe did not reach, and why."""
 
 from __future__ import annotations
 

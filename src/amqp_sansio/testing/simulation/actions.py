@@ -1,4 +1,4 @@
-"""What clients do, one function for each verb of a plan: by what is there, or nothing when nothing is."""
+"""The actions of clients, one function per verb of a plan; an action without anything to act on does nothing."""
 
 from __future__ import annotations
 

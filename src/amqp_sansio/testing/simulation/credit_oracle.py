@@ -1,4 +1,4 @@
-"""What a client has granted a subscription: an upper bound of what may come, kept apart from the engine's own arithmetic."""
+"""An upper bound of the credit that a client has granted a subscription, computed independently of the engine."""
 
 from __future__ import annotations
 

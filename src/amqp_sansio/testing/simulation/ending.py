@@ -1,4 +1,4 @@
-"""The end of a simulation: the network heals, everybody finishes, everything drains; and what must be true then."""
+"""The end of a simulation: the network recovers, all clients finish, everything drains; and the invariants of that state."""
 
 from __future__ import annotations
 

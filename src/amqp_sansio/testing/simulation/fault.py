@@ -1,4 +1,4 @@
-"""What a simulation finds: an invariant that does not hold, and where."""
+"""A failure of a simulation: an invariant that does not hold, and where."""
 
 from __future__ import annotations
 

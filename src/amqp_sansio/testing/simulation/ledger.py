@@ -1,4 +1,4 @@
-"""What must be true of messages, kept by somebody who sees only what clients say and hear."""
+"""The invariants of messages, checked from what clients send and receive alone."""
 
 from __future__ import annotations
 

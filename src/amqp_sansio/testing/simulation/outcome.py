@@ -1,4 +1,4 @@
-"""What came of a simulation."""
+"""The outcome of a simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One connection between a client and a broker: octets fly until somebody lets them arrive, as many at a time as he likes."""
+"""One connection between a client and a broker: octets are in flight until the simulation delivers some of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client knows of its doings in one session, from its first attachment to its end."""
+"""What a client knows of its actions in one session, from its first attachment to its end."""
 
 from __future__ import annotations
 

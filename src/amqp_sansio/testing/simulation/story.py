@@ -1,4 +1,4 @@
-"""What happened, in words: what everybody did, and below it the methods that followed."""
+"""A run in words: what each client and broker did, followed by the methods that they exchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All of it together: brokers, clients, a manager, the network between them, and time.  One plan decides everything."""
+"""The whole simulation: brokers, clients, a manager, the network between them, and time, all driven by one plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of the older grammars as octets: frames of one connection, whose arguments fit together."""
+"""Encodes words of the older grammars: frames of one connection, whose arguments fit together."""
 
 from __future__ import annotations
 

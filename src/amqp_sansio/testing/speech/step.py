@@ -1,4 +1,4 @@
-"""One thing that somebody says, and a conversation of them, for a person to read and for a machine to hear."""
+"""One step of a conversation, and a conversation of steps, readable by people and machines."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Layouts: how one version puts the vocabulary into octets.  Generated, but for `layout`."""
+"""Layouts: the encoding of the vocabulary in each version.  Generated, except for `layout`."""

@@ -1,4 +1,4 @@
-"""What a layout is: the functions and tables by which one version of AMQP 0-10 becomes octets and comes back."""
+"""The interface of a layout: the functions and tables that encode and decode one version of AMQP 0-10."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reads and writes the methods of one dialect: class and method as two octets each, then the arguments.
+"""Decodes and encodes the methods of one dialect: class and method as two octets each, then the arguments.
 
-Those on hot paths have straight-line code in their layout, which says nothing when it gives up; all else goes through the
+Those on hot paths have straight-line code in their layout, which gives up without a reason; all others go through the
 interpreter.
 """
 

@@ -1,4 +1,4 @@
-"""What the letters of field tables mean in each document and at RabbitMQ."""
+"""The meaning of the type codes in field tables, in each specification and at RabbitMQ."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The family of sessions at the broker: commands in; effect, result and completion out."""
+"""The front of sessions: commands in; effects, results and completions out."""

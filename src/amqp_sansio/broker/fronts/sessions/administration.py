@@ -1,4 +1,4 @@
-"""Commands of classes queue and exchange.  They change the model at once; what they answer waits until it is journalled."""
+"""Executes commands of classes queue and exchange: changes the model at once, answers when that is journalled."""
 
 from __future__ import annotations
 

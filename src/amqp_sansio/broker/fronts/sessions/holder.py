@@ -1,4 +1,4 @@
-"""What a session holds at the broker: its subscriptions, what it has not settled, its transaction, its queues."""
+"""A session's resources at the broker: its subscriptions, unsettled messages, transaction and exclusive queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of class message, transfers apart: subscriptions, their credit, and what becomes of what was transferred."""
+"""Executes commands of class message except transfers: subscriptions, credit, and settlement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session has accepted in local transactions, and what of it in the one that is open."""
+"""The messages that a session has accepted in local transactions, and those of the open one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transfers, as the model takes messages."""
+"""Converts transfers to messages of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each command needs to be allowed to do: the requests that a broker with rules judges before it does the command."""
+"""The access requests of each command, which a broker with rules judges before it executes the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done for one connection on which sessions are spoken."""
+"""Serves one connection with sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session that outlives its connection, as a plain value, with all that it holds at the broker."""
+"""Converts a detached session, with all that it holds at the broker, to a plain value and back."""
 
 from __future__ import annotations
 

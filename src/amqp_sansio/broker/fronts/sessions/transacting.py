@@ -1,4 +1,4 @@
-"""Commands of classes tx and dtx.  What a session may not say in its state the engine has refused already."""
+"""Executes commands of classes tx and dtx.  The engine has refused those that are illegal in the session's state."""
 
 from __future__ import annotations
 
