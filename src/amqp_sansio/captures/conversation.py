@@ -91,7 +91,7 @@ class Conversation:
     _over: tuple[int, int] | None = None  # the packet of a reset, and its time
     gaps = 0
     _closing = False
-    sums: tuple[int, ...] = (-1, -1, 0, 0)
+    sums: list[int] = [-1, -1, 0, 0]  # noqa: RUF012 -- what is below 0 stays as it is
     """The number of octets of each side, from its first one on, that a checksum covers, and the checksums (see `repeats`); `~`
     that number once a gap follows them, or in the state of an earlier version."""
 
@@ -105,7 +105,7 @@ class Conversation:
         self.asked = False
         self.begun = False
         self.dialect: str | None = None
-        self.sums = (0, 0, 0, 0)
+        self.sums = [0, 0, 0, 0]
         self.octets = [0, 0]
         """Captured octets of each side."""
         self.lost = [0, 0]
@@ -193,7 +193,7 @@ class Conversation:
     def gap(self, side: int, octets: int, packet: int, time: int) -> None:
         """Notes octets of a side that are missing from the capture."""
         if self.sums[side] >= 0:
-            self.sums = tuple([~each if at == side else each for at, each in enumerate(self.sums)])
+            self.sums[side] = ~self.sums[side]
         if self._witness is not None:
             self._feed(side, b"", octets, packet, time)
         elif not self.foreign:
@@ -237,11 +237,10 @@ class Conversation:
             self._drain()
 
     def _sum(self, side: int, octets: bytes) -> None:
-        sums = list(self.sums)
+        sums = self.sums
         octets = octets[: COMPARED_OCTETS - sums[side]]
         sums[side] += len(octets)
         sums[2 + side] = crc32(octets, sums[2 + side])
-        self.sums = tuple(sums)
 
     # Recognising AMQP.
 

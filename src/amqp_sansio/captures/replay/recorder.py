@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from hashlib import blake2b
 from typing import Final
 
@@ -60,7 +59,7 @@ class Recorder:
         """Writes the rows of the channels, by the family of the dialect."""
         self._choose()
         self._controls: Final = Controls(rows)
-        self._verbs: Final[dict[str, defaultdict[str, int]]] = {"C": defaultdict(int), "S": defaultdict(int)}
+        self._verbs: Final[dict[str, dict[str, int]]] = {"C": {}, "S": {}}
         self.commands = {"C": 0, "S": 0}
         self.transferred = {"C": 0, "S": 0}
         self._opened: int | None = None
@@ -110,21 +109,24 @@ class Recorder:
     def command(self, heard: Heard, said: CommandSeen) -> None:
         """Takes a command."""
         speaker = heard.speaker
-        self._verbs[speaker][said.verb] += 1
+        verbs, verb = self._verbs[speaker], said.verb
+        verbs[verb] = verbs.get(verb, 0) + 1
         self.commands[speaker] += 1
         if self.history.command(heard, said):
             self.transferred[speaker] += 1
 
     def _method(self, heard: Heard, said: MethodSeen) -> None:
         speaker = heard.speaker
-        self._verbs[speaker][said.verb] += 1
+        verbs, verb = self._verbs[speaker], said.verb
+        verbs[verb] = verbs.get(verb, 0) + 1
         if self.history.method(heard, said):
             self.transferred[speaker] += 1
 
     def transfers(self, run: Transfers[Properties]) -> None:
         """Takes consecutive messages, as `command` would one by one."""
         count = len(run.items)
-        self._verbs[run.speaker][run.items[0][0].command.VERB] += count
+        verbs, verb = self._verbs[run.speaker], run.items[0][0].command.VERB
+        verbs[verb] = verbs.get(verb, 0) + count
         self.commands[run.speaker] += count
         self.transferred[run.speaker] += count
         self.history.transfers(run)
@@ -132,7 +134,8 @@ class Recorder:
     def answered(self, answer: Answered) -> None:
         """Takes answers to messages, as `hear` would."""
         speaker, verb = answer.speaker, answer.verb
-        self._verbs[speaker][verb] += 1
+        verbs = self._verbs[speaker]
+        verbs[verb] = verbs.get(verb, 0) + 1
         packet, time = self._talk.conversation.marks(speaker).at(answer.end)
         place = packet_place(packet)
         if answer.accepts:
@@ -151,7 +154,8 @@ class Recorder:
 
     def _control(self, heard: Heard, said: ControlSeen) -> None:
         speaker = heard.speaker
-        self._verbs[speaker][said.verb] += 1
+        verbs, verb = self._verbs[speaker], said.verb
+        verbs[verb] = verbs.get(verb, 0) + 1
         control = said.control
         time = heard.time
         place = heard.start, *packet_place(heard.packet)
