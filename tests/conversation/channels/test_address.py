@@ -81,6 +81,19 @@ def test_an_option_that_cannot_be_is_named_and_no_password_with_it(query: str, s
     assert "hush" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "option", ["cacertfile=/ca.pem", "certfile=/c.pem", "keyfile=/k.pem", "verify=verify_peer", "server_name_indication=other"]
+)
+def test_nobody_takes_a_connection_without_tls_for_one_with_it(option: str) -> None:
+    with pytest.raises(AddressError, match=f"{option.partition('=')[0]} is an option of TLS: .* amqps://"):
+        ChannelAddress.parse(f"amqp://ann:hush@broker?{option}")
+
+
+def test_the_name_of_the_server_cannot_be_disabled() -> None:
+    with pytest.raises(AddressError, match="server_name_indication is a host name"):
+        ChannelAddress.parse("amqps://broker?server_name_indication=disable")
+
+
 def test_what_may_be_a_part_of_a_password_is_no_option() -> None:
     with pytest.raises(AddressError, match="%3F") as caught:
         ChannelAddress.parse("amqp://ann:x?hush@broker")

@@ -82,6 +82,8 @@ class ChannelAddress(Address):
         said: dict[str, object] = {field.name: getattr(base, field.name) for field in attrs.fields(Address)}
         for name, value in own:
             cls._take(name, value, said, shown)
+            if name in _TLS and not base.endpoints[0].tls:  # one scheme for all hosts
+                raise AddressError(shown, f"{name} is an option of TLS: with it, the URL begins with amqps://")
         return cls(**said)  # type: ignore[arg-type]  # keyword by keyword it is right
 
     @staticmethod
@@ -114,6 +116,8 @@ class ChannelAddress(Address):
                     raise one_of(", ".join(CHANNEL_PROTOCOLS))
                 said["dialect"] = CHANNEL_PROTOCOLS[value]
             case "server_name_indication":
+                if value == "disable":  # what Erlang's client takes for none; Python's ssl checks the name that it sends
+                    raise AddressError(shown, f"{name} is a host name; it cannot be disabled here")
                 said["server_name"] = value
             case _:
                 said[name] = value
@@ -139,10 +143,8 @@ class ChannelAddress(Address):
         return attrs.evolve(config, **changes)  # type: ignore[arg-type]  # as above
 
 
-_OWN: Final = (
-    "cacertfile", "certfile", "keyfile", "verify", "server_name_indication", "auth_mechanism", "connection_timeout",
-    "channel_max", "connection_name", "protocol",
-)  # fmt: skip
+_TLS: Final = ("cacertfile", "certfile", "keyfile", "verify", "server_name_indication")
+_OWN: Final = (*_TLS, "auth_mechanism", "connection_timeout", "channel_max", "connection_name", "protocol")
 
 
 def is_of_channels(url: str) -> bool:
