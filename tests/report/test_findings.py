@@ -17,9 +17,9 @@ def test_the_verdict_is_one_paragraph(tmp_path: Path) -> None:
     folder = Folder(str(write_story(tmp_path)))
     said = verdict(folder, Overview(folder), Commands(folder), (1, 2_000_000_000))
     assert said == (
-        '<div class="card verdict bad"><p>The protocol was broken 1 time on 1 connection (1 by the client); most often: '
+        '<div class="card verdict bad"><p>The protocol was broken once on 1 connection (1 by the client); most often: '
         "tx.commit.select-required. In doubt at the end: 4 (2 messages published and not completed, 1 branch prepared and not"
-        " decided, 1 commit that nobody answered). Credit ran out and deliveries stood still 1 time, 2 s in all.</p></div>"
+        " decided, 1 commit that nobody answered). Credit ran out and deliveries stood still once, 2 s in all.</p></div>"
     )
 
 
@@ -58,7 +58,7 @@ def test_what_to_act_on_is_ranked_by_what_it_may_cost(tmp_path: Path) -> None:
         ("doubt", "1 branch prepared and not decided"),
         ("doubt", "1 commit that nobody answered"),
         ("doubt", "2 messages published and not completed"),
-        ("violations", "tx.commit.select-required, broken 1 time by the client"),
+        ("violations", "tx.commit.select-required, broken once by the client"),
     ]
 
 

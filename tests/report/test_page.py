@@ -122,7 +122,7 @@ def test_the_same_tables_give_the_same_page_and_it_needs_nothing_else(tmp_path: 
     assert "http://" not in first.replace("http://www.w3.org/", "")
     assert "https://" not in first
     assert "default-src 'none'" in first
-    for part in ("tx.commit.select-required", "1:aa:bb", "c&gt;s#1", "legal was", "stalled 1 time, 2 s in all", 'class="here"'):
+    for part in ("tx.commit.select-required", "1:aa:bb", "c&gt;s#1", "legal was", "stalled once, 2 s in all", 'class="here"'):
         assert part in first
 
 

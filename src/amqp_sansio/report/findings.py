@@ -8,7 +8,21 @@ from amqp_sansio.captures.replay.doubt import DELIVERED, PREPARED, PUBLISHED, UN
 from amqp_sansio.report.codes import named
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands
-from amqp_sansio.report.markup import ABSENT, Markup, card, count, duration, joined, label, many, octets, small, table, tag
+from amqp_sansio.report.markup import (
+    ABSENT,
+    Markup,
+    card,
+    count,
+    duration,
+    joined,
+    label,
+    many,
+    octets,
+    often,
+    small,
+    table,
+    tag,
+)
 from amqp_sansio.report.moments import moment
 from amqp_sansio.report.overview import FINDINGS, SHOWN, Overview
 from amqp_sansio.report.sequence import sequence
@@ -34,9 +48,7 @@ def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: t
             }
             whose = " and ".join([f"{count(number)} by the {WHO[who]}" for who, number in by.items() if number])
             where = f" on {many(seen.broken, 'connection')}" if seen.broken else ""
-            said.append(
-                f"The protocol was broken {many(violations, 'time')}{where} ({whose}); most often: {', '.join(top[:3])}."
-            )
+            said.append(f"The protocol was broken {often(violations)}{where} ({whose}); most often: {', '.join(top[:3])}.")
         else:
             judged = seen.rows.get("connections", 0) - judged_not(seen)
             if judged or "connections" not in folder:
@@ -55,7 +67,7 @@ def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: t
     if commands is not None and commands.outcomes["refused"]:
         said.append(f"{many(commands.outcomes['refused'], 'command was', 'commands were')} refused.")
     if stalls is not None and stalls[0]:
-        said.append(f"Credit ran out and deliveries stood still {many(stalls[0], 'time')}, {duration(stalls[1])} in all.")
+        said.append(f"Credit ran out and deliveries stood still {often(stalls[0])}, {duration(stalls[1])} in all.")
     if seen.lost:
         gaps = seen.sums.get("gaps", 0)
         said.append(
@@ -101,7 +113,7 @@ def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
         add(
             number,
             "violations",
-            f"{rule}, broken {many(number, 'time')} by the {by}",
+            f"{rule}, broken {often(number)} by the {by}",
             f"Fix the {by}; each finding lists what was legal.",
         )
     others = len(broken) - RULES_TO_DO

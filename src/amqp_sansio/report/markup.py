@@ -96,6 +96,11 @@ def many(number: int, one: str, more: str | None = None) -> str:
     return f"{count(number)} {one if number == 1 else more or one + 's'}"
 
 
+def often(number: int) -> str:
+    """Formats how often something happened: once, 2 times."""
+    return "once" if number == 1 else many(number, "time")
+
+
 def octets(number: int) -> str:
     """Formats octets, in powers of 1000."""
     amount = float(number)

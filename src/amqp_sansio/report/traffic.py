@@ -22,6 +22,7 @@ from amqp_sansio.report.markup import (
     label,
     many,
     octets,
+    often,
     small,
     table,
     tag,
@@ -123,18 +124,14 @@ def over_time(charts: Charts, axis: Axis, messages: Messages | None, credit: Cre
 
 def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -> Markup:
     told = f"{many(credit.subscriptions, 'subscription')}{' at least' if credit.uncounted else ''}; credit stood at zero "
-    told += (
-        f"{many(credit.stalls, 'time')}, {duration(credit.stalled_ns)} in all."
-        if credit.stalls
-        else "at no time in the capture."
-    )
+    told += f"{often(credit.stalls)}, {duration(credit.stalled_ns)} in all." if credit.stalls else "at no time in the capture."
     parts: list[Markup] = [tag("h3", "Credit"), tag("p", told)]
     if credit.lines:
         parts.append(small(f"Drawn: {many(len(credit.lines), 'subscription')}, those that stalled longest first."))
     lines: list[Markup] = []
     for line in credit.lines.values():
         of = line.of
-        words = [f"stalled {many(line.stalls, 'time')}, {duration(line.stalled_ns)} in all" if line.stalls else "never stalled"]
+        words = [f"stalled {often(line.stalls)}, {duration(line.stalled_ns)} in all" if line.stalls else "never stalled"]
         if line.without_limit:
             words.append("credit without limit is not drawn")
         if line.left_out:
