@@ -21,7 +21,7 @@ from amqp_sansio.wire.method_codec import MethodCodec
 
 
 def codec_of(setting: str, dialect: Dialect[Codec]) -> MethodCodec:
-    """How a dialect with channels writes its methods.  EncodeError for one in which there are none."""
+    """Returns the method codec of a dialect with channels.  Raises EncodeError for a dialect without."""
     codec = dialect.codec
     if not isinstance(codec, MethodCodec):
         raise EncodeError(setting, f"a dialect with channels, such as 0-9-1, not {dialect.name}")
@@ -29,10 +29,10 @@ def codec_of(setting: str, dialect: Dialect[Codec]) -> MethodCodec:
 
 
 class ChannelClientConnection(ClientHandshake):
-    """A connection as its client: it says the protocol header at once.
+    """The client's side of a connection; it sends the protocol header at once.
 
-    `confidential` tells whether nobody else can read what it says, because of TLS or because it stays on this machine.  Where
-    it is False, PLAIN and AMQPLAIN are not used unless the config asks for that (`insecure_plain`).
+    `confidential` states that nobody else can read what it sends, because of TLS or because it stays on this machine.  Where it
+    is False, PLAIN and AMQPLAIN are not used unless the config permits them (`insecure_plain`).
 
     Raises what `ClientMechanism.start` raises, and EncodeError for settings that no frame can carry, such as a dialect with
     sessions.
@@ -43,18 +43,18 @@ class ChannelClientConnection(ClientHandshake):
         counted = config.dialect.handshake.numbering.counted
         self._channels: Final = Channels(self, codec, counted, config.blocked == "raise")
         super().__init__(config, self._channels, confidential)
-        self._updating: str | None = None  # why, while an update-secret waits for its answer
+        self._updating: str | None = None  # the reason, while an update-secret awaits its answer
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        """The channels that are open or wait for channel.open-ok, by number."""
+        """The channels that are open or await channel.open-ok, by number."""
         return tuple([channel for channel in self._channels.all if isinstance(channel, Channel)])
 
     def channel(self, number: int | None = None) -> Channel:
-        """A new channel, and channel.open for it, on the lowest free number unless another one is named.
+        """Opens a channel (channel.open), on the lowest free number unless `number` is given.
 
         Raises LocalProtocolError before ConnectionOpened, for a number in use, and for one above channel-max (0-9-1);
-        LimitError when as many are open as were agreed on; ConnectionClosedError.
+        LimitError when as many channels are open as were negotiated; ConnectionClosedError.
         """
         self._must_be_alive(OPEN)
         if not self._open:
@@ -62,10 +62,10 @@ class ChannelClientConnection(ClientHandshake):
         return self._channels.open(number)
 
     def update_secret(self, secret: bytes, reason: str = "") -> None:
-        """Gives the server new credentials before the old ones expire; `SecretUpdated` comes when it took them (0-9-1).
+        """Gives the server new credentials before the old ones expire; `SecretUpdated` follows when it accepts them (0-9-1).
 
-        `reason`, for logs, has at most 255 octets.  Raises LocalProtocolError before ConnectionOpened and while another one
-        waits for its answer, EncodeError in dialects without update-secret, ConnectionClosedError.
+        `reason`, for logs, has at most 255 octets.  Raises LocalProtocolError before ConnectionOpened and while another update
+        awaits its answer, EncodeError in dialects without update-secret, and ConnectionClosedError.
         """
         self._must_be_alive(words.UPDATE_SECRET)
         if not self._open or self._updating is not None:

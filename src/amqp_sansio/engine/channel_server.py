@@ -20,7 +20,7 @@ from amqp_sansio.wire.framing import Assembly
 
 
 class ChannelServerConnection(ServerHandshake):
-    """A connection as its server: it waits for the client's protocol header.
+    """The server's side of a connection; it waits for the client's protocol header.
 
     Raises what `ServerMechanism.start` raises, and EncodeError for settings that no frame can carry, such as a dialect with
     sessions.
@@ -31,34 +31,35 @@ class ChannelServerConnection(ServerHandshake):
         self._channels: Final = Channels(self, codec, config.dialect.handshake.numbering.counted)
         super().__init__(config, self._channels)
         self._secret: bytes | None = None
-        self._updated = False  # an update-secret waits for its answer
+        self._updated = False  # an update-secret awaits its answer
 
     @property
     def channels(self) -> tuple[ServedChannel, ...]:
-        """The channels that are open, or were asked for, by number."""
+        """The channels that are open or requested, by number."""
         return tuple([channel for channel in self._channels.all if isinstance(channel, ServedChannel)])
 
     def accept(self, number: int) -> ServedChannel:
-        """Opens the channel that ChannelRequested named.  Raises LocalProtocolError when no such request waits."""
+        """Opens the channel that ChannelRequested named.  Raises LocalProtocolError when no such request is pending."""
         self._must_be_alive(OPEN_OK)
         return self._channels.accept(number)
 
     def refuse(self, number: int, code: ReplyCode = ReplyCode.RESOURCE_ERROR, text: str = "") -> None:
-        """Answers ChannelRequested with channel.close.  Raises LocalProtocolError when no such request waits."""
+        """Answers ChannelRequested with channel.close.  Raises LocalProtocolError when no such request is pending."""
         self._must_be_alive(CLOSE)
         self._channels.refuse(number, code, text)
 
     def block(self, reason: str = "") -> None:
-        """Says that nothing more is read of what is published, until `unblock` (connection.blocked, 0-9-1).
+        """Announces that the server stops reading published messages until `unblock` (connection.blocked, 0-9-1).
 
-        `reason`, for logs, has at most 255 octets.  It is for the application to read no more.  Raises LocalProtocolError
-        unless the connection is open and not blocked, CapabilityMissing where the client does not have connection.blocked,
-        EncodeError in dialects without the method, ConnectionClosedError.
+        The application must stop reading itself.  `reason`, for logs, has at most 255 octets.  Raises LocalProtocolError unless
+        the connection is open and not blocked, CapabilityMissing where the client lacks connection.blocked, EncodeError in
+        dialects without the method, and ConnectionClosedError.
         """
         self._tell_blocked(Blocked(reason), True)
 
     def unblock(self) -> None:
-        """Says that all is read again (connection.unblocked, 0-9-1).  Raises as `block` does, when it is not blocked."""
+        """Announces that the server reads again (connection.unblocked, 0-9-1).  Raises as `block` does, and when it is not
+        blocked."""
         self._tell_blocked(Unblocked(), False)
 
     def _tell_blocked(self, said: Blocked | Unblocked, blocked: bool) -> None:
@@ -73,11 +74,11 @@ class ChannelServerConnection(ServerHandshake):
         self._blocked = blocked
 
     def fail(self, code: ReplyCode, text: str = "", method: str = "") -> None:
-        """Says connection.close because of a method of the client's, named by `method` ("queue.declare"); else as `close`."""
+        """Closes as `close` does, because of a method of the client, named by `method` ("queue.declare")."""
         self._close_for(code, text, method)
 
     def take_secret(self) -> bytes | None:
-        """What `SecretUpdated` was about, once; else None."""
+        """Returns the secret of the last `SecretUpdated` once; None afterwards or without one."""
         secret, self._secret = self._secret, None
         return secret
 

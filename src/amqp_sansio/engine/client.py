@@ -1,4 +1,4 @@
-"""The client's side of a connection with sessions."""
+"""The client's side of a connection with sessions (0-10)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError
 
 
 class ClientConnection(ClientHandshake):
-    """A connection as its client: it says the protocol header at once.
+    """The client's side of a connection; it sends the protocol header at once.
 
-    `confidential` tells whether nobody else can read what it says, because of TLS or because it stays on this machine.  Where
-    it is False, PLAIN is not used unless the config asks for that (`insecure_plain`).
+    `confidential` states that nobody else can read what it sends, because of TLS or because it stays on this machine.  Where it
+    is False, PLAIN is not used unless the config permits it (`insecure_plain`).
 
     Raises what `ClientMechanism.start` raises, and EncodeError for settings that no frame can carry.
     """
@@ -32,15 +32,17 @@ class ClientConnection(ClientHandshake):
         return self._channels.sessions
 
     def session_named(self, name: bytes) -> Session | None:
-        """The session of that name on this connection, None when there is none."""
+        """Returns the session of that name on this connection, or None."""
         return self._channels.session_named(name)
 
     def session(self, name: bytes | str, timeout: int | None = 0, *, force: bool = False) -> Session:
-        """A new session, and session.attach for it on a free channel.
+        """Creates a session and requests its attachment to a free channel (session.attach).
 
-        `timeout`: seconds that the other side is asked to keep it while it is detached (None: for ever, 0: not at all).
-        `force` takes it from wherever it is attached.  Raises LocalProtocolError before ConnectionOpened, LimitError when no
-        channel is free, ConnectionClosedError.
+        `timeout` is how many seconds the other side should keep it while detached (None: for ever, 0: not at all).  `force`
+        takes it from wherever it is attached.
+
+        Raises LocalProtocolError before ConnectionOpened and when a session of that name is on this connection, LimitError when
+        no channel is free, and ConnectionClosedError.
         """
         octets = name_of(name)
         self._may_attach(octets)
@@ -48,9 +50,9 @@ class ClientConnection(ClientHandshake):
         return self._attach(session, force)
 
     def resume(self, session: Session | Mapping[str, object], *, force: bool = False) -> Session:
-        """Attaches a session of an earlier connection, or one made of its snapshot, and replays what is in doubt.
+        """Attaches a session of an earlier connection, or one made of its snapshot, and replays the commands in doubt.
 
-        Raises LocalProtocolError unless it is detached, else as `session` does.
+        Raises LocalProtocolError unless it is detached, and whatever `session` raises.
         """
         if not isinstance(session, Session):
             session = Session.restore(session, profile=self.profile, limits=self.limits)

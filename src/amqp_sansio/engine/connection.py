@@ -1,6 +1,6 @@
-"""One connection, either role: octets in, events out, its time and heartbeats, and how it ends.
+"""One connection in either role: input, output, timers, heartbeats and its end.
 
-What each role says in the handshake is in `client_handshake` and `server_handshake`; its `endpoints` handle what arrives on its
+`client_handshake` and `server_handshake` define what each role sends in the handshake; `endpoints` handle what arrives on the
 channels.
 """
 
@@ -39,10 +39,10 @@ _WHO: Final = {
 
 
 class Heartbeat:
-    """The two timers of one connection, from tune-ok on.
+    """The two timers of a connection, from tune-ok on.
 
-    `interval` is in seconds; 0 keeps no time at all.  A heartbeat is due when nothing was written for one interval; the other
-    side is gone when no octet came for two.  Heartbeats are never answered: an echo on both sides would be a storm.
+    `interval` is in seconds; 0 disables both.  A heartbeat is due when nothing was written for one interval; the other side
+    counts as gone when no octet arrived for two.  Heartbeats are never answered: if both sides did, they would never stop.
     """
 
     __slots__ = ("heard_at", "interval", "wrote_at")
@@ -50,16 +50,17 @@ class Heartbeat:
     def __init__(self, interval: int) -> None:
         self.interval: Final = interval
         self.heard_at: float | None = None
-        """Octets came then or since the tick before.  None: the timers begin at the next tick."""
+        """The last tick before which octets had arrived.  None: the timers start at the next tick."""
         self.wrote_at: float | None = None
-        """Octets went out then or later."""
+        """Octets were last taken to be written then or later."""
 
     def gone(self, now: float) -> bool:
-        """True when the other side was silent for two intervals."""
+        """Returns whether the other side was silent for two intervals."""
         return bool(self.interval) and self.heard_at is not None and now >= self.heard_at + 2 * self.interval
 
     def deadline(self, speaks: bool) -> float | None:
-        """When the other side is gone or, where we may send heartbeats yet (`speaks`), one is due: whichever comes first."""
+        """Returns when the next timer expires: the other side counts as gone or, if `speaks` (heartbeats may still be sent),
+        one is due."""
         heard, wrote, interval = self.heard_at, self.wrote_at, self.interval
         if not interval or heard is None or wrote is None:
             return None
@@ -68,10 +69,10 @@ class Heartbeat:
 
 
 class Connection(Carrier):
-    """The machine behind `ClientConnection` and `ServerConnection`, whatever is spoken on its channels.
+    """The base of `ClientConnection` and `ServerConnection`, and of their counterparts with channels.
 
-    Octets and calls go in; octets, events and one deadline come out.  The order in a loop: `receive_data`, `tick`, `events`,
-    `data_to_send`, and last `due`, the moment of the next round.
+    Octets and calls go in; octets, events and one deadline come out.  A loop calls `receive_data`, `tick`, `events`,
+    `data_to_send`, and last `due`, the moment of its next round.
     """
 
     def __init__(self, role: Role, config: ClientConfig | ServerConfig, endpoints: Endpoints) -> None:
@@ -120,18 +121,18 @@ class Connection(Carrier):
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
 
     def _highest_of(self, channel_max: int) -> int:
-        """The highest number of a channel."""
+        """Returns the highest channel number."""
         return self._handshake.numbering.highest(channel_max, self.profile.strict)
 
     def _told(self, properties: Map) -> Map:
-        """Our properties as we say them: with our capabilities, unless they name some themselves."""
+        """Returns our client- or server-properties with our capabilities added, unless they list capabilities already."""
         names = self._handshake.capabilities
         return properties if not names or KEY in properties else Map({**properties, KEY: Map(dict.fromkeys(names, True))})
 
     # --- octets in, events out --------------------------------------------------------------------------------------------
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Stores octets that came from the other side.  Raises LocalProtocolError after `receive_eof`."""
+        """Stores octets from the other side.  Raises LocalProtocolError after `receive_eof`."""
         if self._eof:
             raise LocalProtocolError("receive_data", "the end of the octets", rule="nothing comes after receive_eof")
         octets = data if type(data) is bytes else octets_of(data, "receive_data")
@@ -147,14 +148,14 @@ class Connection(Carrier):
             self._inbox_early += octets
 
     def receive_eof(self) -> None:
-        """The other side sends nothing more.  Saying so twice does no harm."""
+        """Records that the other side sends nothing more.  Repeating the call does no harm."""
         self._eof = True
         self._undecoded = True
         if self._reader is not None:
             self._reader.end()
 
     def next_event(self) -> Event | None:
-        """The next thing that happened, None when more octets are needed.  Never raises for what the other side said."""
+        """Returns the next event, or None when it needs more octets.  Never raises for what the other side sent."""
         events = self._events
         if events:
             return events.popleft()
@@ -205,15 +206,15 @@ class Connection(Carrier):
         return None
 
     def events(self) -> Iterator[Event]:
-        """All events, until there is none for now."""
+        """Yields events until there is none for now."""
         while (event := self.next_event()) is not None:
             yield event
 
     def take_unread(self) -> bytes:
-        """The octets behind a security layer's beginning, taken out of the inbox.
+        """Takes the octets behind the start of a security layer out of the inbox.
 
-        To be called after `SecurityLayerStarted("inbound", ...)`, before the next `next_event`; unwrapped, they go into
-        `receive_data` again.  Raises LocalProtocolError at any other time.
+        Call it after `SecurityLayerStarted("inbound", ...)` and before the next `next_event`, then pass the unwrapped octets to
+        `receive_data`.  Raises LocalProtocolError at any other time.
         """
         reader = self._reader
         if reader is None or self._layer_from is None or reader.offset != self._layer_from:
@@ -222,21 +223,21 @@ class Connection(Carrier):
         return reader.take()
 
     def _tuned(self, interval: int) -> None:
-        """The size of frames is agreed on, and heartbeats every `interval` seconds."""
+        """Applies the negotiated frame size, and a heartbeat interval of `interval` seconds."""
         assert self._reader is not None
         self._reader.max_frame_size = self._control_size = self._max_frame_size
         self._highest = self._highest_of(self._channel_max)
         self._heartbeat = Heartbeat(interval)
 
     def _opens(self) -> None:
-        """The connection is open from now on."""
+        """Marks the connection as open."""
         assert self._reader is not None
         self._open = True
         self._reader.opened()
 
     @property
     def wants_data(self) -> bool:
-        """False when nothing more is read: the connection ended, the octets ended, or the inbox is full."""
+        """False when it reads nothing more: the connection ended, the input ended, or the inbox is full."""
         if self._eof or (self._ended and not self._lingering):
             return False
         most = self.limits.inbox_octets if self._open else min(self.limits.inbox_octets, self.limits.handshake_inbox_octets)
@@ -245,7 +246,7 @@ class Connection(Carrier):
     # --- octets out --------------------------------------------------------------------------------------------------------
 
     def data_to_send(self) -> bytes:
-        """Takes everything that is to be written now."""
+        """Takes all octets to be written now."""
         if self._endpoints.pending:
             self._flush()
         outbox = self._outbox
@@ -263,7 +264,7 @@ class Connection(Carrier):
 
     @property
     def bytes_to_send(self) -> int:
-        """At least this number of octets waits to be taken; 0 when there is nothing to take."""
+        """At least how many octets `data_to_send` would return; 0 when there are none."""
         return self._written - self._taken + self._endpoints.pending
 
     def _flush(self) -> None:
@@ -274,17 +275,18 @@ class Connection(Carrier):
 
     @property
     def finished(self) -> bool:
-        """True when ConnectionClosed was handed out, everything was taken to be sent and nothing more is waited for."""
+        """True when ConnectionClosed was returned, all output was taken, and the connection waits for nothing more."""
         return self._ended and not self._lingering and not self._events and not self._outbox
 
     @property
     def eventful(self) -> bool:
-        """True when `next_event` has something that was not handed out, for which nothing needs to be read."""
+        """True when `next_event` can return an event without reading more."""
         return bool(self._events)
 
     @property
     def lingers(self) -> bool:
-        """True when it is over by our close, whose answer may still come: until then, or in its time, it is not finished."""
+        """True after our close, while its answer may still arrive; the connection is not finished until it does or time runs
+        out."""
         return self._lingering
 
     @property
@@ -294,7 +296,7 @@ class Connection(Carrier):
 
     @property
     def closed_cause(self) -> str | None:
-        """Why the connection cannot send any more; None as long as it can."""
+        """Why the connection can send nothing more; None while it can."""
         return self._closed_cause
 
     @property
@@ -304,33 +306,32 @@ class Connection(Carrier):
 
     @property
     def max_frame_size(self) -> int:
-        """Octets of the largest frame that we write, its header included, as agreed."""
+        """The largest frame that this side writes, in octets with the frame header, as negotiated."""
         return self._max_frame_size
 
     @property
     def channel_max(self) -> int:
-        """Channels agreed on (before tune: wanted), as channel-max counts them: numbers 0 to channel_max - 1 in 0-10, 1 to
-        channel_max in 0-9-1; in 0-8 and 0-9 how many may be open at a time."""
+        """The negotiated channel-max (before tune: the wanted one).  It permits channels 0 to channel_max - 1 in 0-10 and 1 to
+        channel_max in 0-9-1; in 0-8 and 0-9 it is the number of channels that may be open at a time."""
         return self._channel_max
 
     @property
     def state(self) -> str:
-        """One word for where the conversation stands."""
+        """The state of the conversation, in one word."""
         return self._dialogue.state
 
     # --- what the caller may say ---------------------------------------------------------------------------------------------
 
     def close(self, code: ConnectionCode = CloseCode.NORMAL, text: str = "") -> None:
-        """Says connection.close; ConnectionClosed comes when it was answered.
+        """Sends connection.close; ConnectionClosed follows when it is answered.
 
-        `code` is one of the dialect's (0-10: 200, 320, 402 or 501); `text` at most 255 octets.  Before the headers agree
-        there is nothing to say it with: the connection just ends.  Raises ConnectionClosedError when it is closed or closing
-        already.
+        `code` is one of the dialect's (0-10: 200, 320, 402 or 501); `text` has at most 255 octets.  Before the protocol headers
+        agree, no close can be sent, and the connection just ends.  Raises ConnectionClosedError when it is closed or closing.
         """
         self._close_for(code, text, "")
 
     def _close_for(self, code: int, text: str, verb: str) -> None:
-        """As `close`, because of what the other side said: `verb` names it, "" for nothing."""
+        """Closes as `close` does, because of what the other side sent: `verb` names it, "" for nothing in particular."""
         self._must_be_alive("connection.close")
         code = self._code(words.CLOSE, code)
         close = Close(code, text, *(self._at_fault(verb) or (None, None)))
@@ -347,7 +348,7 @@ class Connection(Carrier):
         return f"<{type(self).__name__} {self.state}>"
 
     def _may_say(self) -> tuple[str, ...]:
-        """What we may say now."""
+        """Returns the verbs that this side may send now."""
         prefix = f"{self.role}:"
         return tuple([entry.removeprefix(prefix) for entry in self._dialogue.legal if entry.startswith(prefix)])
 
@@ -358,7 +359,7 @@ class Connection(Carrier):
     # --- one thing at a time ----------------------------------------------------------------------------------------------
 
     def _step(self) -> bool:
-        """Decodes one thing and steps the machines; False when there is nothing to decode."""
+        """Decodes one unit and steps the state machines; returns False when there is nothing to decode."""
         if self._ended and not self._lingering:
             return False
         reader = self._reader
@@ -447,7 +448,7 @@ class Connection(Carrier):
             self._blame(assembly, rule, verb, legal, text, code)
 
     def _may_carry(self, assembly: Assembly) -> bool:
-        """Whether the connection is open and has such a channel; says the violation otherwise."""
+        """Returns whether the connection is open and has such a channel; reports a violation otherwise."""
         if not self._open:
             self._fail_unit(assembly, "connection.handshake", self._dialogue.legal, "the connection is not open yet")
         elif assembly.channel < self._first_channel:
@@ -480,7 +481,7 @@ class Connection(Carrier):
             self._endpoints.hear_malformed(malformed)
 
     def _step_while_closing(self, reader: Reader) -> bool:
-        """We said close: nothing counts any more but its answer and a close that crossed it."""
+        """Reads on after our close, ignoring all but its answer and a close that crossed it."""
         assert self._close_end is not None
         thing = reader.next_answer(self._answers, self._close_end)
         if thing is None:
@@ -504,7 +505,7 @@ class Connection(Carrier):
         return True
 
     def _octets_ended(self) -> bool:
-        """The inbox is empty and nothing more comes; True when that made an event."""
+        """Handles the end of the input once the inbox is empty; returns True when that made an event."""
         if self._closed_cause is not None:
             return self._closed(Origin.EOF)
         text = "the octets ended without a close"
@@ -560,22 +561,22 @@ class Connection(Carrier):
         raise NotImplementedError
 
     def _refuse_header(self, rule: str, header: ProtocolHeader) -> None:
-        """The header is none of the version that we speak."""
+        """Ends the connection over a protocol header of another version."""
         self._dialogue.said("server", words.OTHER_PROTOCOL_HEADER)
         legal = (ProtocolHeader(self._our_header).name,)
         self._drop(None, rule, header.name, legal, f"version mismatch: {mismatch(self._our_header, header)}")
 
     def _over_limit(self, assembly: Assembly, limit: str, most: int, unit: str) -> None:
-        """More of the authentication than our limit."""
+        """Reports authentication data above a limit of ours."""
         legal, text = (f"at most {most} {unit}",), f"more than {most} {unit}"
         self._blame(assembly, f"limits.{limit}", self.codec.said_in(assembly), legal, text, self._codes.limit)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
-        """A control of the handshake, legal in this state."""
+        """Handles a control of the handshake that is legal in this state."""
         raise NotImplementedError
 
     def _answer_by_policy(self) -> bool:
-        """Answers what the application was asked and did not answer; False while nothing may be read before it has."""
+        """Answers for the application by policy where it did not; returns False while reading must wait for an answer."""
         return True
 
     def _layer_started(self, direction: str, offset: int) -> None:
@@ -586,7 +587,7 @@ class Connection(Carrier):
     # --- ends ----------------------------------------------------------------------------------------------------------------
 
     def _drop(self, unit: Assembly | None, rule: str, said: str, legal: tuple[str, ...], text: str, code: int = 0) -> None:
-        """A rule that the peer broke, with this unit or with its protocol header: the socket closes, without a close."""
+        """Ends the connection without a close, over a rule that the peer broke with this unit or with its protocol header."""
         channel, offset = (None, 0) if unit is None else (unit.channel, unit.start)
         violation = Violation(self.peer, rule, said, legal, code, channel, offset, text)
         text = f"{said}: {text}"
@@ -602,7 +603,7 @@ class Connection(Carrier):
         self._answers = answer, self.codec.write_control(close)[: len(answer)]
 
     def _numbers(self, verb: str) -> tuple[int | None, int | None]:
-        """Class and method of a verb, as connection.close says them."""
+        """Returns class and method of a verb, as connection.close carries them."""
         return self.codec.numbers_of(verb) or (None, None)
 
     def _end(
@@ -622,12 +623,12 @@ class Connection(Carrier):
             self._wake()
 
     def _discard(self) -> None:
-        """Nobody is there to read what waits to be taken."""
+        """Discards the output, which nobody will read."""
         self._outbox.clear()
         self._taken = self._written
 
     def _closed(self, origin: Origin) -> bool:
-        """The close that we said is over: answered, or not to be answered any more."""
+        """Ends the wait for the answer to our close: it arrived, or never will."""
         if self._lingering:
             self._lingering = False
             if origin is Origin.TIMEOUT:
@@ -638,7 +639,7 @@ class Connection(Carrier):
         return True
 
     def _flooded(self) -> bool:
-        """So much came behind our close that nobody waits for its answer any more; True when that made an event."""
+        """Gives up waiting after too many octets behind our close; returns True when that made an event."""
         if self._lingering:
             self._lingering = False
             return False
@@ -652,7 +653,7 @@ class Connection(Carrier):
         return True
 
     def _answered(self, written: int) -> None:
-        """What was written since then answers what the other side said: if too much of that waits, nobody reads it."""
+        """Counts output since `written` as answers to the other side; too many that it does not read end the connection."""
         octets = self._written - written
         if not octets or not self._open or self._closed_cause is not None:
             return
@@ -669,7 +670,7 @@ class Connection(Carrier):
             self._discard()
 
     def _say(self, control: Control, octets: bytes | None = None) -> None:
-        """Says a control of the connection, which is known to be legal, on channel 0."""
+        """Sends a control of the connection on channel 0.  The caller has checked that it is legal."""
         payload = self.codec.write_control(control) if octets is None else octets
         frame = self._framing.own(payload, self._control_size)
         refusal = self._dialogue.said(self.role, control.VERB)
@@ -688,12 +689,13 @@ class Connection(Carrier):
     # --- time ----------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> float | None:
-        """Says what time it is, and does what is due: a heartbeat, giving the other side up.
+        """Advances the clock to `now` (monotonic seconds) and does what is due: sends a heartbeat, or gives up on the other
+        side.
 
-        `now` is monotonic seconds.  Call it behind `receive_data` and before `next_event`: octets stored since the last tick
-        count as received at this one, and no peer times out while octets wait to be decoded, unless it takes nothing of our
-        output either: then they may wait for that.  Answers what `due` would at this point, before the
-        events: programs that tick behind their events need nothing else.
+        Call it after `receive_data` and before `next_event`: octets stored since the last tick count as received at this one.
+        The peer does not time out while octets wait to be decoded, unless it has also stopped taking our output, since they may
+        wait for that.  Returns what `due` would at this point, before the events; callers that tick after their events need
+        nothing else.
         """
         self._now = now = moment_of(now)
         heard = self._stored or (self._undecoded and not self._untaken(now))
@@ -725,18 +727,18 @@ class Connection(Carrier):
         return moment if self._open else self.due
 
     def _untaken(self, now: float) -> bool:
-        """Whether for two intervals nothing was taken to be sent, though something waited."""
+        """Returns whether waiting output was left untaken for two intervals."""
         if self._taken != self._taken_then or not self._outbox:
             self._taken_then, self._taken_at = self._taken, now
         return now >= self._taken_at + 2 * self._heartbeat.interval and bool(self._outbox)
 
     @property
     def due(self) -> float | None:
-        """The next moment at which `tick` has something to do (monotonic seconds), None when no time matters.
+        """The next moment at which `tick` has something to do (monotonic seconds); None when no timer runs.
 
-        To be asked last, behind `data_to_send`.  At most the moment of the last tick when something waits for the next one:
-        a time that begins with it, as that of the handshake, of heartbeats, and of our close.  What `tick` does not do while
-        octets wait undecoded is not due before they are decoded.
+        Read it last, after `data_to_send`.  It is no later than the last tick when a timer starts with the next one: those of
+        the handshake, of heartbeats and of our close.  What `tick` puts off while octets wait to be decoded is not due before
+        they are decoded.
         """
         if self._ended and not self._lingering:
             return None
@@ -758,7 +760,7 @@ class Connection(Carrier):
 
     @property
     def untimed(self) -> bool:
-        """True when octets were stored since the last tick: nobody has said yet when they came."""
+        """True when octets were stored since the last tick, so that their time of arrival is not known yet."""
         return self._stored or self._now is None
 
     def _tick_close(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""The observer: reads both sides of a conversation, is neither, and reports their words and violations."""
+"""The observer: reads both sides of a conversation without taking part, and reports their methods and violations."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 
 
 class Observer:
-    """Feed it the octets of both sides, in their order, and take events until there is none.
+    """An observer of one conversation: feed it the octets of both sides in order, and take events until there are none.
 
-    `dialect`: None recognises a conversation by its protocol header, as one of `dialects`; one that begins otherwise is opaque.
-    With a dialect given, or with `middle`, it may also begin in the middle; what is not known then is None in events and held
-    against nobody.  Where nobody knows the framing, that of `dialects` is taken in which three frames in a row are found first,
-    and a note says so.  A header that we do not know, and octets in which nothing is found, are taken for the first of them.
+    `dialect` None recognises a conversation by its protocol header, as one of `dialects`; without one it is opaque.  With a
+    dialect, or with `middle`, it may also begin in the middle: unknown facts are then None in events and cause no accusations.
+    Where the framing is unknown, the observer uses the one of `dialects` that first shows three frames in a row, and reports a
+    note.  An unknown header, and octets without any frame, are read as the first of `dialects`.
 
-    It goes on after a violation.  With `frames` it reports every frame, too.  `strict` reports every departure from the letter;
-    otherwise what deployed peers do everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets,
-    buffered_octets, header_octets and empty_frames of what is under way; channels and sessions followed; ranges of completed
-    ids; replay_commands as the number of transfers in a window and of results awaited, per session; subscriptions.
+    The observer continues after a violation.  With `frames` it also reports every frame.  `strict` reports every departure from
+    the letter of the specification; otherwise it tolerates what deployed peers commonly do.  `limits` bounds its memory:
+    assembly_octets, buffered_octets, header_octets and empty_frames of unfinished assemblies; channels and sessions followed;
+    ranges of completed ids; replay_commands as the number of transfers in a window and of results awaited, per session;
+    subscriptions.
 
-    What is fed is stored; everything else happens in `next_event`.
+    Feeding only stores; all other work happens in `next_event`.
     """
 
     def __init__(
@@ -70,34 +71,35 @@ class Observer:
             ear.trace = frames
         self._at: Speaker | None = None
         self._late: set[str] = set()
-        """Speakers whose stream starts in its middle, or of whom something was lost."""
+        """Speakers whose stream starts in its middle, or has a gap."""
         self._resuming: dict[str, int] = {}
-        """Those whose first frame since had to be found: it is told later than they sent it, and so is all up to the offset
-        that is kept here, with which it was known to be one; 0 before."""
+        """Speakers whose first frame after a gap had to be searched for.  It is reported later than it was sent, like all up to
+        the offset kept here, at which the search was certain; 0 before."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
 
     @property
     def dialect(self) -> Dialect[Codec] | None:
-        """The dialect given, or recognised by now."""
+        """The dialect that was given, or recognised so far."""
         return self._dialect
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
-        """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
+        """Stores octets of `speaker`.  Raises ValueError for a speaker other than "C" and "S"."""
         self._store(speaker, data if type(data) is bytes else octets_of(data, "receive_data"), False)
 
     def receive_gap(self, speaker: Speaker, octets: int) -> None:
-        """`octets` octets of `speaker` are missing here: it accuses nobody of what depends on them."""
+        """Records that `octets` octets of `speaker` are missing here.  The observer accuses nobody of what depends on them."""
         if octets < 0:
             raise ValueError(f"{octets} octets cannot be lost")
         self._store(speaker, octets, False)
 
     def receive_eof(self, speaker: Speaker) -> None:
-        """`speaker` says nothing more: it ended its half of the connection."""
+        """Records that `speaker` ended its half of the connection."""
         self._store(speaker, None, True)
 
     def finish(self) -> None:
-        """The recording ends here, the connection perhaps not: as `receive_eof` for both, without a word about it."""
+        """Ends the recording, though perhaps not the connection: as `receive_eof` for both sides, without reports about the
+        end."""
         self._store("C", None, False)
         self._store("S", None, False)
 
@@ -108,27 +110,27 @@ class Observer:
 
     @property
     def stored(self) -> int:
-        """Octets received and not yet looked at."""
+        """The number of octets received and not processed yet."""
         return sum([len(what) for _, what, _ in self._inbox if isinstance(what, bytes)])
 
     def unfinished(self, speaker: Speaker) -> int | None:
-        """The offset at which the earliest thing that `speaker` has under way ends so far; None when nothing is under way.
+        """Returns the offset at which the earliest unfinished unit of `speaker` ends so far; None when nothing is unfinished.
 
-        Once `next_event` has given None, everything told of this speaker later ends there or behind.
+        Once `next_event` has returned None, later events of this speaker end at this offset or after it.
         """
         return self._ears[speaker].unfinished
 
     def unread(self, speaker: Speaker) -> int:
-        """Octets of `speaker` that belong to nothing that could be read: see `OpaqueSeen`."""
+        """Returns how many octets of `speaker` belong to nothing readable; see `OpaqueSeen`."""
         return self._ears[speaker].unread
 
     def frames(self, speaker: Speaker) -> int:
-        """Frames of `speaker` that were cut so far."""
+        """Returns how many frames of `speaker` were read so far."""
         reader = self._ears[speaker].reader
         return 0 if reader is None else reader.frames
 
     def next_event(self) -> Observed | None:
-        """The next event; None when it needs more octets first."""
+        """Returns the next event, or None when it needs more octets first."""
         while not self._events:
             speaker = self._at
             if speaker is not None:
@@ -150,7 +152,7 @@ class Observer:
                 if heard is not None:
                     self._hear(speaker, heard)
                     continue
-                if ear.opaque and not ear.told:  # the first such octet is there; what depends on it accuses nobody
+                if ear.opaque and not ear.told:  # an event reports the first such octet; what depends on it accuses nobody
                     ear.told = True
                     self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen(ear.reason))
                     self._lose(speaker)
@@ -164,10 +166,10 @@ class Observer:
         return self._events.popleft()
 
     def next_alike(self, headers: Headers[T], head: int = 0) -> Transfers[T] | Answered | None:
-        """The next transfers, many at once, where they are like others before them, or what answers them.
+        """Returns the next transfers in bulk where they resemble earlier ones, or their answers.
 
-        None: ask `next_event`, which tells them one by one.  `headers` (see `read_headers`) reads headers; of each body `head`
-        octets are wanted.
+        None: call `next_event`, which reports them one by one.  `headers` (see `read_headers`) reads the headers; `head` is how
+        many octets of each body to return.
         """
         if self._at is None and self._inbox and not self._events:
             self._take(*self._inbox.popleft())
@@ -180,23 +182,23 @@ class Observer:
         return heard
 
     def _family(self) -> str:
-        """The family of what is plugged in."""
+        """Returns the protocol family of the dialect in use."""
         return self._checker.FAMILY
 
     def _reads(self, header: bytes) -> bool:
-        """Whether it is a protocol header of what is plugged in."""
+        """Returns whether it is a protocol header of the dialect in use."""
         return header in self._plugged.spellings
 
     def _books(self, channel: int) -> ChannelWitness | None:
-        """What is kept of the session on a channel, behind what was handed out last, for those who ask anew each time."""
+        """Returns the record of the session on a channel, as of the last event returned.  Callers must not keep it."""
         return self._checker.books(channel)
 
     def read_headers(self, sift: Sift[T]) -> Headers[T]:
-        """What `next_alike` reads headers with."""
+        """Returns the reader of headers for `next_alike`."""
         return Headers(self._reading, sift)
 
     def events(self) -> Iterator[Observed]:
-        """What `next_event` gives, until there is nothing more."""
+        """Yields the events of `next_event` until there are none."""
         while (event := self.next_event()) is not None:
             yield event
 
@@ -219,7 +221,8 @@ class Observer:
             self._say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
 
     def _awaits(self, ear: Ear) -> bool:
-        """Whether one that has ended waits for the other to tell what is spoken; when both have, it is the first dialect."""
+        """Returns whether one side, at its end, waits for the other to show the dialect; when both have ended, it is the first
+        one."""
         if ear.state != GUESSING:
             return False
         if self._ears["C"].ended and self._ears["S"].ended:
@@ -227,7 +230,7 @@ class Observer:
         return True
 
     def _close(self, speaker: Speaker) -> None:
-        """All that `speaker` said has been handed out."""
+        """Reports the end of `speaker`, all of whose events were returned."""
         ear = self._ears[speaker]
         end = ear.received
         if ear.frameless:
@@ -245,7 +248,7 @@ class Observer:
         self._events.append(Observed(speaker, start, end, event))
 
     def _frames(self, speaker: Speaker, ear: Ear) -> None:
-        """Tells the frames that were cut."""
+        """Reports the frames that were read."""
         trace = None if ear.reader is None else ear.reader.trace
         if trace:
             for cut in trace:
@@ -295,7 +298,7 @@ class Observer:
         self._checker.lost(speaker)
 
     def _plug(self, dialect: Dialect[Codec], known: bool = True) -> None:
-        """What is spoken is known now, or taken for known."""
+        """Switches to a dialect that is known now, or assumed."""
         if known:
             self._dialect = dialect
         checker = self._checker
@@ -353,19 +356,20 @@ class Observer:
             self._client_header = header
 
     def _other_protocol(self, speaker: Speaker, header: ProtocolHeader, dialect: Dialect[Codec]) -> None:
-        """`speaker` begins with another protocol that we know, and the other side speaks AMQP: only then is it a breach."""
+        """Reports that `speaker` begins with another known protocol while the other side speaks AMQP, which makes it a
+        violation."""
         said = f"{header.name}: {header.octets.hex(' ')}"
         text = f"the {'client' if speaker == 'C' else 'server'} does not begin with the name of the protocol"
         legal = (dialect.header.hex(" "),)
-        # Its place is that of the header, whichever of the two was said last.
+        # The violation is placed at the header, whichever side began last.
         self._say(speaker, 0, SIZE, Violation(speaker, "connection.start.protocol-name", said, legal, 0, None, 0, text))
 
     # Plain values.
 
     def snapshot(self) -> tuple[object, ...]:
-        """Where it stands, as plain values (None, bool, int, float, str, bytes and tuples of them) that `restore` takes.
+        """Returns the state as plain values (None, bool, int, float, str, bytes and tuples of them) for `restore`.
 
-        LocalProtocolError as long as there are events to be taken.
+        Raises LocalProtocolError while there are events to take.
         """
         if self._events or self._inbox or self._at is not None:
             raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
@@ -380,9 +384,9 @@ class Observer:
     def restore(
         cls, snapshot: tuple[object, ...], dialect: Dialect[Codec] | None = None, dialects: Sequence[Dialect[Codec]] = DIALECTS
     ) -> Observer:
-        """An observer that goes on where `snapshot` was taken; `dialect` is needed when it was one that is not in `dialects`.
+        """Returns an observer that continues where `snapshot` was taken; `dialect` is needed for one that is not in `dialects`.
 
-        DecodeError when it is not a snapshot of an observer, or one of a version that this library does not read.
+        Raises DecodeError for anything but a snapshot of an observer, and for a version that this library does not read.
         """
         plugged, name = names_in(snapshot)
         dialects = sorted(dialects, key=lambda each: each.name != plugged)
@@ -403,16 +407,16 @@ class Observer:
 
 
 def _kin(dialect: Dialect[Codec], dialects: Sequence[Dialect[Codec]]) -> list[Dialect[Codec]]:
-    """Others in which the same frames may be."""
+    """Returns the other dialects with the same framing."""
     return [each for each in dialects if each is not dialect and type(each.framing) is type(dialect.framing)]
 
 
 def _why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: Dialect[Codec]) -> str | None:
-    """Why what a side begins with is not judged; None where it is.  `client`: the header that a server answers, if it came."""
+    """Returns why the stream of a side is not judged, None where it is.  `client`: the header that a server answers, if any."""
     if header.tls:
         return "TLS is not read here"
     if not header.amqp and client is not None and client.version is not None and client.octets not in dialect.spellings:
         return f"{client.name} is not read here"  # before 0-10 the server begins with connection.start
     if header.strange and (client is None or not client.amqp):
-        return "not AMQP"  # nobody breaks a protocol that neither side speaks
+        return "not AMQP"  # nobody violates a protocol that neither side speaks
     return None

@@ -1,4 +1,4 @@
-"""The server's side of a connection with sessions."""
+"""The server's side of a connection with sessions (0-10)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from amqp_sansio.spec.codes import DetachCode
 
 
 class ServerConnection(ServerHandshake):
-    """A connection as its server: it waits for the client's protocol header.
+    """The server's side of a connection; it waits for the client's protocol header.
 
     Raises what `ServerMechanism.start` raises, and EncodeError for settings that no frame can carry.
     """
@@ -29,15 +29,17 @@ class ServerConnection(ServerHandshake):
         return self._channels.sessions
 
     def session_named(self, name: bytes) -> Session | None:
-        """The session of that name on this connection, None when there is none."""
+        """Returns the session of that name on this connection, or None."""
         return self._channels.session_named(name)
 
     def accept(self, name: bytes, resume: Session | None = None, timeout: int | Literal["config"] | None = "config") -> Session:
         """Attaches the session that AttachRequested named.
 
         `resume` is the session of that name from an earlier connection; without it a new one begins.  `timeout` is how many
-        seconds that one is kept while detached (None: for ever): until the client asks, and at most; the config's unless said.
-        Raises LocalProtocolError when no such request waits.
+        seconds the new one is kept while detached (None: for ever), both until the client asks for a timeout and as the most
+        that it gets; by default the config decides.
+
+        Raises LocalProtocolError when no such request is pending.
         """
         channel = self._must_be_requested("session.attached", name)
         if resume is not None:
@@ -58,7 +60,7 @@ class ServerConnection(ServerHandshake):
         return session
 
     def refuse(self, name: bytes, code: DetachCode = DetachCode.SESSION_BUSY) -> None:
-        """Answers AttachRequested with detached and `code`.  Raises LocalProtocolError when no such request waits."""
+        """Answers AttachRequested with detached and `code`.  Raises LocalProtocolError when no such request is pending."""
         channel = self._must_be_requested("session.detached", name)
         channel.refuse(code)
         del self._channels.requests[name]

@@ -1,4 +1,4 @@
-"""A session: its two halves, the commands that a caller can send, and how it is attached and detached."""
+"""The 0-10 session: its two halves, the commands that a caller can send, and its attachment to a channel."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.replaying import Replaying
 
 State: TypeAlias = Literal["detached", "attaching", "resuming", "attached", "refused", "detaching", "ended"]
-"""Where a session stands: the states of `tables.endpoint`, which says what each means."""
+"""The state of a session, one of those of `tables.endpoint`, which defines each."""
 
 
 def name_of(name: object) -> bytes:
-    """The name of a session, which callers may have given anything for: octets, or text, which is UTF-8.  EncodeError."""
+    """Returns the name of a session as octets; text is encoded as UTF-8.  Raises EncodeError for anything else, or more than
+    65535 octets."""
     try:
         octets = name.encode() if isinstance(name, str) else memoryview(name).tobytes()  # type: ignore[arg-type]  # or TypeError
     except (TypeError, ValueError):
@@ -58,13 +59,13 @@ def name_of(name: object) -> bytes:
 
 
 def check_seconds(seconds: object) -> None:
-    """EncodeError for what is no lifetime of a detached session."""
+    """Raises EncodeError unless `seconds` is a valid lifetime of a detached session."""
     if seconds is not None and not whole(seconds):
         raise EncodeError("session.timeout", f"takes 0 to {TOP} seconds, or None for ever, not {seconds!r:.40}")
 
 
 _VERSION: Final = 3
-"""Of the shape of a snapshot."""
+"""The version of the snapshot format."""
 _SECONDS: Final = (int, type(None))
 _FIELDS: Final = {
     "timeout": _SECONDS, "timeout_known": (bool,), "max_timeout": _SECONDS, "wanted": _SECONDS, "attachments": (int,),
@@ -76,7 +77,7 @@ Ids: TypeAlias = RangeSet | int | Iterable[int]
 
 
 def as_ids(ids: Ids) -> RangeSet:
-    """A set of ids given as a set, as one id or as any ids.  EncodeError for a number that is no id."""
+    """Returns a set of ids, given as a set, one id or an iterable of ids.  Raises EncodeError for a number that is no id."""
     if isinstance(ids, RangeSet):
         return ids
     try:
@@ -88,11 +89,12 @@ def as_ids(ids: Ids) -> RangeSet:
 class Session:
     """A named conversation of two halves, which outlives the transports that it is attached to.
 
-    Get one from a connection (`session`, `resume`, `accept`).  Every verb either raises and changes nothing, or has said its
-    command: then the id of the command is returned.  SessionDetachedError while it is not attached, ConnectionClosedError
-    while the connection closes, EncodeError for values that the wire cannot carry, LimitError where one of our limits stands.
+    Get one from a connection (`session`, `resume`, `accept`).  Every method that sends a command either raises and changes
+    nothing, or sends it and returns its id. All raise SessionDetachedError while the session is not attached,
+    ConnectionClosedError while the connection closes, EncodeError for values that the wire cannot carry, and LimitError where a
+    local limit applies.
 
-    `subscriptions` are ours, `subscribers` the other side's.
+    `subscriptions` are this side's, `subscribers` the other side's.
     """
 
     def __init__(
@@ -105,8 +107,11 @@ class Session:
         profile: Profile = DEFAULT_PROFILE,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        """`timeout`: how long the session is to live while detached; a client asks the server for as much when it is not 0.
-        `max_timeout`: the most that we grant when the other side asks.  Seconds; None for ever, 0 not at all."""
+        """Creates a detached session.
+
+        `timeout` is how long it should live while detached; a client asks the server for that unless it is 0. `max_timeout` is
+        the most that this side grants when the other asks.  Both in seconds; None: for ever, 0: not at all.
+        """
         name = name_of(name)
         for seconds in (timeout, max_timeout):
             check_seconds(seconds)
@@ -117,107 +122,107 @@ class Session:
         self.limits: Final = limits
         self._timeout = timeout
         self._wanted = timeout
-        """How long we want it to live while detached: what the other side grants may be less."""
+        """The detached lifetime that this side wants; the other side may grant less."""
         self._max_timeout = timeout if role == "client" and max_timeout == 0 else max_timeout
         self._endpoint: Final = Machine(ENDPOINT[role])
         self._state: State = "detached"
-        """The state of `_endpoint`; this and the next two are set by its steps alone."""
+        """The state of `_endpoint`; only `_step` sets this and the next two."""
         self._hears = False
-        """Whether what the other side says on the channel counts."""
+        """Whether this side processes commands and session controls from the other."""
         self._speaks = False
-        """Whether the session, as far as it is concerned, may send commands."""
+        """Whether the state of the session permits sending commands."""
         self._cause = "not attached yet"
         self._channel: Channel | None = None
         self._attachments = 0
-        """How often attach was sent or accepted."""
+        """The number of times attach was sent or accepted."""
         self._established = False
         """Whether it was ever attached: then the other side may have state of it."""
         self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role, name)
         self._inbound: Final = Inbound(self.peer)
         self._transfers: Final[Transfers[Subscription]] = Transfers()
         self._demarcation = Demarcation()
-        """What the client says of transactions, whichever side we are."""
+        """The client's use of tx and dtx, whichever side this is."""
         self._subscriptions: Final = Subscriptions()
         self._subscribers: Final = Subscribers()
         self._contents: Contents | None = None
-        """Files and streams; None as long as nobody spoke of them."""
+        """State of the file and stream classes; None until one of their commands is used."""
         self._timeout_known = False
         self._held: list[Event] = []
-        """Events of commands that came while the session was resuming."""
+        """Events of commands that arrived while the session was resuming."""
         self._held_octets = 0
-        """Of those commands."""
+        """The octets of those commands."""
         self._replaying: Replaying | None = None
-        """What is left to say again before the session is attached."""
+        """What remains to be replayed before the session is attached."""
         self._touched = False
         self._detached_at: float | None = None
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
         self._minds_headers = False
-        """Whether the connection that carries it now reads header structs on receipt, or otherwise than by default."""
+        """Whether the current connection decodes header structs on receipt, or reads with options other than the defaults."""
         self.counts_headers: Final = profile.octets != "body"
         self.charges_headers: Final = profile.strict and self.counts_headers
-        """Whether a server is held to its credit in octets of headers too, which Broker-J does not count."""
+        """Whether octets of headers also count against a server's credit; Broker-J does not count them."""
         self.delivers: Final = role == "server"
 
     @property
     def in_doubt(self) -> RangeSet:
-        """Our commands that were sent and of which the other side has not said that they are complete."""
+        """The ids of this side's commands that were sent and not yet reported complete."""
         return self._outbound.outstanding.freeze()
 
     @property
     def resumable(self) -> bool:
-        """Whether it may be attached again after a loss of its transport."""
+        """Whether the session may be attached again after its transport is lost."""
         return self.state != "ended" and self._timeout != 0
 
     @property
     def has_state(self) -> bool:
-        """Whether anything was ever said in either half."""
+        """Whether any command was ever sent or received."""
         return self._outbound.begun or self._inbound.begun
 
     @property
     def _carrier(self) -> Carrier:
-        """The connection underneath; only while there is a channel."""
+        """The connection underneath; only valid while there is a channel."""
         assert self._channel is not None
         return self._channel.carrier
 
     @property
     def _layout(self) -> Layout:
-        """Encodes methods; only while there is a channel."""
+        """The encoder of methods; only valid while there is a channel."""
         assert self._channel is not None
         return self._channel.layout
 
     @property
     def state(self) -> State:
-        """Where the session stands: see `State`."""
+        """The state of the session; see `State`."""
         return self._state
 
     @property
     def timeout(self) -> int | None:
-        """Seconds that it lives while detached (None: for ever): what we want until somebody grants something else."""
+        """The detached lifetime in seconds (None: for ever): what this side wants, until a timeout is granted."""
         return self._timeout
 
     @property
     def cause(self) -> str:
-        """Why it cannot send now; "" when it can."""
+        """Why the session cannot send now; "" when it can."""
         return self._cause
 
     @property
     def subscriptions(self) -> Mapping[str, Subscription]:
-        """What we subscribed to, by destination."""
+        """This side's subscriptions, by destination."""
         return MappingProxyType(self._subscriptions.current)
 
     @property
     def subscribers(self) -> Mapping[str, Subscriber]:
-        """Who at the other side subscribed to us, by destination."""
+        """The other side's subscriptions, by destination."""
         return MappingProxyType(self._subscribers.current)
 
     def _may(self, verb: str) -> bool:
-        """Whether we may say this word of `tables.endpoint` now."""
+        """Returns whether this side may now use this verb of `tables.endpoint`."""
         return self._endpoint.can(self.role, verb)
 
     def _step(self, speaker: str, verb: str) -> None:
-        """`speaker` says a word of `tables.endpoint`, which is legal now."""
+        """Steps the state machine by a verb of `speaker`, which must be legal now."""
         endpoint = self._endpoint
         refusal = endpoint.step(speaker, verb)
         assert refusal is None, refusal
@@ -226,26 +231,26 @@ class Session:
         self._speaks = endpoint.can(self.role, COMMAND)
 
     def check_speak(self, said: str) -> None:
-        """SessionDetachedError or ConnectionClosedError unless it may send commands now."""
+        """Raises SessionDetachedError or ConnectionClosedError unless the session may send commands now."""
         if not self._speaks:
             raise SessionDetachedError(said, self.name, self._cause)
         if self._channel is None or self._channel.carrier._closed_cause is not None:
             self.check_open(said)
 
     def _flush_pending(self) -> None:
-        """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
+        """Writes what accumulated since the last call: completions, and the answers to flush and timely-reply."""
         self._touched = False
         if self._state in ("attached", "resuming") and self._channel is not None:
             feedback.tell(self)
 
     def _touch(self) -> None:
-        """There is something to write before the next octets are taken."""
+        """Schedules the session to write before `data_to_send` next takes octets."""
         if not self._touched and self._channel is not None:
             self._touched = True
             self._channel.channels.touch(self)
 
     def _complete_now(self, ids: RangeSet) -> None:
-        """Completes incomplete commands of the other side, and what hangs on them."""
+        """Completes incomplete commands of the other side, with their effects on credit and message.flush."""
         self._inbound.complete(ids)
         self._subscriptions.give_back(self._transfers.complete(ids))
         if self._subscribers.flushes:
@@ -253,7 +258,7 @@ class Session:
         self._touch()
 
     def _complete_one(self, id: int) -> None:
-        """Completes one incomplete command of the other side, whose result was sent if it has one: `complete` unchecked."""
+        """Completes one incomplete command of the other side, whose result, if any, was sent: `complete` without its checks."""
         inbound = self._inbound
         if id in self._transfers.deliveries or id in self._subscribers.flushes or inbound.skipped:
             self._complete_now(RangeSet.of(id))
@@ -262,7 +267,7 @@ class Session:
         self._touch()
 
     def codes_of(self, id: int | None) -> tuple[int | None, int | None]:
-        """Class code and code of a command of the other side that is under way."""
+        """Returns the class code and command code of an incomplete command of the other side, None for what is unknown."""
         if id is None:
             return None, None
         owed = self._inbound.owed.get(id)
@@ -273,29 +278,30 @@ class Session:
         return None, None
 
     def _emit(self, event: Event) -> None:
-        """Hands an event to the connection."""
+        """Passes an event to the connection."""
         self._carrier._emit(event)
 
     def _emit_command(self, event: Event) -> None:
-        """Hands on what a command of the other side became: behind SessionAttached, for nothing can be answered before."""
+        """Emits the event of a received command; while resuming, keeps it until SessionAttached, before which no answer is
+        possible."""
         if self.state == "resuming":
             self._held.append(event)
         else:
             self._carrier._emit(event)
 
     def _hold(self, octets: int) -> int:
-        """A command of `octets` octets came while the session was resuming: the octets of all that came."""
+        """Counts the octets of a command that arrived while the session was resuming, and returns the total so far."""
         self._held_octets += octets
         return self._held_octets
 
     def _emit_held(self) -> None:
-        """The commands that came while the session was resuming, in order."""
+        """Emits the events of commands that arrived while the session was resuming, in order."""
         held, self._held, self._held_octets = self._held, [], 0
         for event in held:
             self._carrier._emit(event)
 
     def check_open(self, said: str) -> None:
-        """ConnectionClosedError while the connection closes."""
+        """Raises ConnectionClosedError while the connection closes."""
         assert self._channel is not None
         cause = self._channel.carrier._closed_cause
         if cause is not None:
@@ -303,14 +309,14 @@ class Session:
 
     @property
     def legal(self) -> tuple[str, ...]:
-        """What a caller may say now."""
+        """The verbs that a caller may use now."""
         prefix = f"{self.role}:"
         return tuple([word.removeprefix(prefix) for word in self._endpoint.legal if word.startswith(prefix)])
 
     def request_timeout(self, seconds: int | None) -> None:
-        """Asks the other side to keep the session so long while detached; `TimeoutGranted` tells what it grants.
+        """Asks the other side to keep the session for so long while detached; `TimeoutGranted` reports what it grants.
 
-        None: for ever.  0: not at all; then nothing is kept for replay any more once that is granted.
+        `seconds` None: for ever.  0: not at all; once that is granted, nothing is kept for replay.
         """
         self.check_speak("session.request-timeout")
         check_seconds(seconds)
@@ -321,9 +327,9 @@ class Session:
             self._outbound.begin_retaining()
 
     def snapshot(self) -> dict[str, object]:
-        """All of it as a plain value: builtins and values of spec, which can be stored, pickled and compared.  See `restore`.
+        """Returns the whole state as a plain value of builtins and values of `spec`, which can be stored, pickled and compared.
 
-        What belongs to one attachment (the channel, its command-points) is not in it.
+        State of a single attachment (the channel, its command-points) is not included.  See `restore`.
         """
         return {
             "version": _VERSION, "name": self.name, "role": self.role,
@@ -337,7 +343,8 @@ class Session:
     def restore(
         cls, snapshot: Mapping[str, object], *, profile: Profile = DEFAULT_PROFILE, limits: Limits = DEFAULT_LIMITS
     ) -> Session:
-        """A detached session in the state of a snapshot.  DecodeError for what `snapshot` has not made."""
+        """Returns a detached session in the state of a snapshot.  Raises DecodeError for a value that `snapshot` did not
+        produce."""
         given: Mapping[str, Any] = snapshot
         try:
             if given.get("version") != _VERSION:
@@ -369,7 +376,7 @@ class Session:
     # --- its transport --------------------------------------------------------------------------------------------------------
 
     def attach(self, force: bool = False) -> None:
-        """Asks for the attachment; `SessionAttached` or `SessionDetached` follows.  Said again it does no harm.
+        """Requests the attachment; `SessionAttached` or `SessionDetached` follows.  Repeating the call has no effect.
 
         `force` takes the session away from another transport.
         """
@@ -392,7 +399,7 @@ class Session:
             self._begin()
 
     def detach(self) -> None:
-        """Ends the attachment; `SessionDetached` follows.  With a timeout of 0 it ends the session as well."""
+        """Ends the attachment; `SessionDetached` follows.  With a timeout of 0 this also ends the session."""
         if not self._may(DETACH):
             raise SessionDetachedError("session.detach", self.name, self._cause)
         self.check_open("session.detach")
@@ -403,9 +410,10 @@ class Session:
         self._cause = "detached by us"
 
     def tick(self, now: float) -> float | None:
-        """For a detached session: says what time it is (monotonic seconds), and ends it when its time is over.
+        """Advances the clock of a detached session to `now` (monotonic seconds), and ends the session when its timeout has
+        passed.
 
-        Its time begins with the first tick after it was detached.  Answers `due`.
+        The timeout starts with the first tick after the detachment.  Returns `due`.
         """
         now, moment = moment_of(now), self.due
         if moment is None:
@@ -423,7 +431,7 @@ class Session:
     def due(self) -> float | None:
         """The moment at which a detached session ends unless it is resumed (monotonic seconds).
 
-        At most any clock's moment when its time begins with the next tick; None when it is not detached or has no end.
+        `AT_ONCE` when its timeout starts with the next tick; None when it is not detached or never ends.
         """
         if self.state != "detached" or self._channel is not None or self._timeout is None or not self._established:
             return None
@@ -432,10 +440,10 @@ class Session:
     # --- saying commands --------------------------------------------------------------------------------------------------
 
     def send(self, command: Command, *headers: Struct | bytes, body: bytes = b"", sync: bool = False) -> CommandId:
-        """Says any command; `headers` are header structs, or octets of encoded ones, for commands that carry content.
+        """Sends any command and returns its id.
 
-        `sync` asks for its completion promptly.  LocalProtocolError for what is illegal now; NoCredit for a transfer without
-        credit.
+        `headers` are header structs, or their encoded octets, for commands that carry content.  `sync` asks for prompt
+        completion. Raises LocalProtocolError for a command that is illegal now, and NoCredit for a transfer without credit.
         """
         if isinstance(command, message.Transfer):  # which checks all that `_check_command` does
             return transfer(
@@ -447,13 +455,17 @@ class Session:
         return say(self, [prepare(self, command, headers, body, sync)])[0]
 
     def _check_command(self, command: object) -> None:
-        """EncodeError for what is no command; SessionDetachedError or ConnectionClosedError while the session cannot send."""
+        """Raises EncodeError unless it is a command, and SessionDetachedError or ConnectionClosedError while the session cannot
+        send."""
         if not isinstance(command, Command):
             raise EncodeError("command", f"a command of spec, not {type(command).__name__}")
         self.check_speak(command.VERB)
 
     def send_all(self, commands: Sequence[Command]) -> list[CommandId]:
-        """Says several commands without content, all of them or none: those that do not decide about one another."""
+        """Sends several commands without content, all or none.
+
+        Raises LocalProtocolError for commands that decide about one another (`ALONE`).
+        """
         for command in commands:
             self._check_command(command)
             if command.VERB in ALONE:
@@ -493,11 +505,11 @@ class Session:
     ) -> CommandId:
         """Transfers a message to an exchange ("" is the default exchange), or as a server to a subscriber's destination.
 
-        Its properties are given one by one, as the fields of delivery-properties and message-properties, or else in `headers`:
-        structs, or octets of encoded ones, such as the header of a message that was received.
+        Give its properties one by one, as the fields of delivery-properties and message-properties, or else in `headers`:
+        structs, or encoded octets such as the header of a received message.
 
-        Accept-mode NONE: completion tells that it arrived; EXPLICIT asks for accept or reject as well, which not every
-        broker says.  NoCredit when the other side throttles us, or the subscriber has no credit.
+        With accept-mode NONE, completion means that it arrived; EXPLICIT also asks for accept or reject, which not every broker
+        sends. Raises NoCredit when the other side throttles this one, or the subscriber has no credit.
         """
         header = write_properties(
             discard_unroutable, immediate, redelivered, priority, delivery_mode, ttl, timestamp, expiration, exchange,
@@ -511,7 +523,8 @@ class Session:
         return transfer(self, destination, accept_mode, acquire_mode, headers, body, sync, header)
 
     def deliver(self, destination: str, *headers: Struct | bytes, body: bytes = b"", sync: bool = False) -> CommandId:
-        """Transfers a message to a subscriber, in the modes that it subscribed with.  NoCredit without its credit."""
+        """Transfers a message to a subscriber, in the modes of its subscription.  Raises NoCredit when the subscriber has
+        none."""
         subscriber = self._subscribers.current.get(destination)
         if subscriber is None:
             self.check_speak("message.transfer")
@@ -531,7 +544,8 @@ class Session:
         arguments: Mapping[str, Value] | None = None,
         sync: bool = False,
     ) -> Subscription:
-        """Subscribes to a queue; nothing comes before `Subscription.grant`.  `destination` is ours to choose, one each."""
+        """Subscribes to a queue, under a `destination` unique in the session.  No message arrives before
+        `Subscription.grant`."""
         self.send(
             message.Subscribe(
                 queue, destination, accept_mode, acquire_mode, exclusive, resume_id, resume_ttl, arguments
@@ -541,7 +555,7 @@ class Session:
         return self._subscriptions.current[destination or ""]
 
     def accept(self, ids: Ids, *, sync: bool = False) -> CommandId:
-        """Accepts acquired transfers: they are ours for good.  The ids may not be mentioned again."""
+        """Accepts acquired transfers, which settles them: their ids may not be used again."""
         return self.send(message.Accept(as_ids(ids)), sync=sync)
 
     def reject(self, ids: Ids, code: RejectCode = RejectCode.UNSPECIFIED, text: str = "", *, sync: bool = False) -> CommandId:
@@ -549,19 +563,20 @@ class Session:
         return self.send(message.Reject(as_ids(ids), code, text or None), sync=sync)
 
     def release(self, ids: Ids, set_redelivered: bool = False, *, sync: bool = False) -> CommandId:
-        """Gives transfers back, acquired or not; `set_redelivered` marks them."""
+        """Releases transfers, acquired or not; `set_redelivered` marks them as redelivered."""
         return self.send(message.Release(as_ids(ids), set_redelivered), sync=sync)
 
     def acquire(self, ids: Ids, *, sync: bool = False) -> CommandId:
-        """Asks for transfers that came not acquired; `ResultReceived` tells which are ours now."""
+        """Asks to acquire transfers that arrived not acquired; `ResultReceived` lists those acquired."""
         return self.send(message.Acquire(as_ids(ids)), sync=sync)
 
     def sync(self) -> CommandId:
-        """A barrier: its completion tells that every command before it is complete."""
+        """Sends a barrier (execution.sync): its completion means that every earlier command is complete."""
         return self.send(execution.Sync(), sync=True)
 
     def flush(self, expected: bool = False, confirmed: bool = False, completed: bool = True) -> None:
-        """Asks what the other side expects, has confirmed, has completed by now.  No barrier (see `sync`)."""
+        """Asks the other side which commands it expects, has confirmed and has completed so far.  Not a barrier (see
+        `sync`)."""
         self.check_speak("session.flush")
         assert self._channel is not None
         self._channel.say(controls.Flush(expected, confirmed, completed))
@@ -571,34 +586,36 @@ class Session:
     # --- transactions (a client's) ------------------------------------------------------------------------------------------
 
     def select_tx(self) -> Tx:
-        """Makes the session transactional, once and for good (tx.select).  See also `tx`.
+        """Makes the session transactional, irrevocably (tx.select).  See also `tx`.
 
-        LocalProtocolError on a session that is so already, or has dtx.select, or a subscription with accept-mode none.
+        Raises LocalProtocolError on a session that already is, that has dtx.select, or that has a subscription with accept-mode
+        none.
         """
         self.send(tx.Select())
         return self.tx
 
     def select_dtx(self) -> Dtx:
-        """Makes the session one of distributed transactions (dtx.select); said again it does no harm.  See also `dtx`."""
+        """Enables distributed transactions on the session (dtx.select); repeating the call does no harm.  See also `dtx`."""
         self.send(dtx.Select())
         return self.dtx
 
     @property
     def tx(self) -> Tx:
-        """The verbs of a session with tx.select, also of one that was resumed; without it they raise."""
+        """The verbs of a session with tx.select, resumed ones included; without it they raise."""
         return Tx(self)
 
     @property
     def dtx(self) -> Dtx:
-        """The verbs about branches: those that decide about one (prepare, commit, recover, ...) need no dtx.select."""
+        """The verbs of distributed transactions; those that decide a branch (prepare, commit, recover, ...) need no
+        dtx.select."""
         return Dtx(self)
 
     # --- answering the other side's commands ------------------------------------------------------------------------------
 
     def complete(self, ids: Ids) -> None:
-        """These commands of the other side are executed; the session reports it before the next octets are taken.
+        """Marks these commands of the other side as executed; the session reports it before the next octets are taken.
 
-        Also while the session is detached and may be resumed: it reports it when it is attached again.
+        Also works while the session is detached and resumable: it reports them when it is attached again.
         """
         done = as_ids(ids)
         self._check_lives("session.completed")
@@ -607,14 +624,14 @@ class Session:
         self._complete_now(done)
 
     def confirm(self, ids: Ids) -> None:
-        """These commands of the other side will complete for certain; the session reports it when asked."""
+        """Promises that these commands of the other side will complete; the session reports it on request."""
         sure = as_ids(ids)
         self._check_lives("session.confirmed")
         self._check_incomplete("session.confirmed", sure)
         self._inbound.confirmed.update(sure)
 
     def result(self, id: CommandId, value: Struct | None = None) -> CommandId:
-        """Says the result of a command of the other side, once, before it is completed."""
+        """Sends the result of a command of the other side, once, before it is completed."""
         return self.send(execution.Result(id, value))
 
     def fail(
@@ -626,9 +643,9 @@ class Session:
         field_index: int | None = None,
         error_info: Mapping[str, Value] | None = None,
     ) -> CommandId:
-        """Refuses a command of the other side (None: no certain one) with an error code, which ends the session.
+        """Refuses a command of the other side (`id` None: no particular one) with an error code, which ends the session.
 
-        Says execution.exception and detach; what comes until detached is discarded, then `SessionDetached` follows.
+        Sends execution.exception and detach.  Whatever arrives until detached is discarded, then `SessionDetached` follows.
         """
         self.check_speak("execution.exception")
         if id is not None and not (whole(id) and self._inbound.seen(id)):
@@ -641,7 +658,7 @@ class Session:
         )  # fmt: skip
 
     def _check_lives(self, said: str) -> None:
-        """SessionDetachedError unless the other side will hear of it, now or when the session is resumed."""
+        """Raises SessionDetachedError unless a report can reach the other side, now or when the session is resumed."""
         if not self._established or self.state in ("attaching", "refused", "detaching", "ended"):
             raise SessionDetachedError(said, self.name, self._cause)
 
@@ -665,13 +682,14 @@ class Session:
     # --- attached, and over ---------------------------------------------------------------------------------------------------
 
     def _refused(self, speaker: str, cause: str) -> None:
-        """`speaker` says an exception: the session is over, but for the detach behind it."""
+        """Ends the session after an exception from `speaker`; only the detach remains."""
         self._step(speaker, EXCEPTION)
         self._timeout = 0
         self._cause = cause.rstrip(": ")
 
     def _attached(self, speaker: Role) -> None:
-        """`speaker` sent attached: commands may follow, or first we find out what the other side has."""
+        """Handles `attached`, sent by `speaker`: a new session is ready for commands, a resumed one first asks for the other
+        side's state."""
         if self._established:
             self._step(speaker, ATTACHED_AGAIN)
             self._subscriptions.resume(self._outbound.next_id)
@@ -684,20 +702,20 @@ class Session:
             self._ready(False)
 
     def _accepted(self) -> None:
-        """As `_attached`, on the side that was asked."""
+        """Begins an attachment that the other side requested, and was just accepted."""
         self._begin()
         self._attached(self.role)
 
     def _resumed(self, resumed: bool = True) -> None:
-        """The other side has told what it expects.  `resumed`: it has state of the session, which goes on."""
+        """Resumes after the other side reported what it expects.  `resumed`: it still has the state of the session."""
         self._replaying = None
         if not resumed:
-            self._timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
+            self._timeout_known = False  # the other side may have made a new one, which was never asked to live on
         self._step(self.peer, EXPECTED)
         self._ready(resumed)
 
     def _ready(self, resumed: bool) -> None:
-        """Commands may be sent."""
+        """Makes the session ready to send commands."""
         assert self._channel is not None
         self._cause = ""
         self._established = True
@@ -707,7 +725,7 @@ class Session:
             self._channel.say(controls.RequestTimeout(self._timeout))
 
     def _said_content(self, contents: Contents, speaker: Role, command: Command, id: int) -> None:
-        """`speaker` said a command of class file or stream, to which `contents` objects nothing, as its command `id`."""
+        """Records a command of class file or stream that `speaker` sent with this id, and that `contents` permits."""
         self._contents = contents
         contents.step(speaker, command, id)
         if is_global(command) and self._channel is not None:
@@ -716,11 +734,11 @@ class Session:
                     other._contents.close_window()
 
     def _keep_for(self, seconds: int | None) -> None:
-        """It lives so long while detached, until somebody grants something else."""
+        """Sets the detached lifetime until a timeout is granted."""
         self._timeout = seconds
 
     def _granted(self, seconds: int | None) -> None:
-        """Somebody granted a detached lifetime: it is ours from now on."""
+        """Adopts the detached lifetime that either side granted."""
         self._timeout = seconds
         self._timeout_known = True
         if seconds == 0:
@@ -738,9 +756,9 @@ class Session:
         keep: bool = False,
         violation: Violation | None = None,
     ) -> None:
-        """The attachment is over: says so in an event and gives the channel free.
+        """Ends the attachment: emits SessionDetached and frees the channel.
 
-        The session ends with it when `ended`, or when nobody wants it to live detached and it is not to be kept.
+        The session ends with it when `ended`, or when its detached lifetime is 0 and `keep` is not given.
         """
         channel = self._channel
         assert channel is not None
@@ -765,19 +783,19 @@ class Session:
         self._unbind()
 
     def _bind(self, channel: Channel) -> None:
-        """The channel is ours."""
+        """Puts the session on a channel."""
         carrier = channel.carrier
         self._channel = channel
         self._minds_headers = carrier.eager_headers or carrier.reading != DEFAULT_READING
 
     def _unbind(self) -> None:
-        """We have no channel any more."""
+        """Takes the session off its channel."""
         if self._channel is not None:
             self._channel.vacate()
         self._channel = None
 
     def _begin(self) -> None:
-        """Both halves begin an attachment: nothing is known of the new channel yet."""
+        """Starts an attachment in both halves, with no knowledge of the new channel yet."""
         self._attachments += 1
         self._outbound.begin_attachment()
         self._inbound.begin_attachment()

@@ -8,10 +8,11 @@ from amqp_sansio.kernel.serials import HALF, MODULUS, TOP, MutableRangeSet, Rang
 
 
 def fewest(tags: RangeSet, outstanding: MutableRangeSet, next_tag: int) -> Iterator[tuple[int, bool]]:
-    """What names `tags`, all of them `outstanding`, and no other: each a tag and whether all before it are meant, too.
+    """Returns the fewest acknowledgements that name exactly `tags`, all of them `outstanding`: each a tag, and whether it
+    includes all before it.
 
-    The oldest ones that are outstanding go in one, as far as all of them are named; the others need one each.  `next_tag` is
-    that of the next delivery: serial numbers are ordered by it.
+    One acknowledgement covers the oldest outstanding tags, as far as all of them are named; the others need one each.
+    `next_tag` is that of the next delivery: serial numbers are ordered by it.
     """
     ranges = tags.ranges
     begin = serial_add(next_tag, -HALF)
@@ -30,12 +31,12 @@ def fewest(tags: RangeSet, outstanding: MutableRangeSet, next_tag: int) -> Itera
 
 
 def one_by_one(tags: RangeSet) -> Iterator[tuple[int, bool]]:
-    """The same without "all before it"."""
+    """Returns acknowledgements of one tag each."""
     for low, high in tags.ranges:
         yield from _each(low, high)
 
 
 def _each(low: int, high: int) -> Iterator[tuple[int, bool]]:
-    """All of them are outstanding, so that a limit bounds how many there are."""
+    """Yields each tag of a range.  All are outstanding, so that a limit bounds how many there are."""
     for tag in range(low, high + 1 if low <= high else high + 1 + MODULUS):
         yield tag & TOP, False

@@ -1,4 +1,4 @@
-"""A channel, either role: its state, its methods, and which side closes it."""
+"""The base of channels in both roles: state, methods and closing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels
 
 MethodId: TypeAlias = int
-"""The id of a method that we say on a channel: from 1 on, of 32 bits, after which comes 0."""
+"""The id of a method that this side sends on a channel: counted from 1 in 32 bits, with 0 after the largest."""
 
 Contents: TypeAlias = "Struct | bytes | None"
 """The properties of a content, such as `basic.Properties`, or octets as they came (`property_octets`); None for none."""
@@ -47,9 +47,9 @@ LARGEST: Final = (1 << 64) - 1
 
 
 class Asked(NamedTuple):
-    """What is kept of a method that wants an answer.
+    """A method that awaits its answer.
 
-    `settled`: what comes need not be settled; `tag`: the consumer that it names, "" for none; `taken`: the number of the last
+    `settled`: its deliveries need no settling; `tag`: the consumer that it names, "" for none; `taken`: the number of the last
     publish that the other side has taken when it answers, 0 for none.
     """
 
@@ -60,11 +60,11 @@ class Asked(NamedTuple):
 
 
 class BaseChannel:
-    """What both halves have in common.
+    """The part that the channels of both roles share.
 
-    Every verb either raises and changes nothing, or has said its method.  ChannelClosedError when the channel is over or
-    closing, ConnectionClosedError when the connection is, EncodeError for values that the wire cannot carry, LimitError where
-    one of our limits stands, CapabilityMissing for an extension that the other side has not.
+    Every method that sends either raises and changes nothing, or sends its method.  All raise ChannelClosedError when the
+    channel is closed or closing, ConnectionClosedError when the connection is, EncodeError for values that the wire cannot
+    carry, LimitError where a local limit applies, and CapabilityMissing for an extension that the other side lacks.
     """
 
     __slots__ = (
@@ -80,32 +80,32 @@ class BaseChannel:
         self._life: Final = Machine(LIFE)
         self._mode: Final = Machine(MODE)
         self._cause: str | None = None
-        self._close: words.Close | None = None  # ours, until it is answered
-        self._told = False  # ChannelClosed was put behind the events
-        self._asked: Final[PendingReplies[Asked]] = PendingReplies()  # by us
+        self._close: words.Close | None = None  # this side's, until it is answered
+        self._told = False  # ChannelClosed was queued
+        self._asked: Final[PendingReplies[Asked]] = PendingReplies()  # by this side
         self._heard: Final[PendingReplies[Asked]] = PendingReplies()  # by the other side
         self._last_id = 0
         self._last_answered = 0
         self._heard_ids = 0
-        self._body_left = 0  # octets of our content that are still to be said
+        self._body_left = 0  # octets of our content not sent yet
         self._consumers: Final = ConsumerTags(False)
         self._deliveries: Final = Deliveries(False)
         self._published: Final = Tags(False)
         self._confirm_base = 0  # the number of the last publish before confirm mode
         self._returnable: Final = Returnable()
         self._flow = True
-        self._owed: Final[list[Method]] = []  # what is to be said behind our content under way
+        self._owed: Final[list[Method]] = []  # methods to send after the content under way
 
     # --- where it stands --------------------------------------------------------------------------------------------------
 
     @property
     def role(self) -> Role:
-        """Which side we are."""
+        """The role of this side."""
         return self._channels.carrier.role
 
     @property
     def state(self) -> str:
-        """One word for where the channel stands."""
+        """The state of the channel, in one word."""
         return self._life.state
 
     @property
@@ -115,7 +115,7 @@ class BaseChannel:
 
     @property
     def closed_cause(self) -> str | None:
-        """Why the channel cannot send any more; None as long as it can."""
+        """Why the channel can send nothing more; None while it can."""
         return self._channels.carrier._closed_cause if self._cause is None else self._cause
 
     @property
@@ -125,7 +125,7 @@ class BaseChannel:
 
     @property
     def unsettled(self) -> RangeSet:
-        """The tags of deliveries that the client has to settle."""
+        """The tags of deliveries that the client has yet to settle."""
         return self._deliveries.tags.ids.outstanding.freeze()
 
     @property
@@ -135,7 +135,7 @@ class BaseChannel:
 
     @property
     def body_left(self) -> int:
-        """Octets that `body` still has to say of the content under way; 0 when there is none."""
+        """How many octets of the content under way are left for `body` to send; 0 when there is none."""
         return self._body_left
 
     def __repr__(self) -> str:
@@ -146,15 +146,15 @@ class BaseChannel:
     def send(
         self, method: Method, properties: Contents = None, body: bytes | None = None, *, size: int | None = None
     ) -> MethodId:
-        """Says any method that is legal now; its id is the one by which `MethodAnswered` names it.
+        """Sends any method that is legal now, and returns the id by which `MethodAnswered` names it.
 
-        `properties` and `body` are for those that carry a content.  With `size`, the octets of the whole body, what is missing
-        of it follows by `body`, before anything else is sent on the channel.
+        `properties` and `body` are for methods that carry a content.  `size` is the size of the whole body in octets; send what
+        `body` lacks of it by `body()`, before anything else on the channel.
         """
         raise NotImplementedError
 
     def body(self, octets: bytes) -> None:
-        """The next octets of the body that `size` announced.  LocalProtocolError for more than are left of it."""
+        """Sends the next octets of the body that `size` announced.  Raises LocalProtocolError for more than are left."""
         self._must_be_alive("a body")
         left, data = self._body_left, octets_of(octets)
         if len(data) > left:
@@ -170,7 +170,7 @@ class BaseChannel:
             self._owed.clear()
 
     def _say_soon(self, method: Method) -> None:
-        """Says a method of our own accord: nothing may come between the frames of a content."""
+        """Sends a method that no caller asked for, after the content under way, whose frames nothing may interrupt."""
         if self._body_left:
             self._owed.append(method)
         else:
@@ -179,9 +179,9 @@ class BaseChannel:
     def reply(
         self, id: MethodId, method: Method, properties: Contents = None, body: bytes | None = None, *, size: int | None = None
     ) -> MethodId:
-        """Answers the method that `MethodReceived` gave this id.
+        """Answers the method to which `MethodReceived` gave this id.
 
-        LocalProtocolError when it is no answer to that, or another one is to be answered first.
+        Raises LocalProtocolError when `method` is no answer to it, or another method must be answered first.
         """
         self._must_be_alive(_method(method).VERB)
         answered = self._heard.find(method.VERB)
@@ -193,9 +193,9 @@ class BaseChannel:
         return self.send(method, properties, body, size=size)
 
     def close(self, code: ReplyCode = ReplyCode.REPLY_SUCCESS, text: str = "", method: str = "") -> None:
-        """Says channel.close; ChannelClosed comes when it was answered, and the number is free then.
+        """Sends channel.close; ChannelClosed follows when it is answered, and the number is free then.
 
-        `code` is one of the dialect's reply codes, `text` at most 255 octets, `method` the name of the one at fault.
+        `code` is one of the dialect's reply codes, `text` has at most 255 octets, `method` names the method at fault.
         """
         self._must_be_alive(CLOSE)
         if self._body_left:
@@ -228,7 +228,7 @@ class BaseChannel:
         return LocalProtocolError(verb, "a content is under way", legal, "content.interrupted")
 
     def _may_say(self, method: Method) -> Answered[Asked] | None:
-        """Raises unless the method is legal now, whatever it is; the question that it answers."""
+        """Raises unless the method is legal now, whatever it is; returns the request that it answers."""
         verb = _method(method).VERB
         self._must_be_alive(verb)
         if self._body_left:
@@ -264,7 +264,7 @@ class BaseChannel:
         return frame_method(self.number, channels.codec.methods.encode(method), channels.carrier._max_frame_size)
 
     def _frames(self, method: Method, properties: Contents, body: bytes | None, size: int | None) -> tuple[bytes, int]:
-        """A method with its content, if it carries one, as octets, and how many octets of its body follow later."""
+        """Encodes a method, with its content if it carries one; also returns how many octets of its body follow later."""
         channels = self._channels
         codec = channels.codec
         if method.VERB not in codec.methods.contents:
@@ -291,7 +291,7 @@ class BaseChannel:
         return b"".join(frame_content(self.number, payload, class_code, flags, data, most, octets)), octets - len(data)
 
     def _said(self, method: Method, frames: tuple[bytes, int]) -> MethodId:
-        """Writes what was checked; its id."""
+        """Writes a checked method and returns its id."""
         octets, self._body_left = frames
         self._write(octets)
         id = self._last_id = self._last_id + 1 & TOP
@@ -316,7 +316,7 @@ class BaseChannel:
     def _tell_closed(
         self, origin: Origin, code: int | None, text: str, verb: str = "", violation: Violation | None = None
     ) -> None:
-        """Puts ChannelClosed behind the events, once, with what was outstanding."""
+        """Queues ChannelClosed once, with what was outstanding."""
         if self._told:
             return
         self._told = True
@@ -330,7 +330,7 @@ class BaseChannel:
         self._body_left = 0
 
     def _hear_close(self, close: words.Close) -> None:
-        """The other side closes the channel, which it was free to do: it is answered at once."""
+        """Handles channel.close of the other side, and answers it at once."""
         verb = self._channels.codec.verb_at(close.class_id, close.method_id)
         if self._cause is None:
             self._cause = f"the other side closed the channel ({close.reply_code}): {close.reply_text}".rstrip(": ")
@@ -342,7 +342,7 @@ class BaseChannel:
     def _hear_close_ok(self) -> None:
         close = self._close
         if close is not None:
-            if self._mode.states[0] == PLAIN:  # the server heard our close behind all that was said before it
+            if self._mode.states[0] == PLAIN:  # the server received our close after all that was sent before it
                 self._published.settle_all()
             self._last_answered = self._last_id
             verb = self._channels.codec.verb_at(close.class_id, close.method_id)
@@ -350,7 +350,7 @@ class BaseChannel:
         self._channels.sweep(self)
 
     def _lost(self, origin: Origin, text: str, violation: Violation | None) -> None:
-        """The connection ends, and the channel with it."""
+        """Ends the channel because the connection ends."""
         if self._cause is None:
             self._cause = text
         self._tell_closed(origin, None, text, "", violation)
@@ -360,11 +360,11 @@ class BaseChannel:
     def _blame(
         self, offset: int, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0, verb: str = ""
     ) -> None:
-        """The other side broke a rule with what begins at `offset`: the channel ends, or the connection, as the code has it.
+        """Reports a violation by the other side in what begins at `offset`; the code decides whether channel or connection
+        ends.
 
-        `verb` is the method at fault, where what was `said` does not begin with it.
-
-        The connection ends also where we cannot close the channel: in the middle of a content of ours, and behind our close.
+        `verb` is the method at fault, where `said` does not begin with it.  The connection also ends where we cannot close the
+        channel: in the middle of a content of ours, and after our close.
         """
         channels = self._channels
         code = code_of(rule, code, channels.codes)
@@ -389,5 +389,5 @@ def _method(method: object) -> Method:
 
 
 def waits(method: Method) -> bool:
-    """Whether a method wants its answer: it says nothing of no-wait, or not that."""
+    """Returns whether a method awaits an answer: it has no no-wait bit, or it is not set."""
     return not (getattr(method, "no_wait", False) or getattr(method, "nowait", False))

@@ -1,4 +1,4 @@
-"""A channel, client role."""
+"""A channel in the client role (0-8, 0-9 and 0-9-1)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels
 
 TagSet: TypeAlias = RangeSet | int | Iterable[int]
-"""Tags as a set, as one tag or as any tags."""
+"""Tags as a set, as one tag or as an iterable of tags."""
 
 
 def as_tags(tags: TagSet) -> RangeSet:
-    """A set of tags, of which it holds the lower 32 bits.  EncodeError for what is none."""
+    """Returns a set of tags, of which it holds the lower 32 bits.  Raises EncodeError for anything else."""
     if isinstance(tags, RangeSet):
         return tags
     try:
@@ -44,10 +44,11 @@ def as_tags(tags: TagSet) -> RangeSet:
 
 
 class Channel(BaseChannel):
-    """A channel: get one from a connection.  Methods before ChannelOpened are not queued; they go out at once.
+    """A channel of a client; get one from a connection.
 
-    A call for a method gives its id, by which `MethodAnswered` names it; with `no_wait` no answer comes.  A call that the
-    server refuses closes the channel: ChannelClosed tells what was outstanding.
+    Methods sent before ChannelOpened are not queued; they go out at once.  A call that sends a method returns its id, by which
+    `MethodAnswered` names it; with `no_wait` no answer comes.  When the server refuses a method it closes the channel, and
+    ChannelClosed lists what was outstanding.
     """
 
     __slots__ = ("_writer",)
@@ -58,7 +59,7 @@ class Channel(BaseChannel):
 
     @property
     def flow_stopped(self) -> bool:
-        """Whether the server has paused what we publish (channel.flow)."""
+        """Whether the server has paused publishing (channel.flow)."""
         return not self._flow
 
     def send(
@@ -83,7 +84,7 @@ class Channel(BaseChannel):
         no_wait: bool = False,
         ticket: int = 0,
     ) -> MethodId:
-        """Creates an exchange, or checks that it is there as said (exchange.declare)."""
+        """Creates an exchange, or with `passive` only checks that it exists (exchange.declare)."""
         return self.send(
             exchange.Declare(name, type, passive, durable, no_wait, arguments or {}, ticket, auto_delete, internal)
         )
@@ -101,7 +102,7 @@ class Channel(BaseChannel):
         arguments: Mapping[str, object] | None = None,
         no_wait: bool = False,
     ) -> MethodId:
-        """Binds an exchange to another one (exchange.bind; capability exchange_exchange_bindings)."""
+        """Binds an exchange to another one (exchange.bind; needs capability exchange_exchange_bindings)."""
         return self.send(exchange.Bind(destination, source, routing_key, no_wait, arguments or {}, 0))
 
     def unbind_exchange(
@@ -113,7 +114,7 @@ class Channel(BaseChannel):
         arguments: Mapping[str, object] | None = None,
         no_wait: bool = False,
     ) -> MethodId:
-        """Ends such a binding (exchange.unbind; capability exchange_exchange_bindings)."""
+        """Removes a binding between exchanges (exchange.unbind; needs capability exchange_exchange_bindings)."""
         return self.send(exchange.Unbind(destination, source, routing_key, no_wait, arguments or {}, 0))
 
     def declare_queue(
@@ -128,7 +129,7 @@ class Channel(BaseChannel):
         no_wait: bool = False,
         ticket: int = 0,
     ) -> MethodId:
-        """Creates a queue, or checks that it is there as said (queue.declare); for "" the server makes a name."""
+        """Creates a queue, or with `passive` only checks that it exists (queue.declare); for "" the server generates a name."""
         return self.send(queue.Declare(name, passive, durable, exclusive, auto_delete, no_wait, arguments or {}, ticket))
 
     def bind_queue(
@@ -153,11 +154,11 @@ class Channel(BaseChannel):
         arguments: Mapping[str, object] | None = None,
         ticket: int = 0,
     ) -> MethodId:
-        """Ends a binding (queue.unbind)."""
+        """Removes a binding of a queue (queue.unbind)."""
         return self.send(queue.Unbind(queue_name, exchange_name, routing_key, arguments or {}, ticket))
 
     def purge_queue(self, name: str, *, no_wait: bool = False, ticket: int = 0) -> MethodId:
-        """Removes the messages of a queue that wait for no acknowledgement (queue.purge)."""
+        """Removes the messages of a queue that do not await acknowledgement (queue.purge)."""
         return self.send(queue.Purge(name, no_wait, ticket))
 
     def delete_queue(
@@ -176,7 +177,7 @@ class Channel(BaseChannel):
         write: bool = False,
         read: bool = False,
     ) -> MethodId:
-        """Asks for a ticket (access.request), which the older versions have other methods carry."""
+        """Asks for an access ticket (access.request), which other methods of the older versions carry."""
         return self.send(access.Request(realm, exclusive, passive, active, write, read))
 
     # --- publishing -------------------------------------------------------------------------------------------------------
@@ -206,13 +207,14 @@ class Channel(BaseChannel):
         app_id: str | None = None,
         ticket: int = 0,
     ) -> int:
-        """Publishes a message (basic.publish) and gives its number: the first of a channel is 1, in whatever mode.
+        """Publishes a message (basic.publish) and returns its number; numbers on a channel start at 1, in whatever mode.
 
-        `Confirmed`, `Nacked`, `MessageReturned` and `ChannelClosed` name it by this number.  Properties are given one by one or
-        in `properties`: a value, or octets as they came with another message.  `size`: the octets of the whole body, what is
-        missing of which follows by `body`.
+        `Confirmed`, `Nacked`, `MessageReturned` and `ChannelClosed` refer to the message by this number.  Give properties one
+        by one, or in `properties`: a value, or octets as they came with another message.  `size` is the size of the whole body
+        in octets; send what `body` lacks of it by `body()`.
 
-        FlowStopped while the server has paused it; LimitError (unconfirmed) when too many wait to be confirmed.
+        Raises FlowStopped while the server has paused publishing, and LimitError (unconfirmed) when too many messages await a
+        confirm.
         """
         channels = self._channels
         carrier = channels.carrier
@@ -317,7 +319,7 @@ class Channel(BaseChannel):
         return writer
 
     def select_confirm(self, *, no_wait: bool = False) -> MethodId:
-        """Asks for a confirm of each message from now on (confirm.select; capability publisher_confirms)."""
+        """Requests a confirm of each message from now on (confirm.select; needs capability publisher_confirms)."""
         return self.send(confirm.Select(no_wait))
 
     def select_tx(self) -> MethodId:
@@ -325,20 +327,21 @@ class Channel(BaseChannel):
         return self.send(tx.Select())
 
     def commit(self) -> MethodId:
-        """Ends the transaction: what was published and acknowledged in it counts (tx.commit)."""
+        """Commits the publishes and acknowledgements of the transaction (tx.commit)."""
         return self.send(tx.Commit())
 
     def rollback(self) -> MethodId:
-        """Ends the transaction: what was published in it is gone, what was acknowledged is unsettled again (tx.rollback)."""
+        """Rolls the transaction back: its publishes are dropped, its acknowledged deliveries are unsettled again
+        (tx.rollback)."""
         return self.send(tx.Rollback())
 
     # --- consuming --------------------------------------------------------------------------------------------------------
 
     def qos(self, prefetch_count: int = 0, *, prefetch_size: int = 0, everywhere: bool = False) -> MethodId:
-        """Limits how many deliveries may wait to be settled (basic.qos); 0: any number.
+        """Limits how many deliveries may be unsettled (basic.qos); 0: unlimited.
 
-        `everywhere` is the bit global: all of the connection, or of the channel for RabbitMQ, for which it else is each new
-        consumer.
+        `everywhere` is the bit global: the limit holds for the whole connection; with RabbitMQ for the whole channel, instead
+        of for each new consumer.
         """
         return self.send(basic.Qos(prefetch_size, prefetch_count, everywhere))
 
@@ -354,30 +357,31 @@ class Channel(BaseChannel):
         no_wait: bool = False,
         ticket: int = 0,
     ) -> MethodId:
-        """Starts a consumer (basic.consume); for "" the server makes a tag.  `arguments` are the filter of 0-9."""
+        """Starts a consumer (basic.consume); for "" the server generates a tag.  `arguments` also serve as the filter of
+        0-9."""
         said = arguments or {}
         return self.send(basic.Consume(queue_name, consumer_tag, no_local, no_ack, exclusive, no_wait, ticket, said, said))
 
     def cancel(self, consumer_tag: str, *, no_wait: bool = False) -> MethodId:
-        """Ends a consumer (basic.cancel); what is on its way still comes, until ConsumerCancelled."""
+        """Ends a consumer (basic.cancel); deliveries in flight still arrive, until ConsumerCancelled."""
         return self.send(basic.Cancel(consumer_tag, no_wait))
 
     def get(self, queue_name: str, *, no_ack: bool = False, ticket: int = 0) -> MethodId:
-        """Asks for one message (basic.get): MessageGot, or MethodAnswered with basic.get-empty."""
+        """Fetches one message (basic.get): MessageGot follows, or MethodAnswered with basic.get-empty."""
         return self.send(basic.Get(queue_name, no_ack, ticket))
 
     def ack(self, tags: TagSet) -> None:
-        """Acknowledges deliveries, in as few methods as mean that (basic.ack).
+        """Acknowledges deliveries, in as few methods as possible (basic.ack).
 
-        StaleDelivery on a closed channel; LocalProtocolError for a tag that was never delivered or is settled; LimitError
-        (ranges) when a transaction has settled too many that do not follow one another.
+        Raises StaleDelivery on a closed channel; LocalProtocolError for a tag that was never delivered or is settled;
+        LimitError (ranges) when a transaction has settled too many tags that are not consecutive.
         """
         self._settle("basic.ack", tags, basic.Ack)
 
     def nack(self, tags: TagSet, *, requeue: bool = True) -> None:
-        """Gives deliveries back, in as few methods as mean that: basic.nack, or basic.reject where the server lacks it.
+        """Rejects deliveries, in as few methods as possible: by basic.nack, or by basic.reject where the server lacks it.
 
-        `requeue`: they are to be delivered again, else the server drops them or takes them for dead letters.  Errors as `ack`.
+        With `requeue` the server delivers them again, otherwise it drops or dead-letters them.  Raises as `ack` does.
         """
         channels = self._channels
         if "basic.nack" not in channels.verbs or not channels.carrier.capable(CAPABILITIES["client", "basic.nack"]):
@@ -386,21 +390,21 @@ class Channel(BaseChannel):
         self._settle("basic.nack", tags, lambda tag, multiple: basic.Nack(tag, multiple, requeue))
 
     def reject(self, tags: TagSet, *, requeue: bool = True) -> None:
-        """Gives deliveries back one by one (basic.reject).  As `nack`."""
+        """Rejects deliveries one by one (basic.reject).  Takes and raises the same as `nack`."""
         self._settle("basic.reject", tags, lambda tag, _: basic.Reject(tag, requeue), singly=True)
 
     def recover(self, *, requeue: bool = True) -> MethodId:
-        """Has all deliveries that wait to be settled delivered again, under other tags (basic.recover)."""
+        """Asks the server to redeliver all unsettled deliveries, under other tags (basic.recover)."""
         return self.send(basic.Recover(requeue))
 
     def recover_async(self, *, requeue: bool = True) -> MethodId:
-        """As `recover`, without an answer (basic.recover-async, which the older versions call basic.recover)."""
+        """Does the same as `recover` without an answer (basic.recover-async, which the older versions call basic.recover)."""
         if "basic.recover-async" in self._channels.verbs:
             return self.send(basic.RecoverAsync(requeue))
         return self.send(basic.Recover(requeue))
 
     def _settle(self, verb: str, tags: TagSet, make: Callable[[int, bool], Method], *, singly: bool = False) -> None:
-        """Says of these tags, all of which must be outstanding, what `make` makes of each that is to be named."""
+        """Settles these tags, all of which must be outstanding, by the methods that `make` returns for each tag to be named."""
         ids = as_tags(tags)
         try:
             self._must_be_alive(verb)
@@ -424,8 +428,7 @@ class Channel(BaseChannel):
         self._deliveries.settle_set(ids, transacted)
 
     def _refuse_deliveries(self, consumer_tag: str, waiting: int, most: int) -> None:
-        """The server delivers far more than basic.qos asked for: `waiting` messages instead of at most `most`.  That ends the
-        channel."""
+        """Ends the channel because the server exceeds basic.qos by far: `waiting` messages, where `most` are tolerated."""
         reader = self._channels._reader
         offset = 0 if reader is None else reader.offset
         said = f'basic.deliver with consumer-tag "{consumer_tag[:200]}"'

@@ -34,10 +34,10 @@ _HIGHEST: Final = 65535
 
 
 class Channels(Endpoints):
-    """Those that are open, or on their way to that or from it.
+    """The channels of a connection that are open, opening or closing.
 
-    `counted`: channel-max is how many there may be; otherwise it is the highest number of one, too.  `blocked_raises`: what is
-    published while the connection is blocked raises.
+    With `counted`, channel-max is the number of channels; otherwise it is also the highest channel number.  With
+    `blocked_raises`, publishing raises while the connection is blocked.
     """
 
     __slots__ = (
@@ -51,39 +51,39 @@ class Channels(Endpoints):
         self.codec: Final = codec
         self.blocked_raises: Final = blocked_raises
         self.verbs: Final = codec.verbs
-        """The methods that the dialect has."""
+        """The methods of the dialect."""
         self.properties = RepeatedProperties(codec, DEFAULT_READING)
-        """How those of contents are read."""
+        """How contents are read."""
         self.codes: frozenset[int] | None = None
         """The reply codes of the document, where its letter counts."""
         self.used: Final[dict[int, BaseChannel]] = {}
-        """By number those whose close is not answered."""
+        """Channels whose close is not answered yet, by number."""
         self._answers: Final = frozenset([verb for verb, replies in REPLIES.items() if not codec.verbs.isdisjoint(replies)])
         self._counted: Final = counted
-        self._free: Final = MutableRangeSet(RangeSet.span(1, _HIGHEST))  # numbers that a client has not in use
+        self._free: Final = MutableRangeSet(RangeSet.span(1, _HIGHEST))  # numbers that a client does not use
         self._requests: Final[dict[int, ServedChannel]] = {}
         self._reader: MethodReader | None = None
         self._ack = 0
-        """Class and method of basic.ack, for a client that can hear it."""
+        """Class and method numbers of basic.ack, for a client that can receive it."""
 
     def answers(self, verb: str) -> bool:
-        """Whether the dialect has an answer to a method."""
+        """Returns whether the dialect has an answer to a method."""
         return verb in self._answers
 
     @property
     def all(self) -> tuple[BaseChannel, ...]:
-        """Those that are open, by number."""
+        """The open channels, by number."""
         return tuple([channel for _, channel in sorted(self.used.items()) if channel._cause is None])
 
     @property
     def most(self) -> int:
-        """How many there may be at once."""
+        """How many channels may exist at once."""
         return min(self.carrier._channel_max, self.carrier.limits.channels)
 
     # --- a client's -------------------------------------------------------------------------------------------------------
 
     def open(self, number: int | None = None) -> Channel:
-        """Says channel.open on this number, or on the lowest that is free."""
+        """Sends channel.open on this number, or on the lowest free one."""
         used, most = self.used, self.most
         if len(used) >= most:
             raise LimitError("channels", most, len(used) + 1)
@@ -107,7 +107,7 @@ class Channels(Endpoints):
     # --- a server's -------------------------------------------------------------------------------------------------------
 
     def accept(self, number: int) -> ServedChannel:
-        """Answers ChannelRequested: the channel is open.  LocalProtocolError when no such request waits."""
+        """Answers ChannelRequested with channel.open-ok.  Raises LocalProtocolError when no such request is pending."""
         channel = self._requested(OPEN_OK, number)
         channel_id = b"" if self.codec.has_argument(words.OpenOk, "channel_id") else None
         channel._write(channel._method_frame(words.OpenOk(channel_id)))
@@ -116,16 +116,16 @@ class Channels(Endpoints):
         return channel
 
     def refuse(self, number: int, code: ReplyCode = ReplyCode.RESOURCE_ERROR, text: str = "") -> None:
-        """Answers ChannelRequested with channel.close.  LocalProtocolError when no such request waits."""
+        """Answers ChannelRequested with channel.close.  Raises LocalProtocolError when no such request is pending."""
         channel = self._requested("channel.close", number)
         said = self.carrier._code("channel.close", code)
         channel._say_close(said, text, self.codec.numbers_of(OPEN))
         channel._cause = f"refused: {said} {text}".rstrip()
-        channel._told = True  # nobody holds it
+        channel._told = True  # the application has no object for it
         del self._requests[number]
 
     def answer_by_policy(self, accept: bool) -> None:
-        """Answers the requests that the application did not answer."""
+        """Answers by policy the requests that the application left open."""
         for number in list(self._requests):
             if accept:
                 self.accept(number)
@@ -157,7 +157,7 @@ class Channels(Endpoints):
             if unit.kind == CONTROL:
                 text, said = "methods of class connection go on channel 0", self.codec.said_in(unit)
                 self._fail(unit.channel, unit.start, "connection.channel", said, text, ("channel 0",), ReplyCode.CHANNEL_ERROR)
-            return  # frames out of band, and traces, which nobody is known to read
+            return  # frames out of band and traces: no known peer reads them
         try:
             method = self.codec.read(unit.payload, self.carrier.reading)
         except DecodeError as error:
@@ -191,7 +191,7 @@ class Channels(Endpoints):
     def _fail(
         self, number: int, offset: int, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0
     ) -> None:
-        """The other side broke a rule on a channel of which nothing is known, or one that ends the connection in any case."""
+        """Reports a violation by the other side on an unknown channel, or one that ends the connection in any case."""
         code = code_of(rule, code, self.codes)
         self.carrier._fail(Violation(self.carrier.peer, rule, said, legal, code, number, offset, text))
 
@@ -206,7 +206,7 @@ class Channels(Endpoints):
             or tag is None
             or channel._life.states[0] != OPENED
             or not channel._deliveries.deliver_higher(tag, settled, self.carrier.limits.deliveries)
-        ):  # it is heard as any other
+        ):  # the general path handles it
             at = 5 + known.payload[4]
             payload = known.payload[:at] + put_u64(tag or 0) + known.payload[at + 8 :]
             self.hear(Assembly(channel.number, 0, COMMAND, payload, header, body or None, start, end))
@@ -226,20 +226,20 @@ class Channels(Endpoints):
         return made  # type: ignore[no-any-return]
 
     def learn(self, channel: BaseChannel, payload: bytes, method: Deliver) -> None:
-        """Remembers a delivery: most others to the same consumer differ in their tag and content alone."""
+        """Remembers a delivery: most later ones to the same consumer differ in their tag and content alone."""
         if self._reader is not None and not self.carrier.eager_headers:
             receiver = _Receiver(channel, method.consumer_tag)
             self._reader.learn(channel.number, payload, method, receiver, self._read_another)
 
     def _read_another(self, payload: bytes) -> Method | Control | None:
-        """A method; None where `hear` is to tell what is wrong with it."""
+        """Reads a method; returns None where `hear` must report what is wrong with it."""
         try:
             return self.codec.read(payload, self.carrier.reading)
         except DecodeError:
             return None
 
     def hear_answer(self) -> Answered:
-        """As `Endpoints.hear_answer`: a basic.ack of the server's, which is most of what a publisher hears."""
+        """Does the same as `Endpoints.hear_answer`, for a basic.ack of the server, the bulk of what a publisher receives."""
         reader = self._reader
         if not self._ack or reader is None or (cut := reader.cut_tag(self._ack)) is None:
             return UNHEARD
@@ -262,7 +262,7 @@ class Channels(Endpoints):
             channel._blame(malformed.offset, rule, malformed.said or "a frame", malformed.text, malformed.legal, code, verb)
 
     def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
-        """What was left of contents on channels that are closed, or of one that was refused: it goes nowhere."""
+        """Counts the rest of contents on closed channels, or of a refused content, which nobody receives."""
 
     def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:
         for _, channel in sorted(self.used.items()):
@@ -273,12 +273,12 @@ class Channels(Endpoints):
     # --- what channels need of it -----------------------------------------------------------------------------------------
 
     def forget_content(self, number: int) -> None:
-        """We have closed the channel: what is under way there on the other side goes no further."""
+        """Drops the content under way from the other side on a channel that we have closed."""
         if self._reader is not None:
             self._reader.forget(number)
 
     def sweep(self, channel: BaseChannel) -> None:
-        """Both sides have answered: the number is free."""
+        """Frees the number of a channel whose close is complete on both sides."""
         if channel._life.states[0] == "closed" and self.used.get(channel.number) is channel:
             del self.used[channel.number]
             if self._reader is not None:
@@ -289,14 +289,15 @@ class Channels(Endpoints):
     # --- nothing is gathered ----------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Nothing to do: methods go out at once."""
+        """Does nothing: methods go out at once."""
 
     def go_on(self) -> None:
-        """Nobody waits for room."""
+        """Does nothing: no channel waits for room."""
 
 
 class _Receiver:
-    """The channel that hears deliveries to a consumer, and whether they need not be settled: None where nobody has its tag."""
+    """The channel that receives deliveries to a consumer, and whether they need no settling: None when no consumer has
+    the tag."""
 
     __slots__ = ("_key", "as_of", "channel", "settled")
 
@@ -305,10 +306,10 @@ class _Receiver:
         self._key: Final = "basic", tag
         self.settled: bool | None = None
         self.as_of = -1
-        """`ConsumerTags.changes` when `settled` was looked up; -1 where it may be another all the same."""
+        """The value of `ConsumerTags.changes` when `settled` was looked up; -1 where it may change without that."""
 
     def look(self) -> bool | None:
-        """Looks `settled` up."""
+        """Looks up `settled` again, and returns it."""
         consumers = self.channel._consumers
         self.settled = consumers.settled(self._key)
         self.as_of = consumers.changes if self._key in consumers.live else -1

@@ -7,24 +7,25 @@ from typing import Final
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 
 MOST: Final = 8191
-"""Pairs of exchange and routing key that are remembered; with more of them at once no return is named any more."""
+"""The most pairs of exchange and routing key that are remembered; with more of them at once no return is identified any
+more."""
 RANGES: Final = 65536
-"""Ranges of numbers that are remembered for all of them together, likewise."""
+"""The most ranges of numbers that are remembered for all pairs together; the same holds beyond it."""
 
 
 class Returnable:
-    """The numbers of publishes that may come back, by exchange and routing key, as far as they are in doubt."""
+    """The numbers of publishes in doubt that may be returned, by exchange and routing key."""
 
     __slots__ = ("_lost", "_numbers", "_ranges")
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], MutableRangeSet] = {}
         self._ranges = 0
-        """How many ranges there are, at most: those that `returned` takes away count until `_prune`."""
+        """An upper bound of the number of ranges: those that `returned` removes count until `_prune`."""
         self._lost = False
 
     def publish(self, number: int, exchange: str, key: str, doubt: MutableRangeSet) -> None:
-        """A message is published that comes back when nothing can be done with it; `doubt`: the numbers of all in doubt."""
+        """Records a publish that is returned if it cannot be delivered; `doubt` holds the numbers of all in doubt."""
         if self._lost:
             return
         numbers = self._numbers.get((exchange, key))
@@ -40,7 +41,7 @@ class Returnable:
         self._ranges += len(numbers.lows) - before
 
     def returned(self, exchange: str, key: str, doubt: MutableRangeSet) -> int | None:
-        """One comes back: its number where only one can be meant."""
+        """Returns the number of a returned publish, where only one can be meant."""
         numbers = self._numbers.get((exchange, key))
         if numbers is None:
             return None
@@ -56,7 +57,7 @@ class Returnable:
         return first
 
     def _prune(self, doubt: MutableRangeSet) -> bool:
-        """Forgets what is in doubt no more; whether enough room is left by it."""
+        """Forgets publishes that are no longer in doubt; returns whether that left enough room."""
         self._numbers = {pair: left for pair, numbers in self._numbers.items() if (left := _in_doubt(numbers, doubt))}
         self._ranges = sum([len(numbers.lows) for numbers in self._numbers.values()])
         if len(self._numbers) > MOST // 2 or self._ranges > RANGES // 2:
@@ -66,16 +67,16 @@ class Returnable:
 
 
 def _in_doubt(numbers: MutableRangeSet, doubt: MutableRangeSet) -> MutableRangeSet:
-    """The ranges in which there is a number that is in doubt, whole."""
+    """Returns whole those ranges that contain a number in doubt."""
     return MutableRangeSet(
         RangeSet([each for each in zip(numbers.lows, numbers.highs, strict=True) if doubt.first_within(*each) is not None])
     )
 
 
 def _begins(numbers: MutableRangeSet, at: int, doubt: MutableRangeSet) -> bool:
-    """Takes ranges away, from this one on, up to a number that is in doubt; whether there is one, which then begins a range.
+    """Removes ranges from index `at` on, up to a number in doubt, which then begins a range; returns whether there is one.
 
-    What is taken away is never looked at again: however many come back, each number costs once.
+    Nothing removed is looked at again: however many are returned, each number costs once.
     """
     lows, highs = numbers.lows, numbers.highs
     end, found = at, None

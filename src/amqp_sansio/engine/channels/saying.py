@@ -1,6 +1,6 @@
 """The checks before a method is sent, and the state changes after it.
 
-Each check looks at one method, raises when it is illegal now, changes nothing, and returns what is to happen once it is
+Each check looks at one method, raises when it is illegal now, changes nothing, and returns the effect to apply once it is
 written.
 """
 
@@ -32,7 +32,7 @@ def say(
     body: bytes | None,
     size: int | None,
 ) -> MethodId:
-    """Checks a method, writes it and does what follows of it."""
+    """Checks a method, writes it and applies its effect."""
     answered = on._may_say(method)
     check = checks.get(type(method))
     frames = on._frames(method, properties, body, size)  # the fields have their types from here on
@@ -79,7 +79,8 @@ def _settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject, _: A
 
 
 def may_settle(on: BaseChannel, found: RangeSet) -> bool:
-    """Whether it is in a transaction that these are settled.  LimitError when that has settled too many already."""
+    """Returns whether settling these tags is part of a transaction.  Raises LimitError when that has settled too many
+    already."""
     transacted = on._mode.states[0] == TRANSACTED
     most = on._channels.carrier.limits.ranges
     if transacted and (ranges := on._deliveries.ranges_with(found)) > most:
@@ -88,7 +89,7 @@ def may_settle(on: BaseChannel, found: RangeSet) -> bool:
 
 
 def unsettleable(on: BaseChannel, verb: str, tags: str, rule: str) -> LocalProtocolError:
-    """The error for tags of which no delivery is outstanding."""
+    """Returns the error for tags without an outstanding delivery."""
     outstanding = on.unsettled
     legal = (f"{verb} {outstanding}",) if outstanding else ()
     state = "never delivered" if rule.endswith(UNKNOWN) else "settled, or not to be settled"
@@ -135,7 +136,7 @@ def _switch(on: BaseChannel, method: Method, _: Answer) -> Effect:
 
 
 def ends(on: BaseChannel, verb: str) -> None:
-    """The client ends a transaction, if the verb is one that does: what it settled in it stays so, or is outstanding again."""
+    """Ends a transaction if the client's verb does: what was settled in it stays settled, or is outstanding again."""
     if verb == COMMIT:
         on._deliveries.commit()
     elif verb == "tx.rollback":
@@ -151,7 +152,7 @@ CLIENT_SAYS: Final[dict[type[Method], Check]] = {
     **dict.fromkeys((basic.Recover, basic.RecoverAsync, basic.RecoverSync), _recover),
     **_MODES,
 }
-"""What is checked of methods of a client."""
+"""The checks on methods of a client."""
 
 
 # --- the server's ---------------------------------------------------------------------------------------------------------
@@ -180,7 +181,7 @@ def _deliver(on: BaseChannel, method: basic.Deliver, _: Answer) -> Effect:
 
 
 def _got(on: BaseChannel, method: basic.GetOk, answered: Answer) -> Effect:
-    assert answered is not None  # it is an answer
+    assert answered is not None  # the method is an answer
     _next_tag(on, "basic.get-ok", method.delivery_tag or 0)
     return lambda _: on._deliveries.deliver(method.delivery_tag, answered.kept.settled)
 
@@ -206,7 +207,7 @@ def _revoke(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
 
 
 def _started(on: BaseChannel, method: basic.ConsumeOk, answered: Answer) -> Effect:
-    assert answered is not None  # it is an answer
+    assert answered is not None  # the method is an answer
     named, settled = bool(answered.kept.tag), answered.kept.settled
     return lambda _: on._consumers.started(("basic", method.consumer_tag), named, settled)
 
@@ -232,4 +233,4 @@ SERVER_SAYS: Final[dict[type[Method], Check]] = {
     basic.CancelOk: _left,
     channel.FlowOk: _flows,
 }
-"""What is checked of methods of a server."""
+"""The checks on methods of a server."""

@@ -1,4 +1,4 @@
-"""A channel, server role."""
+"""A channel in the server role (0-8, 0-9 and 0-9-1)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from amqp_sansio.spec.reply_codes import ReplyCode
 
 
 class ServedChannel(BaseChannel):
-    """A channel that a client opened: get one by `accept`.
+    """A channel that a client opened; get one from `accept`.
 
-    What the client asks comes as `MethodReceived` and is answered by `reply`; what it publishes as `ContentReceived`; what it
-    settles as `DeliveriesSettled`.
+    The client's requests arrive as `MethodReceived` and are answered by `reply`; its publishes arrive as `ContentReceived`, its
+    acknowledgements and rejections as `DeliveriesSettled`.
     """
 
     __slots__ = ()
@@ -30,7 +30,7 @@ class ServedChannel(BaseChannel):
 
     @property
     def unconfirmed(self) -> RangeSet:
-        """The numbers of published messages that are to be confirmed."""
+        """The numbers of published messages that await a confirm."""
         return self.in_doubt
 
     def send(
@@ -49,9 +49,9 @@ class ServedChannel(BaseChannel):
         redelivered: bool = False,
         size: int | None = None,
     ) -> int:
-        """Delivers a message to a consumer (basic.deliver) and gives its tag, of which sets hold the lower 32 bits.
+        """Delivers a message to a consumer (basic.deliver) and returns its tag, of which sets hold the lower 32 bits.
 
-        FlowStopped while the client has paused it, LimitError (deliveries) when too many wait to be settled.
+        Raises FlowStopped while the client has paused deliveries, and LimitError (deliveries) when too many are unsettled.
         """
         tag = self._deliveries.tags.last + 1
         self.send(basic.Deliver(consumer_tag, tag, redelivered, exchange, routing_key), properties, body, size=size)
@@ -69,7 +69,8 @@ class ServedChannel(BaseChannel):
         message_count: int = 0,
         size: int | None = None,
     ) -> int:
-        """Answers basic.get with a message (basic.get-ok) and gives its tag; without one, `reply` with basic.get-empty."""
+        """Answers basic.get with a message (basic.get-ok) and returns its tag; to answer without one, `reply` with
+        basic.get-empty."""
         tag = self._deliveries.tags.last + 1
         method = basic.GetOk(tag, redelivered, exchange, routing_key, message_count)
         self.reply(id, method, properties, body, size=size)
@@ -84,13 +85,13 @@ class ServedChannel(BaseChannel):
         body: bytes = b"",
         properties: Contents = None,
     ) -> MethodId:
-        """Returns a message that nothing could be done with (basic.return), before its confirm."""
+        """Returns an undeliverable message to the client (basic.return), before its confirm."""
         return self.send(basic.Return(code, text, exchange, routing_key), properties, body)
 
     def confirm(self, numbers: TagSet, *, taken: bool = True) -> None:
-        """Confirms published messages, by the numbers of `ContentReceived`, in as few methods as mean that.
+        """Confirms published messages, by the numbers of `ContentReceived`, in as few methods as possible.
 
-        `taken`: with basic.ack, else with basic.nack.  LocalProtocolError for a number that waits for no confirm.
+        Sends basic.ack if `taken`, else basic.nack.  Raises LocalProtocolError for a number that awaits no confirm.
         """
         ids = as_tags(numbers)
         verb = "basic.ack" if taken else "basic.nack"
@@ -111,13 +112,13 @@ class ServedChannel(BaseChannel):
         book.settle(ids)
 
     def cancel_consumer(self, consumer_tag: str) -> MethodId:
-        """Ends a consumer, because its queue is gone, say (basic.cancel; capability consumer_cancel_notify of the client)."""
+        """Cancels a consumer, for example when its queue is gone (basic.cancel; needs the client's consumer_cancel_notify)."""
         return self.send(basic.Cancel(consumer_tag, True))
 
     def fail(self, code: ReplyCode, text: str, method: str = "") -> None:
-        """Refuses what the client said with a reply code, which says what ends: the channel, or the connection.
+        """Refuses what the client sent, with a reply code that determines whether the channel or the connection ends.
 
-        `method` is the name of the one at fault.
+        `method` names the method at fault.
         """
         self._must_be_alive("connection.close")
         if ends_channel(self._channels.carrier._code("connection.close", code)):
