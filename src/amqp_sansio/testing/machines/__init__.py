@@ -1,4 +1,4 @@
-"""State machines of hypothesis that test your server or your client: subclass one, give it a transport (extra `[testing]`)."""
+"""State machines of hypothesis that test a server or a client: subclass one and give it a transport (extra `[testing]`)."""
 
 from amqp_sansio.testing.machines.client import ClientMachine
 from amqp_sansio.testing.machines.server import ServerMachine

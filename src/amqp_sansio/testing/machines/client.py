@@ -1,4 +1,5 @@
-"""A hypothesis machine that acts as the server of your client: it answers, sends legal words, and sometimes illegal ones."""
+"""A hypothesis machine that acts as the server of a client under test: it answers, sends legal words, and sometimes illegal
+ones."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ _ATTACHMENT = PARTS["session: attachment"].language
 
 
 class ClientMachine(RuleBasedStateMachine):
-    """Subclass it, say how octets come to your client, and let pytest run `YourMachine.TestCase`.
+    """The base of a test of your client: define its transport, and let pytest run `YourMachine.TestCase`.
 
-    * `connect()` makes a client that is about to open a connection, and perhaps a session; it may do what it likes after that.
-    * `exchange(octets)` gives it these octets (none: only listens) and answers what it said: b"" when that was nothing, None
-      when it has hung up and nothing is left.
+    * `connect()` makes a client that is about to open a connection, and perhaps a session; after that it may do anything.
+    * `exchange(octets)` passes it these octets (none: only listens) and returns its output: b"" when there was none, None when
+      it has hung up and nothing is left.
 
-    What a client says must be legal in the grammars of connection and session and to an observer; when the server breaks a
-    rule of the connection, the client must end it.  What it does wrong fails the example and shows the conversation.
+    The client must follow the grammars of connection and session, and satisfy an observer; when the server breaks a rule of the
+    connection, the client must end it.  A violation fails the example and shows the conversation.
     """
 
     def __init__(self) -> None:
@@ -40,25 +41,25 @@ class ClientMachine(RuleBasedStateMachine):
         self._over = False
 
     def connect(self) -> None:
-        """Makes a client that begins to talk."""
+        """Makes a client that is about to open its connection."""
         raise NotImplementedError("a machine says how a client is made")
 
     def exchange(self, octets: bytes) -> bytes | None:
-        """Gives octets to the client; what it said."""
+        """Passes octets to the client, and returns its output."""
         raise NotImplementedError("a machine says how octets are exchanged")
 
     def disconnect(self) -> None:
-        """The example is over."""
+        """Ends the example."""
 
     @initialize()
     def begins(self) -> None:
-        """The client opens its connection."""
+        """Lets the client open its connection."""
         self.connect()
         self._take(b"")
 
     @rule(number=st.integers(0, 63))
     def says(self, number: int) -> None:
-        """The server says the next legal word, or listens when there is none."""
+        """Sends the next legal word, or listens when there is none."""
         if self._over:
             return
         words = [word for word in _CONNECTION.legal(self._connection or 0) if self._speaks(word)]
@@ -73,7 +74,7 @@ class ClientMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 63))
     def breaks_a_rule(self, number: int) -> None:
-        """The server says what it must not: the client must end the connection."""
+        """Sends an illegal word, after which the client must end the connection."""
         if self._over or self._connection is None or not self._reader.header:
             return
         legal = _CONNECTION.legal(self._connection)
@@ -96,10 +97,10 @@ class ClientMachine(RuleBasedStateMachine):
             self._take(b"")
         self._fail(found[1].rule, "the client lets it pass; expected: connection.close, or the end of the connection")
 
-    # What is said and heard.
+    # Steps sent and received.
 
     def _ended(self, since: int) -> bool:
-        """Whether the client has hung up, or closed the connection since that step."""
+        """Returns whether the client has hung up, or closed the connection since that step."""
         return self._over or any(each.verb == "connection.close" for each in self._steps[since:])
 
     @property
@@ -107,11 +108,11 @@ class ClientMachine(RuleBasedStateMachine):
         return any(step.verb == "connection.open-ok" for step in self._steps)
 
     def _speaks(self, word: Word) -> bool:
-        """Whether it is a word that this server says: it says what another version or another host would not."""
+        """Returns whether this server says the word: never those of another version or another host."""
         return speaker_of(word) == "server" and not word.endswith(("other-protocol-header", "redirect", "secure"))
 
     def _answers(self, word: Word) -> bool:
-        """Sessions are granted and left; the server asks for none, and takes none away."""
+        """Returns whether the word answers the client: sessions are attached and detached on its request only."""
         asked = next((step.verb for step in reversed(self._steps) if step.verb.startswith("session.")), "")
         wanted = {"session.attach": "server:session.attached", "session.detach": "server:session.detached"}
         return word == wanted.get(asked)
@@ -166,5 +167,5 @@ class ClientMachine(RuleBasedStateMachine):
         return AssertionError(f"{rule}: {text}\n{lines}")
 
     def teardown(self) -> None:
-        """The end."""
+        """Ends the example."""
         self.disconnect()

@@ -1,5 +1,4 @@
-"""A hypothesis machine that acts as a client of your server: it sends legal words of the grammar, and sometimes illegal
-ones."""
+"""A hypothesis machine that acts as a client of a server under test: it sends legal words, and sometimes illegal ones."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from amqp_sansio.testing.speech.word_encoder import Setting
 
 
 class _Exchange:
-    """The machine's `exchange` as a transport."""
+    """The `exchange` of a machine as a transport."""
 
     def __init__(self, exchange: Callable[[bytes], bytes | None], close: Callable[[], None]) -> None:
         self.exchange: Final = exchange
@@ -27,14 +26,14 @@ class _Exchange:
 
 
 class ServerMachine(RuleBasedStateMachine):
-    """Subclass it, say how octets come to your server, and let pytest run `YourMachine.TestCase`.
+    """The base of a test of your server: define its transport, and let pytest run `YourMachine.TestCase`.
 
-    * `connect()` begins a new connection to a server; every example begins with one.
-    * `exchange(octets)` sends these octets (none: only listens) and answers what came back: b"" when nothing came for as long
-      as one should wait, None when the server has hung up and nothing is left.
+    * `connect()` opens a new connection to a server; every example begins with one.
+    * `exchange(octets)` sends these octets (none: only listens) and returns what came back: b"" when nothing arrived within a
+      reasonable wait, None when the server has hung up and nothing is left.
 
-    `section` such as "tx" is what is spoken of (None: everything that the server offers); `user`, `password` and
-    `virtual_host` are how it lets us in.  A rule that the server breaks fails the example, and the conversation is shown.
+    `section` such as "tx" selects what is tested (None: everything that the server offers); `user`, `password` and
+    `virtual_host` are the credentials.  A rule that the server breaks fails the example and shows the conversation.
     """
 
     section: ClassVar[str | None] = None
@@ -49,19 +48,19 @@ class ServerMachine(RuleBasedStateMachine):
         self._over = False
 
     def connect(self) -> None:
-        """Begins a new connection to a server."""
+        """Opens a new connection to a server."""
         raise NotImplementedError("a machine says how to connect")
 
     def exchange(self, octets: bytes) -> bytes | None:
-        """Sends octets; what came back."""
+        """Sends octets, and returns what came back."""
         raise NotImplementedError("a machine says how octets are exchanged")
 
     def disconnect(self) -> None:
-        """The example is over."""
+        """Ends the example."""
 
     @initialize(data=st.data())
     def begins(self, data: st.DataObject) -> None:
-        """A connection, and a part of the protocol to speak of."""
+        """Opens a connection, and chooses a part of the protocol."""
         part: Part = data.draw(st.sampled_from(parts_of(self.section)), label="part")
         ServerMachine._count += 1
         prefix = f"machine-{ServerMachine._count}-"
@@ -74,7 +73,7 @@ class ServerMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 63))
     def says(self, number: int) -> None:
-        """The client says the next legal word, or hears what the server has to say."""
+        """Sends the next legal word, or listens to the server."""
         led = self._led
         if led is None or self._over:
             return
@@ -88,7 +87,7 @@ class ServerMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 63))
     def breaks_a_rule(self, number: int) -> None:
-        """The client says an illegal word: the server must object, and the conversation is over."""
+        """Sends an illegal word, to which the server must object, and ends the conversation."""
         led = self._led
         if led is None or self._over:
             return
@@ -112,7 +111,7 @@ class ServerMachine(RuleBasedStateMachine):
             raise AssertionError(f"{first.rule}: {first.text}\n{lines}")
 
     def teardown(self) -> None:
-        """The goodbye."""
+        """Closes the connection and ends the example."""
         if self._led is not None:
             if not self._led.talk.ended and not self._led.closed:
                 self._led.talk.leave()

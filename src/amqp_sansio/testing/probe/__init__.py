@@ -1,4 +1,5 @@
-"""The probe: tests with conversations from the grammar which rules a server follows and which it breaks.  No sockets here."""
+"""The probe: tests by conversations from the grammars which rules a server follows and which it breaks.  It opens no
+sockets."""
 
 from amqp_sansio.testing.probe.dialogue import ProbeError, Transport
 from amqp_sansio.testing.probe.prober import Prober

@@ -1,6 +1,6 @@
-"""One connection to the server that is probed: says steps, hears steps, and has two observers listen to all of it.
+"""One connection to the tested server: sends and receives steps, all of which two observers check.
 
-`listen` takes one frame of what has come: so we may say something that crosses what the server has said.
+`listen` processes one received frame, so that the probe can send something that crosses what the server has sent.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.primitives import frame_header
 
 ASIDE: Final = 1
-"""How far the number of the barrier's channel lies behind that of the session's."""
+"""The offset of the barrier's channel from that of the session."""
 MOST_SILENCES: Final = 1
 
 
 class ProbeError(AmqpError):
-    """No verdict about the server: it cannot be reached, or does not let us in."""
+    """No verdict about the server is possible: it cannot be reached, or refuses the connection."""
 
 
 class Transport(Protocol):
     """A connection to the tested server.
 
-    `exchange` sends the octets (none: only listens) and gives what came back: b"" when nothing came for as long as one should
-    wait, None when the other side has ended the connection and nothing is left.  Whatever came is given before None.
+    `exchange` sends the octets (none: only listens) and returns what came back: b"" when nothing arrived within a reasonable
+    wait, None when the other side has ended the connection and nothing is left.  Whatever arrived is returned before None.
     """
 
     def exchange(self, octets: bytes, /) -> bytes | None: ...
@@ -44,7 +44,10 @@ class Transport(Protocol):
 
 
 class Talk:
-    """`steps` is all that both sent; `accused` what the server did wrong, to an observer that tolerates much."""
+    """The dialogue on one connection.
+
+    `steps` is all that both sides sent; `accused` holds the violations of the server by a tolerant observer.
+    """
 
     def __init__(self, transport: Transport, setting: Setting) -> None:
         self.transport: Final = transport
@@ -53,11 +56,11 @@ class Talk:
         self.octets: Final = {"client": bytearray(), "server": bytearray()}
         self.accused: Final[list[Violation]] = []
         self.letter: Final[list[Violation]] = []
-        """What only an observer that holds everybody to the letter has against the server."""
+        """The violations of the server that only a strict observer reports."""
         self.blamed: Final[list[Violation]] = []
-        """What an observer has against us."""
+        """The violations of the probe itself."""
         self.ended = False
-        """The server has hung up, or what it says cannot be read."""
+        """Whether the server has hung up, or its octets cannot be read."""
         self.opened = 0
         self._pending = bytearray()
         self._watch: Final = Watch()
@@ -65,12 +68,12 @@ class Talk:
         self._asides = 0
         self._heard = 0
         self._came = bytearray()
-        """What came and was not listened to yet."""
+        """Octets received and not processed yet."""
         self.listener: Callable[[Step], object] | None = None
-        """Gets every step as we send or receive it."""
+        """A callback for every step, as it is sent or received."""
 
     def say(self, *steps: Step) -> None:
-        """Says steps; they leave with the next look for an answer."""
+        """Queues steps; they are sent with the next look for an answer."""
         for step in steps:
             self._pending += step.octets
             self.octets["client"] += step.octets
@@ -84,7 +87,7 @@ class Talk:
             self.listener(step)
 
     def listen(self) -> bool:
-        """Hears the next frame; where none has come, sends our output and waits.  False when nothing comes."""
+        """Processes the next frame; without one, sends the output and waits.  Returns False when nothing arrives."""
         if self._hear_next():
             return True
         if self.ended:
@@ -101,7 +104,7 @@ class Talk:
         return bool(came)
 
     def _hear_next(self) -> bool:
-        """Hears a frame, or what has come of the protocol header; False when there is none."""
+        """Processes a frame, or what has arrived of the protocol header; returns False when there is none."""
         if self.ended or not self._came:
             return False
         size = SIZE - len(self._reader.header)
@@ -122,7 +125,7 @@ class Talk:
         return octets
 
     def until(self, done: Callable[[Step], bool], silences: int = MOST_SILENCES) -> Step | None:
-        """Listens until the server says something that is `done`; None when it falls silent or hangs up before that."""
+        """Listens until the server sends a step that is `done`, and returns it; None when it falls silent or hangs up first."""
         while True:
             while self._heard < len(self.steps):
                 step = self.steps[self._heard]
@@ -135,7 +138,7 @@ class Talk:
                     return None
 
     def heard_all(self) -> None:
-        """Hears all that has come; it answers nothing that is asked from now on."""
+        """Processes all that has arrived, so that none of it counts as an answer to later questions."""
         while self._hear_next():
             pass
         self._heard = len(self.steps)
@@ -146,12 +149,12 @@ class Talk:
         self.letter.extend([each for each in letter if each.speaker == "S"])
         for read in self._reader.read(octets):
             if isinstance(read, Malformed):
-                self.ended = True  # the observers have told what is wrong
+                self.ended = True  # the observers have reported what is wrong
                 return
             self._tell(read)
 
     def open(self) -> None:
-        """From the protocol header to open-ok.  ProbeError when that is not possible."""
+        """Opens the connection, from the protocol header to open-ok.  Raises ProbeError when that fails."""
         talker = ConnectionVoice(self.setting)
         self.say(*talker.say("client:protocol-header"))
         step = self.until(lambda step: not isinstance(step.said, bytes) or step.octets != DEFAULT.header)
@@ -173,7 +176,7 @@ class Talk:
             raise ProbeError(f"virtual host {self.setting.virtual_host!r} is not opened: {self._answer(step)}")
 
     def choose(self, start: c.Start) -> None:
-        """A mechanism that the server offers: PLAIN when there is a user, else ANONYMOUS.  ProbeError when it has neither."""
+        """Chooses a mechanism that the server offers: PLAIN with a user, else ANONYMOUS.  Raises ProbeError without one."""
         offered = tuple(start.mechanisms or ())
         wanted = ("PLAIN",) if self.setting.user else ("ANONYMOUS", "PLAIN")
         found = next((each for each in wanted if each in offered), None)
@@ -189,7 +192,7 @@ class Talk:
         return step.line
 
     def attach(self, name: bytes, channel: int, pointed: bool = True) -> None:
-        """A session of ours.  ProbeError when the server has none for us."""
+        """Attaches a session.  Raises ProbeError when the server refuses it."""
         self.heard_all()
         self.say(Step("client", s.Attach(name), channel))
         step = self.until(lambda step: step.channel == channel and isinstance(step.said, s.Attached | s.Detached))
@@ -199,7 +202,7 @@ class Talk:
             self.say(Step("client", s.CommandPoint(0, 0), channel))
 
     def aside(self) -> bool:
-        """A question on another channel, asked after all the steps: whether the server answered it."""
+        """Asks a question on another channel, after all the steps; returns whether the server answered it."""
         channel = self.setting.channel + ASIDE
         if not self._asides:
             try:
@@ -215,7 +218,8 @@ class Talk:
         return step is not None and isinstance(step.said, s.Expected)
 
     def sync(self, id: int) -> bool:
-        """execution.sync as command `id` of the session: whether the server did all before it, or has ended the session."""
+        """Sends execution.sync as command `id` of the session; returns whether the server completed all before it, or ended the
+        session."""
         channel = self.setting.channel
 
         def done(step: Step) -> bool:
@@ -228,7 +232,7 @@ class Talk:
         return self.until(done) is not None
 
     def leave(self) -> bool:
-        """Closes the connection, where it is open; whether the server said close-ok."""
+        """Closes the connection, where it is open; returns whether the server sent close-ok."""
         if self.ended:
             return False
         self.heard_all()
@@ -239,7 +243,7 @@ class Talk:
 
 
 def objection(step: Step, channel: int) -> bool:
-    """Whether the server ends something by this step, or says that it is no more."""
+    """Returns whether the server ends something by this step, or says that it is gone."""
     said = step.said
     if isinstance(said, c.Close):
         return True

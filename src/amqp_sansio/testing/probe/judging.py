@@ -1,4 +1,4 @@
-"""The legal answers of a server: to what is legal, and to a step that breaks a rule."""
+"""The legal answers of a server, to legal steps and to a step that breaks a rule."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from amqp_sansio.testing.speech.expected_rule import Blame
 from amqp_sansio.testing.speech.step import Step
 
 MAY: Final = ("dtx", "file", "stream")
-"""Classes that a server need not have."""
+"""Classes that a server need not implement."""
 NOT_IMPLEMENTED: Final = 540
 FRAMING: Final = 501
 COMMAND_INVALID: Final = 503
 
 
 class Answer(NamedTuple):
-    """How a server took a step: "taken", "exception", "detached", "closed", "ended" or "silent"; `code` where it gave one."""
+    """A server's reaction to a step: "taken", "exception", "detached", "closed", "ended" or "silent"; `code` where it
+    gave one."""
 
     kind: str
     code: int = 0
@@ -38,7 +39,7 @@ class Answer(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One rule, kept or broken, in one conversation."""
+    """One rule, kept or broken in one conversation."""
 
     rule: str
     kept: bool
@@ -46,7 +47,7 @@ class Finding(NamedTuple):
 
 
 def answer_of(steps: list[Step], ended: bool, answered: bool) -> Answer:
-    """How the server took the conversation, by what it sent since."""
+    """Returns the server's reaction, judged by the steps that it sent."""
     for step in steps:
         said = step.said
         if isinstance(said, c.Close):
@@ -61,7 +62,7 @@ def answer_of(steps: list[Step], ended: bool, answered: bool) -> Answer:
 
 
 def judge(blame: Blame, word: str, answer: Answer) -> tuple[bool, str]:
-    """Whether an answer to a step that breaks a rule is one that the rule allows, and why not."""
+    """Returns whether the rule permits this answer to a step that breaks it, and why not."""
     if answer.kind == "taken" and not blame.must:
         return True, "let pass, as deployed brokers do"
     if answer.kind == "silent":
@@ -76,7 +77,7 @@ def _connection(blame: Blame) -> bool:
 
 
 def _free(blame: Blame, word: str) -> bool:
-    """Whether nothing says what follows: attached, detach and detached that nobody waits for are ignored by many."""
+    """Returns whether no consequence is specified: many peers ignore attached, detach and detached that answer nothing."""
     return blame.rule.startswith("session.att") and not word.endswith(":other")
 
 
@@ -92,7 +93,8 @@ def _allowed(blame: Blame, word: str, answer: Answer) -> bool:
 
 
 def codes(blame: Blame) -> frozenset[int]:
-    """The codes that may answer it: of class dtx those of every reason to refuse the command, for several come at once."""
+    """Returns the codes that may answer it; for class dtx all that refuse the command, since several reasons may apply at
+    once."""
     if not blame.rule.startswith("dtx."):
         return blame.codes
     verb = ".".join(blame.rule.split(".")[:2])

@@ -1,5 +1,4 @@
-"""What the probe sends to a server: every move of every grammar that a client can lead to, each illegal step, then at
-random."""
+"""The probe's plans: every move of every grammar that a client can bring about, each illegal step, then random ones."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ CAUSES: Final[dict[Word, Word]] = {
     "server:session.completed": "client:session.flush",
     "server:session.confirmed": "client:session.flush",
 }
-"""What makes a server say what it may say at any time."""
+"""Client words that make a server say what it may say at any time."""
 
 
 class Plan(NamedTuple):
@@ -34,7 +33,7 @@ class Plan(NamedTuple):
 
 
 def covering(part: Part) -> list[tuple[Word, ...]]:
-    """Conversations that go through every move that a client can lead to: the shortest ones, no one a beginning of another."""
+    """Returns the shortest conversations that cover every move a client can bring about, none a beginning of another."""
     ways = transition_words(part.client_led).values()
     every = sorted([_caused(part, said) for said in ways], key=lambda said: (-len(said), said))
     kept: list[tuple[Word, ...]] = []
@@ -45,7 +44,7 @@ def covering(part: Part) -> list[tuple[Word, ...]]:
 
 
 def _caused(part: Part, said: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The same way, and in it what makes the server say the last word of it, where nothing else would."""
+    """Returns the same words, with the one that makes the server say the last of them, where nothing else would."""
     *before, last = said
     cause = CAUSES.get(last)
     if cause is None or cause in before:
@@ -58,7 +57,7 @@ def _caused(part: Part, said: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def wrongs(part: Part) -> list[tuple[tuple[Word, ...], Word]]:
-    """Every illegal word of the client in every state that a client can lead to, behind the shortest way there."""
+    """Returns every illegal word of the client in every state that it can bring about, after the shortest way there."""
     found: list[tuple[tuple[Word, ...], Word]] = []
     seen: set[tuple[int, Word]] = set()
     for way in shortest_to_each(part.client_led).values():
@@ -73,7 +72,7 @@ def wrongs(part: Part) -> list[tuple[tuple[Word, ...], Word]]:
 
 
 def _each_once(parts: Sequence[Part], random: Random) -> Iterator[Callable[[int], Plan]]:
-    """Everything there is to be tried once: first a way through every move, then what is illegal, in any order."""
+    """Yields everything to try once: conversations through every move first, then illegal steps, in any order."""
     for part in parts:
         for said in covering(part):
             yield lambda number, part=part, said=said: Plan(number, part.name, said)  # type: ignore[misc]
@@ -91,7 +90,7 @@ def _each_once(parts: Sequence[Part], random: Random) -> Iterator[Callable[[int]
 
 
 def plans(section: str | None, count: int, seed: int) -> Iterator[Plan]:
-    """`count` plans, the same for the same seed.  ValueError for a section that there is not."""
+    """Yields `count` plans, the same for the same seed.  Raises ValueError for an unknown section."""
     parts = parts_of(section)
     random = Random(seed)
     number = 0

@@ -1,4 +1,4 @@
-"""A whole probe: plans one conversation after the other, leads each on a connection of its own, and tidies up."""
+"""A whole probe: plans conversations, runs each on a connection of its own, and cleans up after it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 ALIVE: Final = "server: it goes on"
 """The rule that a server survives whatever it receives."""
 CHANCES: Final = 3
-"""How often a server that is gone is looked for."""
+"""How often the probe tries to reach a server that is gone."""
 
 
 class Prober:
-    """`connect` makes a new connection to the server.  ValueError for a section that there is not."""
+    """A probe of the server to which `connect` makes connections.  Raises ValueError for an unknown section."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class Prober:
         self._virtual_host: Final = virtual_host
 
     def run(self) -> Report:
-        """All conversations.  ProbeError when the server cannot be reached, or does not even open a connection."""
+        """Runs all conversations.  Raises ProbeError when the server cannot be reached, or does not open a connection."""
         for _ in self.rounds():
             pass
         return self.report
 
     def rounds(self) -> Iterator[Round]:
-        """One conversation after the other, as it is done."""
+        """Runs the conversations one by one, and yields each."""
         for plan in self._plans:
             if self._only in (None, plan.number):
                 yield self._round(plan)
@@ -80,7 +80,7 @@ class Prober:
         return done
 
     def _look_for(self, done: Round) -> None:
-        """The server has hung up: whether it still serves others."""
+        """Checks, after the server hung up, whether it still serves others."""
         transport: Transport | None = None
         try:
             transport = self._connect()
@@ -101,7 +101,7 @@ class Prober:
             self.report.found(done, Finding(ALIVE, False, "this conversation ends the server: nobody serves others behind it"))
 
     def _led(self, plan: Plan, setting: Setting, trespass: Trespass | None) -> Round:
-        """The conversation.  A server that was there and is no more gets more chances: somebody may start it again."""
+        """Runs the conversation.  A server that is gone gets more chances, as it may be restarted."""
         left = CHANCES
         while True:
             transport: Transport | None = None
@@ -121,7 +121,7 @@ class Prober:
                     transport.close()
 
     def _tidy(self, done: Round, setting: Setting) -> None:
-        """What outlives the session is taken away: exchanges that were declared, branches that are prepared."""
+        """Removes what outlives the session: declared exchanges and prepared branches."""
         said = [step.said for step in done.talk.steps if step.speaker == "client"]
         names = sorted({each.exchange or "" for each in said if isinstance(each, exchange.Declare) and not each.passive})
         names = [name for name in names if name.startswith(setting.prefix)]
@@ -131,7 +131,7 @@ class Prober:
         try:
             transport = self._connect()
         except ProbeError:
-            return  # the next conversation tells
+            return  # the next conversation will show it
         try:
             talk = Talk(transport, self._setting(done.plan))
             talk.open()
@@ -160,7 +160,7 @@ class Prober:
         talk.sync(1)
 
     def _session(self, talk: Talk, number: int) -> Voice:
-        """A session on a channel of its own, which may end with an exception."""
+        """Opens a session on its own channel, which may end with an exception."""
         setting = Setting(talk.setting.session + b"-tidy-%d" % number, 1)
         talk.heard_all()
         talk.attach(setting.session, setting.channel)

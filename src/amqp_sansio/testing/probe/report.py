@@ -1,4 +1,4 @@
-"""The result of a probe: rules followed and broken, each with its shortest conversation, and the coverage of the grammar."""
+"""The result of a probe: rules kept and broken, each with its shortest conversation, and the coverage of the grammars."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool | None"
 
 
 class Example(NamedTuple):
-    """A conversation that shows something; `number` is its number in the probe of that seed."""
+    """A conversation that shows a finding; `number` is its number in the probe of that seed."""
 
     number: int
     text: str
@@ -26,11 +26,11 @@ class Example(NamedTuple):
 
     @property
     def size(self) -> tuple[int, int]:
-        """By which the shortest is found: steps, then octets."""
+        """The size by which the shortest is found: steps, then octets."""
         return len(self.lines), len(self.client) + len(self.server)
 
     def row(self) -> Json:
-        """For JSON."""
+        """Returns the example for JSON."""
         return {
             "number": self.number,
             "text": self.text,
@@ -41,18 +41,18 @@ class Example(NamedTuple):
 
 
 class Tally:
-    """One rule."""
+    """The findings about one rule."""
 
     def __init__(self, rule: str) -> None:
         self.rule: Final = rule
         self.kept = self.broken = 0
         self.ways: Final[dict[str, Example]] = {}
-        """In how many ways it was broken, each with its shortest conversation."""
+        """The shortest conversation for each way in which the rule was broken."""
         self.example: Example | None = None
-        """The shortest conversation that breaks it, else the shortest that keeps it."""
+        """The shortest conversation that breaks the rule, or else the shortest that keeps it."""
 
     def add(self, finding: Finding, example: Example) -> None:
-        """One finding more."""
+        """Adds a finding."""
         if finding.kept:
             self.kept += 1
         else:
@@ -66,7 +66,7 @@ class Tally:
             self.example = example
 
     def row(self) -> Json:
-        """For JSON."""
+        """Returns the tally for JSON."""
         return {
             "rule": self.rule,
             "kept": self.kept,
@@ -82,21 +82,21 @@ def _dict(row: Json) -> dict[str, Json]:
 
 
 class Report:
-    """Grows with every conversation."""
+    """The report of a probe, to which each conversation is added."""
 
     def __init__(self, parts: Iterable[str]) -> None:
         self.rules: Final[dict[str, Tally]] = {}
         self.letter: Final[dict[str, int]] = {}
-        """What the server does against the letter, as deployed peers do, by rule."""
+        """The server's deviations from the letter that deployed peers share, counted by rule."""
         self.conversations = 0
         self.not_offered: Final[set[str]] = set()
-        """Sections that the server says it does not have."""
+        """Sections that the server says it does not implement."""
         self.unexplained: Final[list[str]] = []
-        """What an observer holds against us in a legal conversation: a fault of ours."""
+        """Violations of the probe itself in legal conversations, which are errors of this library."""
         self.moves: Final[dict[str, set[tuple[int, Word]]]] = {part: set() for part in parts}
 
     def add(self, done: Round) -> None:
-        """One conversation."""
+        """Adds a conversation."""
         self.conversations += 1
         part = done.plan.part
         if part in self.moves:
@@ -111,7 +111,7 @@ class Report:
             self.found(done, finding)
 
     def found(self, done: Round, finding: Finding) -> None:
-        """One finding of a conversation."""
+        """Adds a finding of a conversation."""
         tally = self.rules.setdefault(finding.rule, Tally(finding.rule))
         octets = done.talk.octets
         lines = tuple(done.conversation(finding).lines)
@@ -124,11 +124,12 @@ class Report:
 
     @property
     def kept(self) -> list[Tally]:
-        """The rules that were kept always."""
+        """The rules that were always kept."""
         return [self.rules[rule] for rule in sorted(self.rules) if not self.rules[rule].broken]
 
     def coverage(self) -> list[tuple[str, int, int, list[Missed]]]:
-        """For each part: moves gone through, moves that a client can lead to, and those that are missing, with the reason."""
+        """Returns for each part the number of moves made, of moves that a client can bring about, and the missing ones with
+        reasons."""
         rows = []
         for name, moves in self.moves.items():
             every = transition_words(PARTS[name].client_led).keys()
@@ -136,7 +137,7 @@ class Report:
         return rows
 
     def row(self) -> dict[str, Json]:
-        """All of it, for JSON."""
+        """Returns the report for JSON."""
         return {
             "conversations": self.conversations,
             "kept": len(self.kept),
@@ -151,7 +152,7 @@ class Report:
         }
 
     def lines(self, verbose: bool = False) -> list[str]:
-        """For a person: the sum, the rules that were broken, those that were kept, and how much of each part was tried."""
+        """Returns the report as text: totals, broken rules, kept rules, and the coverage of each part."""
         lines = [f"{self.conversations} conversations: {len(self.kept)} rules kept, {len(self.broken) or 'none'} broken"]
         if self.broken:
             lines += ["", "Broken rules"]

@@ -26,7 +26,7 @@ _ANSWERED: Final = {
     "client:session.flush expected": (s.Expected,),
     "client:session.flush": (s.Completed,),
 }
-"""What an answer to a control looks like."""
+"""The answers to each control."""
 
 
 _IN_HANDSHAKE: Final = {
@@ -36,22 +36,25 @@ _IN_HANDSHAKE: Final = {
     "connection.open": (OpenOk, Redirect),
     "connection.close": (CloseOk,),
 }
-"""What answers a control of the handshake."""
+"""The answers to each control of the handshake."""
 
 
 IN_TIME: Final = "server: it answers in time"
-"""The rule that is broken by a server that says nothing to what is asked before the conversation proper begins."""
+"""The rule broken by a server that does not answer before the conversation proper begins."""
 _REPLIES: Final = ("file.open-ok",)
-"""What a client says only when it was asked."""
+"""Words that a client says only in reply."""
 
 
 def taken(verb: str) -> str:
-    """The name of the rule that a server takes something where it is legal."""
+    """Returns the name of the rule that a server accepts this verb where it is legal."""
     return f"legal: {verb} is taken"
 
 
 class Round:
-    """`findings` are there when `run` has come back; `moves` are the moves of the grammar that were gone through."""
+    """One conversation of a probe.
+
+    `findings` are complete when `run` returns; `moves` are the moves of the grammar that were made.
+    """
 
     def __init__(self, plan: Plan, talk: Talk, trespass: Trespass | None = None) -> None:
         self.plan: Final = plan
@@ -63,28 +66,29 @@ class Round:
         self.moves: Final[list[tuple[int, Word]]] = []
         self.words: Final[list[Word]] = []
         self.not_offered = False
-        """The server says that it does not have this class of commands."""
+        """Whether the server says that it does not implement this class."""
         self._state: int | None = START
         self._led: int | None = START
         self._live = False
         self._refused = False
         self._crossing: Final = self.part is not None and self.part.opening == "nothing"
-        """Whether we speak when the planned word has come, whatever else has come."""
+        """Whether the probe speaks once the planned word has arrived, whatever else has."""
 
     @property
     def rule(self) -> str:
-        """The name of the rule that the server speaks as the grammar of this part has it."""
+        """The name of the rule that the server follows the grammar of this part."""
         return f"grammar of {self.plan.part}"
 
     def run(self) -> None:
-        """The conversation.  ProbeError when the server cannot be reached, or does not even open a connection."""
+        """Runs the conversation.  Raises ProbeError when the server cannot be reached, or does not open a connection."""
         if self.begin():
             self._lead()
         self._live = False
         self._end()
 
     def begin(self) -> bool:
-        """The opening and what prepares the conversation; whether it goes on.  ProbeError as `run`."""
+        """Opens the connection and prepares the conversation; returns whether it continues.  Raises ProbeError as `run`
+        does."""
         self.talk.listener = self._heard
         self.voice.foresee(self.plan.words)
         opening = self.part.opening if self.part else "work"
@@ -104,34 +108,34 @@ class Round:
 
     @property
     def state(self) -> int | None:
-        """Where the conversation stands in the grammar; None where the grammar says nothing any more."""
+        """The state in the grammar; None where the grammar defines nothing further."""
         return self._state
 
     @property
     def hung_up(self) -> bool:
-        """Whether the server has ended the connection without a word."""
+        """Whether the server has ended the connection without connection.close."""
         said = [step.said for step in self.talk.steps if step.speaker == "server"]
         return self.talk.ended and not any(isinstance(each, Close | CloseOk) for each in said)
 
     @property
     def closed(self) -> bool:
-        """Whether we have closed the connection already."""
+        """Whether the probe has closed the connection."""
         return any(step.verb == "connection.close" for step in self.talk.steps)
 
     @property
     def choices(self) -> tuple[Word, ...]:
-        """The words that the client may say next, when the server is led to answer only."""
+        """The legal next words of the client, when the server only answers."""
         if self.part is None or self._state is None or self._led is None or self.talk.ended:
             return ()
         legal = self.part.client_led.legal(self._led)
         return tuple([word for word in legal if speaker_of(word) == "client" and word in self.part.language.legal(self._state)])
 
     def step(self, word: Word) -> bool:
-        """The client says a legal word, and the server is given the time to answer; whether the conversation goes on."""
+        """Sends a legal word, and gives the server time to answer; returns whether the conversation continues."""
         return self._say(word, True)
 
     def wrong(self, word: Word) -> None:
-        """The client says an illegal word, when somebody can be blamed for it; the conversation is over then."""
+        """Sends an illegal word, if it breaks a rule at all, and ends the conversation."""
         self._break(word)
 
     def _objected(self) -> bool:
@@ -139,7 +143,7 @@ class Round:
         return any(step.speaker == "server" and objection(step, channel) for step in self.talk.steps)
 
     def _heard(self, step: Step) -> None:
-        """Every step, as we send or receive it."""
+        """Handles every step, as it is sent or received."""
         word = self.voice.hear(step) if step.speaker == "server" and self._live else None
         self.voice.told(step)
         if self._crossing and isinstance(step.said, Start):
@@ -179,7 +183,7 @@ class Round:
                 if self.part.language.step(self._state, word) is None:
                     return  # the server has chosen another way
                 waits = not pipelined or after is None or speaker_of(after) == "server"
-                # What is illegal is said when all is heard: what the server has said by then counts to it.
+                # The illegal step follows once all is received, so that what the server sent by then counts as before it.
                 if not self._say(word, waits, None if self.plan.wrong else after):
                     return
             elif not self._wait(word):
@@ -188,14 +192,15 @@ class Round:
             self._break(self.plan.wrong)
 
     def _say(self, word: Word, waits: bool, after: Word | None = None) -> bool:
-        """Says a legal word, and waits for what becomes of it (`after`: which word is planned) or not; whether it goes on."""
+        """Sends a legal word and may wait for its outcome (`after`: the planned word); returns whether the conversation
+        continues."""
         assert self.part is not None
         ahead = self.voice.ahead(word)
         if ahead:
             self.talk.say(*ahead)
             if not self._settled():
                 return False
-            self.talk.aside()  # what is delivered may come behind it
+            self.talk.aside()  # deliveries may arrive after its answer
         if not waits:
             self._go(word)
             self.talk.say(*self.voice.say(word))
@@ -203,7 +208,7 @@ class Round:
         if not self._crossing:
             self.talk.heard_all()
         mark = len(self.talk.steps)
-        late = self.part.name == "dtx: branch"  # what became of it is in the result
+        late = self.part.name == "dtx: branch"  # the result shows the outcome
         if not late:
             self._go(word)
         steps = self.voice.say(word)
@@ -218,7 +223,7 @@ class Round:
         )
 
     def _became(self, word: Word, mark: int) -> Word:
-        """A prepare of a branch without work may be answered with read-only, and is another word then."""
+        """Returns the word that was really said: a prepare of a branch without work may be answered with read-only."""
         if not word.startswith("session:prepare"):
             return word
         results = [step.said.value for step in self.talk.steps[mark:] if isinstance(step.said, Result)]
@@ -237,13 +242,13 @@ class Round:
         return False
 
     def _wait(self, word: Word) -> bool:
-        """Waits for a word of the server; whether it came, or something that leads on just as well."""
+        """Waits for a word of the server; returns whether it arrived, or another that serves as well."""
         before = len(self.words)
         if word in self.words[self._seen :]:
             self._seen = len(self.words) - self.words[::-1].index(word)
             return True
         if not self._crossing:
-            for _ in range(2):  # what is delivered may come behind what was asked for
+            for _ in range(2):  # deliveries may arrive after the answer
                 if len(self.words) == before:
                     self.talk.aside()
         elif len(self.words) == before:
@@ -252,10 +257,10 @@ class Round:
 
     _seen = 0
 
-    # The questions behind what is said.
+    # The questions after each step.
 
     def _answered(self, word: Word, after: Word | None) -> bool:
-        """Lets the server answer; whether it did."""
+        """Lets the server answer; returns whether it did."""
         assert self.part is not None
         if self._crossing:
             return self._in_handshake(word, after)
@@ -279,7 +284,7 @@ class Round:
         return answers is None or self.talk.until(lambda step: isinstance(step.said, (Close, *answers))) is not None
 
     def _settled(self) -> bool:
-        """Whether the server has done everything it was asked, or has ended something."""
+        """Returns whether the server has completed every request, or has ended something."""
         part = self.part
         if part is not None and part.section in ("session", "assembly", "message"):
             return self.talk.aside()
@@ -292,7 +297,7 @@ class Round:
         steps = self.voice.say(word)
         found = blamed([*self.talk.steps, *steps[:1]])
         if found is None or found[0] < len(self.talk.steps):
-            return  # nobody is to blame for it, or somebody has been before
+            return  # it breaks no rule, or an earlier step did
         self._answer_to(found[1], word, steps)
 
     def _trespass(self, each: Trespass) -> None:
@@ -311,7 +316,7 @@ class Round:
             self.findings.append(Finding(rule, False, str(answer)))
 
     def _answer_to(self, blame: Blame, word: Word, steps: list[Step]) -> None:
-        self._refused = True  # from here on the grammar says nothing
+        self._refused = True  # from here on the grammar defines nothing
         self._state = None
         if not self._crossing:
             self.talk.heard_all()
@@ -325,13 +330,13 @@ class Round:
             self.findings.append(Finding(blame.rule, kept, text))
 
     def _lacks(self, answer: Answer) -> bool:
-        """Whether the server says that it has nothing of this section, which it need not have."""
+        """Returns whether the server says that it does not implement this optional section."""
         lacks = answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and self.plan.part.partition(":")[0] in MAY
         self.not_offered = self.not_offered or lacks
         return lacks
 
     def _question(self) -> bool:
-        """Asks something behind an illegal step; whether there was an answer."""
+        """Asks something after an illegal step; returns whether there was an answer."""
         if self._crossing:
             channel = self.talk.setting.channel
             return self.talk.until(lambda step: objection(step, channel)) is None and not self.talk.ended
@@ -352,6 +357,6 @@ class Round:
             self.findings.append(Finding(self.rule, True))
 
     def conversation(self, finding: Finding | None = None) -> Conversation:
-        """All steps, with what they show."""
+        """Returns all steps, with the rule that `finding` says they break."""
         breaks = "" if finding is None or finding.kept else finding.rule
         return Conversation(self.plan.part, self.talk.steps, self.talk.opened, breaks)

@@ -19,11 +19,11 @@ REASONS: Final[dict[tuple[str, Word], str]] = {
     ),
     ("dtx: branch", "session:prepare(read-only)"): "work that was ended with fail is answered with xa-rbrollback",
 }
-"""Moves that no client can bring about, where a server does as most do."""
+"""Moves that no client can bring about, where a server behaves as most do."""
 
 
 class Missed(NamedTuple):
-    """Moves with the same word that were not gone through for the same reason, and how many."""
+    """Moves of the same word that were not made for the same reason, and their number."""
 
     word: Word
     moves: int
@@ -36,7 +36,7 @@ class Missed(NamedTuple):
 
 
 def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:
-    """What is missing of a part when these moves were gone through, in the order of the words."""
+    """Returns the moves of a part that are missing from `gone`, in the order of their words."""
     language, gone = part.client_led, set(gone)
     entered = {START, *[language.moves[state][word] for state, word in gone]}
     ways = shortest_to_each(language)

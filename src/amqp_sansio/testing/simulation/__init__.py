@@ -1,6 +1,6 @@
-"""Deterministic simulation of whole systems: one seed decides everything.
+"""Deterministic simulation of whole systems, driven by a single seed.
 
-`simulate` runs a seed, `shrink` makes a failure small and tells its story, `replay` runs any plan.
+`simulate` runs a seed, `shrink` minimises a failure and adds its story, `replay` runs any plan.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from amqp_sansio.testing.simulation.shrinking import MOST_RUNS, Shrinking
 from amqp_sansio.testing.simulation.world import World
 
 ClientMaker: TypeAlias = Callable[[ClientConfig], ClientConnection]
-"""Makes the connection of a client."""
+"""A function that makes the connection of a client."""
 
 STEPS = 200
-"""Steps of a simulation unless somebody says otherwise."""
+"""The default number of steps in a simulation."""
 
 
 def simulate(
@@ -35,24 +35,24 @@ def simulate(
 ) -> Outcome:
     """Runs the simulation of a seed.
 
-    `steps`: what clients, network, time and disks do, one after the other, before everything heals and drains.  `clients` (1 to
-    64) and `brokers` (1 or 2; with 2 there is a transaction manager): what is None the seed decides. `broker` makes the brokers
-    and `client` the connections of clients: give your own to have them tested.  ValueError for numbers out of range.
+    `steps` is the number of steps by clients, network, clocks and disks before everything recovers and drains.  `clients` (1 to
+    64) and `brokers` (1 or 2; 2 add a transaction manager) are chosen by the seed when None.  `broker` makes the brokers and
+    `client` the clients' connections: pass your own to have them tested.  Raises ValueError for numbers out of range.
     """
     return replay(make(seed, steps, clients, brokers), broker=broker, client=client)
 
 
 def replay(plan: Plan, *, broker: Maker = model_broker, client: ClientMaker = ClientConnection, tell: bool = False) -> Outcome:
-    """Runs a plan; with `tell` the outcome has its story."""
+    """Runs a plan; with `tell` the outcome includes its story."""
     return World(plan, broker, client, tell).run()
 
 
 def shrink(
     outcome: Outcome, *, broker: Maker = model_broker, client: ClientMaker = ClientConnection, most: int = MOST_RUNS
 ) -> Outcome:
-    """The smallest failure of the same invariant that was found with at most `most` runs, and its story.
+    """Returns the smallest failure of the same invariant found in at most `most` runs, with its story.
 
-    `broker` and `client` are those with which it failed.  What did not fail stays as it is, but for the story.
+    `broker` and `client` are those with which it failed.  An outcome without a failure is not shrunk, only given its story.
     """
     small = Shrinking(outcome, lambda plan: replay(plan, broker=broker, client=client), most).shrink()
     return replay(small.plan, broker=broker, client=client, tell=True)

@@ -1,4 +1,4 @@
-"""The actions of clients, one function per verb of a plan; an action without anything to act on does nothing."""
+"""The actions of clients, one function per verb of a plan.  An action without anything to act on does nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Doing: TypeAlias = "Callable[[World, Line, Tenure, Step], None]"
 
 DURABLE: Final = ("red", "blue")
 QUEUES: Final = (*DURABLE, "grey", BRITTLE)
-"""Two durable queues, a transient one, and one that comes and goes."""
+"""Two durable queues, a transient one, and one that is deleted and declared again."""
 _TARGETS: Final = (*DURABLE, *DURABLE, *DURABLE, "grey", BRITTLE)
 _PRIORITIES: Final = (4, 4, 4, 0, 9)
 _SIZES: Final = (0, 0, 0, 100, 3000, 70_000)
@@ -30,18 +30,18 @@ FORMAT_ID: Final = 1
 
 
 def _some(numbers: list[int], step: Step) -> list[int]:
-    """One to five neighbours of these."""
+    """Returns one to five neighbours among these."""
     start = step.a % len(numbers)
     return numbers[start : start + 1 + step.b % 5]
 
 
 def _held(tenure: Tenure) -> list[int]:
-    """What the session holds and is not settling."""
+    """Returns the ids of messages that the session holds and is not accepting."""
     return [id for id, item in tenure.held.items() if item.holder is tenure and item.accept is None]
 
 
 def publish(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """One to four messages to one queue."""
+    """Publishes one to four messages to one queue."""
     name = _TARGETS[step.a % len(_TARGETS)] if tenure.branch is None else DURABLE[step.a % len(DURABLE)]
     priority = _PRIORITIES[step.b % len(_PRIORITIES)]
     lasts = name in DURABLE and step.c % 8 != 0
@@ -64,7 +64,7 @@ def publish(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """To a queue, by window or by credit, to take or to look."""
+    """Subscribes to a queue, with window or credit flow, to consume or to browse."""
     name = _TARGETS[step.a % len(_TARGETS)]
     looks = line.persona.kind == "looker" and step.c % 3 != 0
     destination = f"see {name}" if looks else name
@@ -75,7 +75,7 @@ def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     tenure.brittle = tenure.brittle or name == BRITTLE
     tenure.fleeting = tenure.fleeting or name not in DURABLE
     if name not in DURABLE:
-        session.send(queue.Declare(name))  # it may have gone with a crash
+        session.send(queue.Declare(name))  # it may have been lost in a crash
     if mode and not looks:
         world.ledger.leak(line.site.name, name)
     subscription = session.subscribe(name, destination, acquire_mode=AcquireMode(looks), accept_mode=AcceptMode(bool(mode)))
@@ -100,14 +100,14 @@ def _grant(world: World, line: Line, tenure: Tenure, destination: str, allowance
 
 
 def grant(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """More credit."""
+    """Grants a subscription more credit."""
     name = _subscription(tenure, step)
     if name is not None:
         _grant(world, line, tenure, name, tenure.allowances[name], step)
 
 
 def accept(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Some of what is held."""
+    """Accepts some of the held messages."""
     ids = _held(tenure)
     if not ids:
         return
@@ -125,7 +125,7 @@ def accept(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def take(tenure: Tenure, said: int, items: list[Item], group: Group | None) -> None:
-    """These are accepted, by the command `said`."""
+    """Records that command `said` accepts these messages."""
     if group is None:
         tenure.accepting[said] = items
     for item in items:
@@ -139,7 +139,7 @@ def take(tenure: Tenure, said: int, items: list[Item], group: Group | None) -> N
 
 
 def release(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Gives some of what is held back, or of what was only shown."""
+    """Releases some of the held messages, or of those that were delivered not acquired."""
     ids = _held(tenure)
     if tenure.shown and (not ids or step.c % 4 == 0):
         ids = _some([id for id in tenure.shown if not [1 for asked in tenure.acquiring.values() if id in asked]] or [-1], step)
@@ -155,7 +155,7 @@ def release(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def give_back(world: World, line: Line, tenure: Tenure, ids: list[int], mark: bool) -> None:
-    """Releases what is held."""
+    """Releases held messages."""
     line.settle(tenure, *ids)
     tenure.session.release(ids, mark)
     items = [tenure.held.pop(id) for id in ids]
@@ -165,7 +165,7 @@ def give_back(world: World, line: Line, tenure: Tenure, ids: list[int], mark: bo
 
 
 def reject(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Nobody gets it any more: the queues have no alternate exchange."""
+    """Rejects messages for good: the queues have no alternate exchange."""
     ids = _held(tenure)
     if not ids:
         return
@@ -182,7 +182,7 @@ def _subscription(tenure: Tenure, step: Step) -> str | None:
 
 
 def stop(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Takes all credit away."""
+    """Withdraws all credit of a subscription."""
     name = _subscription(tenure, step)
     if name is not None:
         tenure.allowances[name].end(tenure.session.subscriptions[name].stop())
@@ -190,7 +190,7 @@ def stop(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def flush(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Asks for what there is; then the credit is gone."""
+    """Requests the messages available now (message.flush), which also uses up the credit."""
     name = _subscription(tenure, step)
     if name is not None:
         tenure.allowances[name].end(tenure.session.subscriptions[name].flush())
@@ -198,7 +198,7 @@ def flush(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def cancel(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Ends a subscription; what came can still be settled."""
+    """Cancels a subscription; messages already received can still be settled."""
     name = _subscription(tenure, step)
     if name is not None:
         tenure.session.subscriptions[name].cancel()
@@ -206,7 +206,7 @@ def cancel(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def acquire(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Asks for some of what it was shown."""
+    """Asks to acquire some of the messages delivered not acquired."""
     asked = {id for ids in tenure.acquiring.values() for id in ids}
     ids = [id for id in tenure.shown if id not in asked]
     if ids:
@@ -216,7 +216,7 @@ def acquire(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def sync(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """A barrier."""
+    """Sends a barrier."""
     tenure.syncs[tenure.session.sync()] = None
     world.tell(f"{line.name} says sync")
 
@@ -244,7 +244,7 @@ def decide(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def branch(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """One step of a distributed transaction with one branch, without waiting for the answer to the one before."""
+    """Takes one step of a distributed transaction with one branch, without waiting for the previous answer."""
     if not tenure.branching:
         return
     known = tenure.branch
@@ -273,7 +273,7 @@ def branch(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 
 def begin(world: World, line: Line, tenure: Tenure, name: Xid, group: Group | None = None) -> Branch:
-    """Starts a branch, of a transaction of its own unless there is one."""
+    """Starts a branch, of a new transaction unless `group` is given."""
     if group is None:
         group = world.ledger.group(f"transaction {len(world.ledger.groups) + 1}")
         group.due = line.due()
@@ -286,7 +286,7 @@ def begin(world: World, line: Line, tenure: Tenure, name: Xid, group: Group | No
 
 
 def detach(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Gives the transport up; the caller goes on later."""
+    """Detaches the session; the client resumes it later."""
     line.harm()
     tenure.session.detach()
     world.tell(f"{line.name} detaches its session")
@@ -295,9 +295,9 @@ def detach(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 def delete(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """Deletes the queue that comes and goes."""
     session = tenure.session
-    session.send(queue.Declare(BRITTLE))  # so that it is there
+    session.send(queue.Declare(BRITTLE))  # so that it exists
     session.send(queue.Delete(BRITTLE))
-    tenure.brittle = True  # when it is said again after a loss, somebody else may have deleted it
+    tenure.brittle = True  # when the command is replayed after a loss, another client may have deleted the queue
     world.tell(f"{line.name} deletes {BRITTLE} of {line.site.name}")
 
 
@@ -312,7 +312,7 @@ DOINGS: Final[dict[str, Doing]] = {
     "stop": stop, "flush": flush, "cancel": cancel, "acquire": acquire, "sync": sync, "decide": decide, "branch": branch,
     "detach": detach, "delete": delete, "declare": declare,
 }  # fmt: skip
-"""By verb: what takes a session that may be spoken on."""
+"""The actions that need a session ready for commands, by verb."""
 
 ABLE: Final[dict[str, Callable[[Tenure], object]]] = {
     "accept": _held,
@@ -323,4 +323,4 @@ ABLE: Final[dict[str, Callable[[Tenure], object]]] = {
     "decide": lambda tenure: tenure.group is not None and (tenure.group.publishes or tenure.group.accepts),
     "branch": lambda tenure: tenure.branching,
 }
-"""By verb: which sessions have something to do it with."""
+"""Predicates by verb that tell which sessions have something to act on."""

@@ -13,7 +13,7 @@ _NAMES: Final = ("messages", "octets")
 
 
 class Allowance:
-    """Credit of one destination in both units.  `window`: completions give back what they cost."""
+    """The credit of one destination in both units.  With `window`, a completion returns the credit that its message used."""
 
     def __init__(self, destination: str, window: bool) -> None:
         self.destination: Final = destination
@@ -21,24 +21,24 @@ class Allowance:
         self.limits = [0, 0]
         self.used = [0, 0]
         self.ending: Final[dict[int, list[int]]] = {}
-        """By command id of a stop or flush under way: what was granted since."""
+        """The credit granted since each pending stop or flush, by its command id."""
         self.replayed: Final[set[int]] = set()
-        """Those of them that were under way when the session was resumed: what was sent before them may come behind."""
+        """The pending ones at the time of a resumption: messages sent before them may arrive later."""
         self.grace = [0, 0]
-        """Credit of before such a stop or flush, which those late messages may still use."""
+        """Credit from before such a stop or flush, which those late messages may still use."""
         self.came: Final[dict[int, int]] = {}
-        """By command id of a stop or flush under way: how many messages came since."""
+        """The number of messages that arrived since each pending stop or flush, by its command id."""
         self.doubtful = 0
-        """How many of those the other side may have sent of the credit that was granted behind the stop or flush."""
+        """How many of those may have used credit granted after the stop or flush."""
 
     def grant(self, messages: int, octets: int = ENDLESS) -> None:
-        """The client grants more."""
+        """Adds credit that the client grants."""
         for limits in (self.limits, *self.ending.values()):
             limits[_MESSAGES] += messages
             limits[_OCTETS] = ENDLESS if ENDLESS in (octets, limits[_OCTETS]) else limits[_OCTETS] + octets
 
     def transfer(self, octets: int) -> None:
-        """A message came.  Fault when nothing allowed it."""
+        """Counts a message that arrived.  Raises Fault when no credit allowed it."""
         for id in self.came:
             self.came[id] += 1
         for unit, cost in ((_MESSAGES, 1), (_OCTETS, octets)):
@@ -61,18 +61,18 @@ class Allowance:
                 self.limits[unit] -= cost
 
     def complete(self, octets: int) -> None:
-        """A message is complete."""
+        """Records that a message is complete."""
         if self.window:
             self.used[_MESSAGES] = max(0, self.used[_MESSAGES] - 1)
             self.used[_OCTETS] = max(0, self.used[_OCTETS] - octets)
 
     def end(self, id: int) -> None:
-        """The client sends a stop or flush, with that command id."""
+        """Records a stop or flush that the client sends with this command id."""
         self.ending[id] = [0, 0]
         self.came[id] = 0
 
     def ended(self, id: int) -> None:
-        """That command is complete: what credit there was before it is gone."""
+        """Records the completion of that command, which voids the credit from before it."""
         limits = self.ending.pop(id, None)
         if limits is not None:
             came = self.came.pop(id)
@@ -85,12 +85,12 @@ class Allowance:
             self.limits = [min(now, since) for now, since in zip(self.limits, limits, strict=True)]
 
     def resumed(self) -> None:
-        """The session was resumed: the other side sends again what got lost."""
+        """Records that the session was resumed: the other side replays what was lost."""
         self.replayed.update(self.ending)
 
     @property
     def left(self) -> int:
-        """How many messages may come for certain, whatever their size; 0 while a stop or flush is under way."""
+        """How many messages of any size the credit certainly allows; 0 while a stop or flush is pending."""
         if self.ending or self.limits[_OCTETS] != ENDLESS:
             return 0
         return max(0, self.limits[_MESSAGES] - self.used[_MESSAGES] - self.doubtful)

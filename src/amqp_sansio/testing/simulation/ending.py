@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World
 
 ROUNDS: Final = 400
-"""How often everything may arrive before it comes to rest."""
+"""The most rounds of delivery before a simulation must come to rest."""
 _STEP: Final = 5.0
-"""Seconds at a time: shorter than any heartbeat."""
+"""Seconds per round: shorter than any heartbeat interval."""
 
 
 class Ending:
-    """What happens before the first step and after the last one."""
+    """The parts of a simulation before its first and after its last step."""
 
     def __init__(self, world: World) -> None:
         self.world: Final = world
         self.found: Final[set[bytes]] = set()
         self.there: Final[list[Line]] = []
-        """The clients that ever came."""
+        """The clients that ever connected."""
 
     # --- the beginning ------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Somebody declares the queues."""
+        """Declares the queues by a temporary client."""
         self.world.tick(0.0)
         for site in self.world.sites:
             line = self._visitor("the first client", site)
@@ -54,13 +54,14 @@ class Ending:
     # --- the end --------------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Everything heals and drains.  Fault when it does not, or when something is wrong then."""
+        """Repairs everything and drains the queues.  Raises Fault when they do not drain, or when an invariant is broken
+        then."""
         world = self.world
         world.tell("the network heals")
         self.there.extend([line for line in world.every_client if line.rounds or line.wire is not None])
         self._heal()
         seconds = 0.0
-        while seconds < 1.3 * KEPT:  # sessions that nobody will ask for are given up
+        while seconds < 1.3 * KEPT:  # until detached sessions that nobody resumes are given up
             world.tick(_STEP)
             seconds += _STEP
             self._rest(self.there)
@@ -70,7 +71,7 @@ class Ending:
         world.tell("everybody leaves")
         self._finish()
         for _ in range(3):
-            world.tick(PATIENCE)  # branches that nobody prepared are given up
+            world.tick(PATIENCE)  # unprepared branches time out
             self._rest([])
         world.tell("the queues are emptied")
         for site in world.sites:
@@ -81,7 +82,7 @@ class Ending:
             self._drain(site, f"a client after a restart of {site.name}", True)
 
     def _heal(self) -> None:
-        """Nothing stalls any more, and clients that are away come back."""
+        """Ends all stalls, and brings clients back that are away."""
         world = self.world
         for _ in range(4):
             for line in world.every:
@@ -92,7 +93,7 @@ class Ending:
             self._rest(self.there)
 
     def _rest(self, lines: list[Line], manages: bool = True) -> None:
-        """Until nobody has anything more to say; the manager waits unless it `manages`."""
+        """Delivers until no side has output left; the manager pauses unless it `manages`."""
         world = self.world
         for _ in range(ROUNDS):
             happened = world.breathe()
@@ -159,7 +160,7 @@ class Ending:
         self._rest([], False)
 
     def _drain(self, site: Site, name: str, again: bool) -> None:
-        """Takes everything off the queues of a broker; when that was done before, nothing may be there."""
+        """Takes all messages off the queues of a broker.  Raises Fault when they are not empty the second time (`again`)."""
         line = self._visitor(name, site)
         line.heard = []
         self._rest([], False)
@@ -204,7 +205,7 @@ class Ending:
         return answers[0].xids or ()
 
     def _undo(self, recovered: Xid) -> None:
-        """It is rolled back now: the request for its commit never arrived."""
+        """Rolls a branch back whose request for commit never arrived."""
         for group in self.world.ledger.groups:
             xids = self.world.xids.get(group.name)
             if xids is not None and key_of(xids) == key_of(recovered):

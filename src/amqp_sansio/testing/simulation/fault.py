@@ -1,4 +1,4 @@
-"""A failure of a simulation: an invariant that does not hold, and where."""
+"""Failures of a simulation: the invariants, and the error for one that is broken."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LEGALITY: Final = "nobody breaks the protocol"
 RAISED: Final = "nobody raises"
 
 RULES: Final = (LOST, DOUBLED, CREDIT, ORDER, ATOMICITY, DOUBT, DEADLOCK, LEGALITY, RAISED)
-"""The invariants, as a failure names them."""
+"""The invariants, as failures name them."""
 
 
 class Fault(Exception):
-    """An invariant that does not hold.  `rule` is one of `RULES`, `text` says what happened."""
+    """An invariant that does not hold: `rule` is one of `RULES`, `text` says what happened."""
 
     def __init__(self, rule: str, text: str) -> None:
         super().__init__(f"{rule}: {text}")
@@ -28,6 +28,6 @@ class Fault(Exception):
 
 
 def demand(holds: object, rule: str, text: str) -> None:
-    """Raises a Fault unless it holds."""
+    """Raises Fault unless `holds`."""
     if not holds:
         raise Fault(rule, text)

@@ -1,4 +1,4 @@
-"""A message, and a transaction of messages, as somebody knows them who sees only what clients say and hear."""
+"""A message, and a transaction of messages, as an observer knows them from what clients send and receive alone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Belief = Literal["no", "maybe", "yes"]
 
 @attrs.define(eq=False)
 class Group:
-    """A transaction: its messages share one fate.
+    """A transaction, whose messages share one fate.
 
-    open: nobody has asked for its commit.  asked: commit was sent, or decided.  unknown: and the answer was lost.
+    `outcome` is open before its commit is requested, asked once commit was sent or decided, and unknown when the answer was
+    lost.
     """
 
     name: str
@@ -26,16 +27,16 @@ class Group:
     publishes: list[Item] = attrs.field(factory=list)
     accepts: list[Item] = attrs.field(factory=list)
     promised: set[str] = attrs.field(factory=set)
-    """The brokers that have answered that their part is prepared."""
+    """The brokers that have reported their part as prepared."""
     due: float | None = None
-    """The moment from which on a broker may give it up, unless it was promised; None: never."""
+    """The moment after which a broker may abandon it, unless that broker has prepared it; None: never."""
     owner: Tenure | None = None
-    """The session that accepts in it."""
+    """The session that accepts messages in it."""
     decided: bool = False
-    """Whether a manager has stored that it is to be committed."""
+    """Whether a manager has stored the decision to commit."""
 
     def committed(self) -> None:
-        """It is known to be committed."""
+        """Records that it is known to be committed."""
         demand(
             self.outcome in ("asked", "unknown", "committed"), ATOMICITY, f"{self.name} is committed, but it was {self.outcome}"
         )
@@ -47,7 +48,7 @@ class Group:
                 item.born = "yes"
 
     def rolled_back(self, holder: Tenure | None = None) -> None:
-        """It is known to be rolled back; `holder` holds what was accepted in it again, nobody when None."""
+        """Records that it is known to be rolled back; `holder` holds again what was accepted in it, None: no session does."""
         demand(self.outcome != "committed", ATOMICITY, f"{self.name} is rolled back, but it was committed")
         demand(not self.decided, ATOMICITY, f"{self.name} is rolled back, but its manager had decided to commit it")
         if self.outcome != "rolled back":
@@ -58,7 +59,8 @@ class Group:
                     item.gone = "no"
 
     def lost(self) -> None:
-        """The session is over: what was not asked is rolled back, what was and is not answered is unknown."""
+        """Records the end of the session: without a request for commit it is rolled back, with an unanswered one it is
+        unknown."""
         if self.outcome == "open":
             self.rolled_back()
         elif self.outcome == "asked" and not self.decided:
@@ -67,7 +69,10 @@ class Group:
 
 @attrs.define(eq=False)
 class Item:
-    """One message.  `born`: whether it is on a queue, or was; `gone`: whether it was taken off for good."""
+    """One message.
+
+    `born`: whether it is or was on a queue; `gone`: whether it was taken off for good.
+    """
 
     body: bytes
     number: int
@@ -86,16 +91,16 @@ class Item:
     holder: Tenure | None = None
     receipts: int = 0
     unmarked: bool = True
-    """Whether it may come without a mark: nobody had it, or who had it gave it back saying so."""
+    """Whether it may arrive without the redelivered mark: no session had it, or the one that did released it unmarked."""
     marked: bool = False
-    """Whether somebody gave it back with a mark, which stays."""
+    """Whether a session released it with the redelivered mark, which stays."""
 
     @property
     def certain(self) -> bool:
-        """Whether it must be there."""
+        """Whether it must be on a queue."""
         return self.born == "yes" and self.gone == "no" and not self.brittle
 
     @property
     def words(self) -> str:
-        """How it is called."""
+        """Its name in a story."""
         return f"#{self.number}"

@@ -11,23 +11,24 @@ from amqp_sansio.testing.simulation.session_model import Tenure
 
 
 class Ledger:
-    """All messages that there ever were; each has a body of its own."""
+    """All messages ever published; each has a unique body."""
 
     def __init__(self) -> None:
         self.items: Final[dict[bytes, Item]] = {}
         self.groups: Final[list[Group]] = []
         self.leaks: Final[set[tuple[str, str]]] = set()
-        """Broker and queue where somebody takes without accepting: what is sent to him is gone, whether it arrives or not."""
+        """Brokers and queues with a client that takes messages without accepting: what is sent to it is gone, whether it
+        arrives or not."""
 
     def group(self, name: str) -> Group:
-        """A new transaction."""
+        """Creates a transaction."""
         self.groups.append(Group(name))
         return self.groups[-1]
 
     def publish(
         self, site: str, queue: str, priority: int, publisher: str, lasts: bool, group: Group | None, brittle: bool, size: int
     ) -> Item:
-        """A new message, of `size` octets at least; the caller sends its body."""
+        """Creates a message of at least `size` octets; the caller sends its body."""
         number = len(self.items) + 1
         body = b"#%d " % number
         brittle = brittle or (site, queue) in self.leaks
@@ -39,7 +40,7 @@ class Ledger:
         return item
 
     def find(self, body: bytes, site: str, queue: str) -> Item:
-        """The message of a body that came from that queue."""
+        """Returns the message with this body, which arrived from that queue."""
         item = self.items.get(body)
         demand(item is not None, LOST, f"{site} delivers {body[:40]!r}, which nobody ever sent")
         assert item is not None
@@ -59,13 +60,13 @@ class Ledger:
         item.born = "yes"
 
     def shown(self, item: Item) -> None:
-        """Somebody sees a message without having it."""
+        """Records that a client sees a message without acquiring it."""
         self._born(item)
 
     def received(self, tenure: Tenure, item: Item, redelivered: bool, now: float, destination: str | None) -> None:
-        """Somebody is handed a message, to keep until it is settled.
+        """Records that a client receives a message, to keep until it is settled.
 
-        `destination`: None when it came by other ways than the order of its queue.
+        `destination` is None when the message did not arrive in the order of its queue.
         """
         self._born(item)
         try:
@@ -73,10 +74,10 @@ class Ledger:
             demand(redelivered or item.unmarked, DOUBLED, f"{item.words} came again without a mark")
         except Fault:
             if tenure.loose(now):
-                return  # it flew while the broker had ended the session, and given the message to somebody else
+                return  # it was in flight while the broker ended the session and gave the message to another
             raise
         fresh = not redelivered and not item.receipts and item.publish is None
-        if destination is not None and fresh:  # what nobody had comes in order
+        if destination is not None and fresh:  # messages that nobody had before arrive in order
             key = destination, item.publisher, item.priority
             before = tenure.last.get(key, 0)
             demand(before < item.number, ORDER, f"{item.words} came to {tenure.client} behind #{before}")
@@ -87,7 +88,7 @@ class Ledger:
         item.holder = tenure
 
     def _free(self, tenure: Tenure, item: Item, now: float) -> None:
-        """Nobody else has the message, or had."""
+        """Checks that no other session has the message, or may still have it."""
         demand(item.gone != "yes", DOUBLED, f"{item.words} came, but it was taken off {item.queue} for good")
         group = item.accept
         if group is not None:
@@ -97,7 +98,8 @@ class Ledger:
             demand(holder.loose(now), DOUBLED, f"{item.words} came to {tenure.client}, but {holder.client} has it")
 
     def _undone(self, item: Item, group: Group, now: float) -> None:
-        """A message that was accepted in a transaction comes again: it is rolled back, if it may be."""
+        """Records that a message accepted in a transaction arrives again, which shows that the transaction is rolled back, if
+        it may be."""
         demand(
             group.outcome != "committed", DOUBLED, f"{item.words} came, but it was accepted in {group.name}, which is committed"
         )
@@ -114,25 +116,25 @@ class Ledger:
         item.accept = None
 
     def leak(self, site: str, queue: str) -> None:
-        """Somebody takes messages of this queue without accepting them."""
+        """Records that a client takes messages of this queue without accepting them."""
         self.leaks.add((site, queue))
         for item in self.items.values():
             if item.site == site and item.queue == queue:
                 item.brittle = True
 
     def released(self, item: Item, mark: bool) -> None:
-        """Its holder gives it back."""
+        """Records that its holder releases the message."""
         item.holder = None
         item.unmarked = not mark and not item.marked
         item.marked = item.marked or mark
 
     def left(self, items: Iterable[Item]) -> None:
-        """The session that held these is over: they are back on their queues, marked."""
+        """Records that the session which held these messages ended: they are back on their queues, marked."""
         for item in items:
             item.holder = None
 
     def crashed(self, site: str, now: float) -> None:
-        """A broker crashed: what does not last may be gone, and branches that were not prepared are."""
+        """Records a crash of a broker, which may lose what is not durable, and loses branches that were not prepared."""
         for group in self.groups:
             if group.due is not None:
                 group.due = min(group.due, now)
@@ -141,7 +143,8 @@ class Ledger:
                 item.brittle = True
 
     def drained(self, present: set[bytes]) -> None:
-        """`present` is everything that was left: what must be there is, and no half of a transaction."""
+        """Checks the messages left at the end, `present`: none is missing that must be there, and no transaction is there by
+        half."""
         for group in self.groups:
             if group.outcome in ("asked", "unknown"):
                 self._settle(group, present)
@@ -150,7 +153,7 @@ class Ledger:
                 demand(item.body in present, LOST, f"{item.words} is lost: it was published to {item.queue} of {item.site}")
 
     def _settle(self, group: Group, present: set[bytes]) -> None:
-        """A transaction whose outcome nobody told: what is there tells it."""
+        """Infers the outcome of a transaction, which no answer gave, from the messages that are present."""
         here = {item.body in present or item.receipts > 0 for item in group.publishes if not item.brittle}
         demand(len(here) <= 1, ATOMICITY, f"half of what was published in {group.name} is there")
         kept = {item.body in present for item in group.accepts if item.accept is group and not item.brittle}

@@ -1,4 +1,5 @@
-"""A transaction manager with a disk of its own: it moves messages from one broker to another, each in one transaction."""
+"""A transaction manager with its own disk: it moves messages from one broker to another, each in one distributed
+transaction."""
 
 from __future__ import annotations
 
@@ -22,27 +23,30 @@ if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World
 
 FORMAT: Final = 7
-"""By which the manager knows its own branches."""
+"""The format id by which the manager recognises its own branches."""
 QUEUE: Final = "red"
 
 E = TypeVar("E")
 Waiting: TypeAlias = Generator[None, None, E]
-"""Something that takes time: each yield is a moment in which others act."""
+"""A task that takes time: each yield lets others act."""
 
 
 class LostError(Exception):
-    """The session with a broker is over: whatever was asked has no answer."""
+    """The session with a broker is over, so that no answer will come."""
 
 
 class Manager:
-    """It takes from the first broker and gives to the second.  What it does is one long generator, which can be killed."""
+    """The transaction manager: consumes from the first broker and publishes to the second.
+
+    Its whole course is one generator, which can be killed at any yield.
+    """
 
     def __init__(self, world: World, lines: tuple[Line, Line]) -> None:
         self.world: Final = world
         self.lines: Final = {line.site.name: line for line in lines}
         self.origin, self.target = lines
         self.decisions: Final[dict[bytes, tuple[tuple[str, int, bytes, bytes], ...]]] = {}
-        """On its disk, by global id."""
+        """The decisions on its disk, by global id."""
         self.groups: Final[dict[bytes, Group]] = {}
         self.life = 0
         self.closing = False
@@ -54,7 +58,7 @@ class Manager:
     # --- how it lives -------------------------------------------------------------------------------------------------------
 
     def advance(self) -> bool:
-        """Goes on as far as it can; False when it has come to its end."""
+        """Advances as far as possible; returns False when its course has ended."""
         if self._course is None:
             self.life += 1
             for line in self.lines.values():
@@ -68,7 +72,7 @@ class Manager:
         return True
 
     def kill(self) -> None:
-        """It forgets all that is not on its disk, and its sockets are closed."""
+        """Kills the manager: it loses all that is not on its disk, and its sockets are closed."""
         if self._course is None:
             return
         self.world.tell("the manager is killed")
@@ -80,7 +84,7 @@ class Manager:
                 group.rolled_back()  # nobody remembers it
 
     def hang_up(self) -> None:
-        """Its sockets are closed."""
+        """Closes its sockets."""
         for line in self.lines.values():
             line.drop()
             if line.tenure is not None:
@@ -90,12 +94,12 @@ class Manager:
         yield from self._recover()
         while not self.closing:
             yield from self._transfer()
-        yield from self._recover()  # what an earlier life had said may have come to a broker only later
+        yield from self._recover()  # commands of an earlier life may have reached a broker only later
 
     # --- waiting --------------------------------------------------------------------------------------------------------------
 
     def _open(self, line: Line) -> Waiting[Session]:
-        """A session that lives: the one that there is, or a new one."""
+        """Returns the current session if it is attached, or a new one."""
         while not line.ready:
             line.come()
             yield
@@ -103,7 +107,7 @@ class Manager:
         return line.tenure.session
 
     def _wait(self, line: Line, name: bytes, kind: type[E], which: Callable[[E], bool]) -> Waiting[E]:
-        """Until such an event came on that session; LostError when it ended before."""
+        """Waits for such an event on that session.  Raises LostError when the session ends first."""
         while True:
             heard = line.heard or []
             for at, event in enumerate(heard):
@@ -122,7 +126,7 @@ class Manager:
     # --- its work -------------------------------------------------------------------------------------------------------------
 
     def _transfer(self) -> Waiting[None]:
-        """One message from the one broker to the other."""
+        """Moves one message from one broker to the other."""
         self.transfers += 1
         whole = f"transfer {self.life}.{self.transfers}".encode()
         branches = {name: xid(FORMAT, whole, name.encode()) for name in self.lines}
@@ -138,7 +142,8 @@ class Manager:
         self.world.tell(f"the manager is done with {group.name}: {group.outcome}")
 
     def _work(self, group: Group, branches: dict[str, Xid]) -> Waiting[bool]:
-        """Takes a message in one branch and publishes it in the other; False when there is none and nobody waits for more."""
+        """Takes a message in one branch and publishes it in the other; returns False when there is none and the manager is
+        closing."""
         line = self.origin
         taken = yield from self._take(line)
         if taken is None:
@@ -181,13 +186,13 @@ class Manager:
         yield from self._well(line, session, session.dtx.end(branch.xid))
 
     def _well(self, line: Line, session: Session, id: int) -> Waiting[None]:
-        """LostError unless that is answered with XA_OK."""
+        """Waits for the answer to a command.  Raises LostError unless it is XA_OK."""
         status = yield from self._status(line, session, id)
         if status is not XaStatus.XA_OK or session.state != "attached":
             raise LostError
 
     def _take(self, line: Line) -> Waiting[int | None]:
-        """The id of a transfer that it holds; None when it closes before there is one."""
+        """Returns the id of a transfer that it holds; None when it closes before one arrives."""
         while True:
             session = yield from self._open(line)
             tenure = line.tenure
@@ -207,7 +212,7 @@ class Manager:
             yield
 
     def _carry_out(self, machine: TwoPhase, whole: bytes) -> Waiting[None]:
-        """Does what the machine asks for, until it is finished."""
+        """Carries out the requests of the two-phase machine until it is finished."""
         group = self.groups.get(whole)
         while not machine.finished:
             if group is not None and machine.outcome is TransactionOutcome.ROLLED_BACK:
@@ -247,7 +252,7 @@ class Manager:
         self.decisions.pop(whole, None)
 
     def _listen(self, machine: TwoPhase, name: str, session: bytes, group: Group | None) -> Waiting[None]:
-        """Until the machine has heard the answer of one broker."""
+        """Waits until the machine has received the answer of one broker."""
         while name in machine.awaited:
             try:
                 event: Event = yield from self._wait(
@@ -264,7 +269,7 @@ class Manager:
     # --- after its death ------------------------------------------------------------------------------------------------------
 
     def _recover(self) -> Waiting[None]:
-        """Decisions that are stored are carried out, the rest is rolled back."""
+        """Carries out the stored decisions, and rolls the rest back."""
         for whole, plain in list(self.decisions.items()):
             yield from self._carry_out(TwoPhase.recover(Decision.of(plain)), whole)
         found: dict[str, tuple[Xid, ...]] = {}

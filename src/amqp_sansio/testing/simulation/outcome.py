@@ -15,8 +15,10 @@ COUNTED: Final = (
 
 @attrs.frozen
 class Failure:
-    """An invariant that did not hold.  `rule` is one of `fault.RULES`; `at` the number of the step, from 1; 0 in the end, when
-    the network had healed."""
+    """A broken invariant.
+
+    `rule` is one of `fault.RULES`; `at` is the number of the step, from 1, or 0 at the end, after the network recovered.
+    """
 
     rule: str
     text: str
@@ -25,11 +27,11 @@ class Failure:
 
 @attrs.frozen
 class Outcome:
-    """A simulation that is over.
+    """The result of a simulation.
 
     `counts`: messages published and delivered, transactions committed, branches, messages moved between brokers by the manager,
-    connections, sessions resumed, cuts, crashes of brokers, stalls, octets.  `digest` is a checksum of all octets that anybody
-    said: equal seeds, equal digests.  `story`: what happened, line by line; empty unless it was asked for.
+    connections, sessions resumed, cuts, crashes of brokers, stalls, octets.  `digest` is a checksum of all octets that both
+    sides sent: equal seeds give equal digests.  `story`: what happened, line by line; empty unless requested.
     """
 
     plan: Plan
@@ -45,7 +47,7 @@ class Outcome:
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """The result in one line."""
         count = self.counts
         many = {
             "messages": count["published"], "delivered": count["delivered"], "transactions": count["committed"],

@@ -1,4 +1,4 @@
-"""One connection between a client and a broker: octets are in flight until the simulation delivers some of them."""
+"""A connection between a client and a broker: octets stay in flight until the simulation delivers them."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from amqp_sansio.testing.simulation.served import ServedPeer
 
 
 class Pipe:
-    """One direction: what was sent and has not arrived."""
+    """One direction of a connection: what was sent and has not arrived."""
 
     __slots__ = ("ended", "flying", "heard", "until")
 
     def __init__(self) -> None:
         self.flying: Final = bytearray()
         self.ended = False
-        """Whether nothing more is written: the end flies behind what flies."""
+        """Whether nothing more is written: the end of the stream follows the octets in flight."""
         self.heard = False
-        """Whether the end has arrived."""
+        """Whether the end of the stream has arrived."""
         self.until = 0
         """The number of the step before which nothing arrives."""
 
     def put(self, octets: bytes) -> None:
-        """Octets begin to fly; behind the end they are lost."""
+        """Sends octets; after the end of the stream they are lost."""
         if not self.ended:
             self.flying.extend(octets)
 
     def take(self, most: int) -> bytes:
-        """The next octets to arrive."""
+        """Removes and returns the next octets to arrive."""
         octets = bytes(self.flying[:most])
         del self.flying[: len(octets)]
         return octets
 
     def arrive(self, hearer: ClientConnection | ServedPeer, most: int, moment: int) -> bool:
-        """Up to `most` octets arrive, or the end does; whether anything did."""
+        """Delivers up to `most` octets, or the end of the stream; returns whether anything arrived."""
         if self.until > moment or self.heard:
             return False
         if self.flying:
@@ -53,7 +53,7 @@ class Pipe:
 
 
 class Wire:
-    """A connection of a client."""
+    """A connection of a client, in both directions."""
 
     def __init__(self, client: ClientConnection, peer: ServedPeer) -> None:
         self.client: Final = client
@@ -62,10 +62,10 @@ class Wire:
         """From the client to the broker."""
         self.down: Final = Pipe()
         self.harmed = False
-        """Whether an end of it may have taken it for lost."""
+        """Whether one of its ends may have taken it for lost."""
 
     def say(self) -> bytes:
-        """What the client has to say begins to fly."""
+        """Sends the client's output, and returns it."""
         octets = self.client.data_to_send()
         self.up.put(octets)
         if self.client.finished:
@@ -73,35 +73,35 @@ class Wire:
         return octets
 
     def close_from_client(self) -> None:
-        """The client has closed its socket: it reads no more, and its end flies to the broker."""
+        """Closes the client's socket: it reads no more, and its end of stream is sent to the broker."""
         self.harmed = True
         self.up.ended = True
         self.down.flying.clear()
         self.down.ended = self.down.heard = True
 
     def close_from_broker(self) -> None:
-        """The broker has closed its socket."""
+        """Closes the broker's socket."""
         self.harmed = True
         self.down.ended = True
         self.up.flying.clear()
         self.up.ended = self.up.heard = True
 
     def half_close(self) -> None:
-        """The client writes nothing more; the broker will hear its end behind what flies."""
+        """Ends the client's output; the broker receives the end of stream after the octets in flight."""
         self.harmed = True
         self.up.ended = True
 
     def cut(self) -> None:
-        """What flies is lost, and both sides will hear the end."""
+        """Cuts the connection: octets in flight are lost, and both sides receive the end of stream."""
         self.harmed = True
         for pipe in (self.up, self.down):
             pipe.flying.clear()
             pipe.ended = True
 
     def arrive_up(self, most: int, moment: int) -> bool:
-        """Up to `most` octets reach the broker, or the end does; whether anything did."""
+        """Delivers up to `most` octets, or the end of the stream, to the broker; returns whether anything arrived."""
         return self.up.arrive(self.peer, most, moment)
 
     def arrive_down(self, most: int, moment: int) -> bool:
-        """The same towards the client."""
+        """Does the same towards the client."""
         return self.down.arrive(self.client, most, moment)

@@ -1,7 +1,7 @@
-"""Everything that will happen, as a plain value made from one seed: it can be replayed, shortened and written down.
+"""The plan of a simulation: a plain value made from a seed, which can be replayed, shortened and stored.
 
-A step is a verb and a few numbers, and says nothing about the state that it will meet: numbers choose among whatever is there
-then, and a step for which nothing is there does nothing.  So any part of a plan is a plan.
+A step is a verb and a few numbers, independent of the state that it meets: the numbers choose among what exists then, and a
+step without anything to act on does nothing.  So any part of a plan is a plan.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ WEIGHTS: Final[dict[str, int]] = {
     "cut": 4, "half-close": 1, "stall": 3, "tick": 6, "store": 14, "snapshot": 3, "crash": 2, "delete": 1, "declare": 2,
     "manage": 12, "kill": 1, "restart": 1,
 }  # fmt: skip
-"""How often each verb comes, of all of them together."""
+"""The relative frequency of each verb."""
 
 KINDS: Final = ("plain", "lasting", "tx", "lasting tx", "branch", "lasting branch", "looker")
-"""What a client is: lasting ones ask that their session outlives the connection; lookers browse."""
+"""The kinds of clients: lasting ones ask that their session outlives the connection; lookers browse."""
 MOST_CLIENTS: Final = 64
 MOST_BROKERS: Final = 2
 _HEARTBEATS: Final = (0, 0, 0, 10, 30)
 
 
 class Step(NamedTuple):
-    """One step: what, who (any number: it is taken modulo those there are), and three numbers from 0 to 65535."""
+    """One step: a verb, its actor (`who`, modulo the number of candidates), and three numbers from 0 to 65535."""
 
     verb: str
     who: int
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 @attrs.frozen
 class Persona:
-    """A client: its kind, its broker (a number), the heartbeat that it wants in seconds, and how fast its clock goes."""
+    """A client: its kind, the number of its broker, its heartbeat interval in seconds, and the rate of its clock."""
 
     kind: str
     site: int
@@ -48,7 +48,7 @@ class Persona:
 
 @attrs.frozen
 class Plan:
-    """A whole simulation.  `rates` are the speeds of the brokers' clocks, one each."""
+    """A whole simulation.  `rates` are the rates of the brokers' clocks, one each."""
 
     seed: int
     personas: tuple[Persona, ...]
@@ -56,12 +56,12 @@ class Plan:
     steps: tuple[Step, ...]
 
     def only(self, steps: tuple[Step, ...]) -> Plan:
-        """The same with other steps."""
+        """Returns the same plan with other steps."""
         return attrs.evolve(self, steps=steps)
 
     @property
     def plain(self) -> dict[str, object]:
-        """As builtins that JSON can carry.  See `of`."""
+        """The plan as builtins that JSON can carry.  See `of`."""
         return {
             "seed": self.seed,
             "personas": [list(attrs.astuple(persona)) for persona in self.personas],
@@ -71,7 +71,8 @@ class Plan:
 
     @classmethod
     def of(cls, plain: dict[str, object]) -> Plan:
-        """The plan of a plain value.  KeyError, TypeError or ValueError for what `plain` has not made."""
+        """Returns the plan of a plain value.  Raises KeyError, TypeError or ValueError for a value that `plain` did not
+        produce."""
         seed, personas, rates, steps = plain["seed"], plain["personas"], plain["rates"], plain["steps"]
         if not (isinstance(seed, int) and isinstance(personas, list) and isinstance(rates, list) and isinstance(steps, list)):
             raise TypeError("no plan")
@@ -79,9 +80,9 @@ class Plan:
 
 
 def make(seed: int, steps: int, clients: int | None = None, brokers: int | None = None) -> Plan:
-    """The plan of a seed.  What is None the seed decides: 3 to 6 clients, 1 or 2 brokers.
+    """Makes the plan of a seed.  The seed chooses what is None: 3 to 6 clients, 1 or 2 brokers.
 
-    ValueError for fewer than 0 steps, 1 client or broker, or more than MOST_CLIENTS or MOST_BROKERS.
+    Raises ValueError for fewer than 0 steps, 1 client or broker, or more than MOST_CLIENTS or MOST_BROKERS.
     """
     for name, value, low, high in (
         ("steps", steps, 0, None),
@@ -105,5 +106,5 @@ def make(seed: int, steps: int, clients: int | None = None, brokers: int | None 
 
 
 def _rate(random: Random) -> float:
-    """A clock that goes up to five per cent wrong."""
+    """Returns the rate of a clock that is up to five per cent wrong."""
     return 1.0 + (random.randint(-50, 50) / 1000)

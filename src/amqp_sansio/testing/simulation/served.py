@@ -1,4 +1,4 @@
-"""What a simulation needs of a broker: the face of `amqp_sansio.broker.Broker`, and no more of it."""
+"""The interface that a simulation needs of a broker, a part of that of `amqp_sansio.broker.Broker`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class ServedPeer(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether it is over and everything was taken."""
+        """Whether it is over and all its output was taken."""
         ...
 
 
 class Served(Protocol):
-    """A broker: see the methods of these names of `amqp_sansio.broker.Broker`."""
+    """A broker; its methods are those of the same names in `amqp_sansio.broker.Broker`."""
 
     def connect(self, config: ServerConfig | None = None, /) -> ServedPeer: ...
 
@@ -45,9 +45,9 @@ class Served(Protocol):
 
 
 Maker: TypeAlias = Callable[[BrokerConfig, Mapping[str, object] | None, Sequence[Entry]], Served]
-"""Makes a broker that goes on from a snapshot (None: from nothing) and the journal entries after it."""
+"""A function that makes a broker from a snapshot (None: empty) and the journal entries after it."""
 
 
 def model_broker(config: BrokerConfig, snapshot: Mapping[str, object] | None, entries: Sequence[Entry]) -> Broker:
-    """The broker of this library."""
+    """Makes the broker of this library."""
     return Broker.restore(snapshot, entries, config=config)

@@ -1,4 +1,4 @@
-"""What a client knows of its actions in one session, from its first attachment to its end."""
+"""A client's knowledge of its actions in one session, from the first attachment to the end."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from amqp_sansio.testing.simulation.credit_oracle import Allowance
 from amqp_sansio.testing.simulation.item import Group, Item
 
 DRIFT: Final = 0.85
-"""Of a time that a broker counts by its own clock, what has passed by ours at least."""
+"""The least part of a broker's time span that passes by the true clock, since clocks drift."""
 
 
 @attrs.define(eq=False)
 class Branch:
-    """A branch of a distributed transaction, and how far its client has come with it."""
+    """A branch of a distributed transaction, and the stage that its client has reached."""
 
     xid: Xid
     group: Group
@@ -25,29 +25,30 @@ class Branch:
 
 
 class Tenure:
-    """One session of a client: what it holds, and what it has said and is not answered."""
+    """One session of a client: what it holds, and its commands that await an answer."""
 
     def __init__(self, name: str, client: str, session: Session) -> None:
         self.name: Final = name
         self.client: Final = client
         self.session: Final = session
         self.granted: int | None = None
-        """Seconds that the broker keeps it while it is detached; None: nobody said that it would."""
+        """Seconds that the broker keeps it while detached; None: no broker has promised to."""
         self.harmed_at: float | None = None
-        """When its connection broke; None while it is well."""
+        """When its connection broke; None while it is intact."""
         self.crashed = False
-        """Whether the broker crashed since: it may not know the session any more."""
+        """Whether the broker has crashed since: it may not know the session any more."""
         self.brittle = False
-        """Whether the broker may end it at any time: it subscribed to a queue that somebody may delete, or deletes that."""
+        """Whether the broker may end it at any time: it subscribed to a queue that others may delete, or deletes that queue
+        itself."""
         self.fleeting = False
-        """Whether it subscribed to a queue that may go when the broker is begun anew."""
+        """Whether it subscribed to a queue that may be lost when the broker restarts."""
         self.over = False
         self.held: Final[dict[int, Item]] = {}
-        """By command id: what was transferred and is not settled."""
+        """Transfers received and not settled, by command id."""
         self.shown: Final[dict[int, Item]] = {}
-        """What was transferred and is not acquired."""
+        """Transfers received and not acquired."""
         self.costs: Final[dict[int, tuple[str, int]]] = {}
-        """By command id: destination and octets of transfers that are not complete."""
+        """Destination and octets of transfers that are not complete, by command id."""
         self.publishing: Final[dict[int, Item]] = {}
         self.accepting: Final[dict[int, list[Item]]] = {}
         self.acquiring: Final[dict[int, list[int]]] = {}
@@ -55,32 +56,32 @@ class Tenure:
         self.syncs: Final[dict[int, None]] = {}
         self.allowances: Final[dict[str, Allowance]] = {}
         self.queues: Final[dict[str, tuple[str, bool]]] = {}
-        """By destination: the queue, and whether messages come acquired."""
+        """The queue of each destination, and whether its messages arrive acquired."""
         self.last: Final[dict[tuple[str, str, int], int]] = {}
-        """By destination, publisher and priority: the number of the message that came last."""
+        """The number of the message that arrived last, by destination, publisher and priority."""
         self.transactional = False
         self.group: Group | None = None
-        """The local transaction that is open."""
+        """The open local transaction."""
         self.branching = False
         """Whether it works on branches of its own."""
         self.branch: Branch | None = None
         self.late = False
-        """Whether a branch of it timed out, so that the broker refuses what it has sent about it since."""
+        """Whether a branch of it timed out, so that the broker refuses later commands about the branch."""
         self.asked: Final[dict[int, tuple[str, Branch]]] = {}
-        """By command id: commands about a branch without an answer."""
+        """Commands about a branch that await an answer, by command id."""
 
     def harm(self, now: float) -> None:
-        """Its connection broke, or may have."""
+        """Records that its connection broke, or may have."""
         if self.harmed_at is None:
             self.harmed_at = now
 
     def well(self) -> None:
-        """It is attached (again)."""
+        """Records that it is attached (again)."""
         self.harmed_at = None
         self.crashed = False
 
     def loose(self, now: float) -> bool:
-        """Whether the broker may have ended it already, so that what it held comes to others."""
+        """Returns whether the broker may have ended it already, so that others may receive what it held."""
         if self.over or self.crashed or self.brittle:
             return True
         if self.harmed_at is None:
@@ -89,7 +90,7 @@ class Tenure:
 
     @property
     def work(self) -> Group | None:
-        """What is published and accepted now belongs to it; None: it counts at once."""
+        """The transaction that new publishes and accepts belong to; None: they take effect at once."""
         if self.transactional:
             return self.group
         return self.branch.group if self.branch is not None and self.branch.stage == "active" else None

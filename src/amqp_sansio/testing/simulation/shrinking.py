@@ -1,4 +1,4 @@
-"""Makes a failure small: removes steps from the plan and makes numbers 0, as long as the same invariant breaks."""
+"""Minimises a failure: removes steps from the plan and sets numbers to 0, as long as the same invariant breaks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from amqp_sansio.testing.simulation.outcome import Outcome
 from amqp_sansio.testing.simulation.plan import Plan, Step
 
 MOST_RUNS: Final = 2000
-"""How often a plan is tried at most."""
+"""The most runs of a search."""
 
 
 class Shrinking:
-    """The search for the shortest plan that fails as `outcome` does; `run` runs one."""
+    """The search for the shortest plan that fails as `outcome` does; `run` runs a plan."""
 
     def __init__(self, outcome: Outcome, run: Callable[[Plan], Outcome], most: int = MOST_RUNS) -> None:
         self.best: Outcome = outcome
@@ -22,7 +22,7 @@ class Shrinking:
         self._most: Final = most
 
     def shrink(self) -> Outcome:
-        """The smallest failure that was found; the outcome itself when it did not fail."""
+        """Returns the smallest failure found, or the outcome itself when it is no failure."""
         failure = self.best.failure
         if failure is None:
             return self.best
@@ -37,11 +37,11 @@ class Shrinking:
 
     @property
     def _size(self) -> int:
-        """Steps count most, numbers that are not 0 a little."""
+        """The size to minimise: mostly steps, and a little the numbers that are not 0."""
         return sum([4 + bool(step.a) + bool(step.b) + bool(step.c) for step in self.best.plan.steps])
 
     def _try(self, steps: tuple[Step, ...]) -> None:
-        """Runs these steps: where they fail in the same way, they are the best."""
+        """Runs these steps, and keeps them as the best so far where they fail in the same way."""
         if self.runs >= self._most or steps == self.best.plan.steps:
             return
         self.runs += 1
@@ -49,14 +49,14 @@ class Shrinking:
         failure, known = outcome.failure, self.best.failure
         if failure is None or known is None or failure.rule != known.rule:
             return
-        if failure.at:  # what comes behind the failure has no part in it
+        if failure.at:  # steps after the failure have no part in it
             outcome = Outcome(
                 outcome.plan.only(outcome.plan.steps[: failure.at]), failure, outcome.counts, outcome.digest, outcome.story
             )  # fmt: skip
         self.best = outcome
 
     def _remove(self) -> None:
-        """Parts of the steps, first large ones, from the end to the beginning."""
+        """Removes ranges of steps, large ones first, from the end to the beginning."""
         size = max(1, len(self.best.plan.steps) // 2)
         while size:
             end = len(self.best.plan.steps)
@@ -68,7 +68,7 @@ class Shrinking:
             size //= 2
 
     def _zero(self) -> None:
-        """Numbers."""
+        """Sets the numbers of steps to 0."""
         at = 0
         while at < len(self.best.plan.steps):
             for field in range(2, 5):

@@ -1,4 +1,4 @@
-"""A client at one broker: a connection at a time, and a session on it that may outlive the connection."""
+"""A client of one broker: one connection at a time, with a session that may outlive the connection."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 KEPT: Final = 200
 """Seconds that a lasting session asks to be kept."""
 BRITTLE: Final = "brief"
-"""The queue that somebody may delete at any time."""
+"""The queue that any client may delete at any time."""
 
 
 class Line:
-    """One client and the broker that it talks to."""
+    """A client and its link to a broker."""
 
     def __init__(self, world: World, name: str, site: Site, persona: Persona) -> None:
         self.world: Final = world
@@ -53,23 +53,23 @@ class Line:
         self.open = False
         self.leaving = False
         self.tolerant = False
-        """Whether it may be refused what it says, as a manager that asks for a branch which is no more."""
+        """Whether its commands may be refused, as those of a manager about a branch that is gone."""
         self.heard: list[Event] | None = None
-        """Where events are kept for somebody who waits for them; None when nobody does."""
+        """Collected events for a task that waits for one; None when none waits."""
 
     # --- coming and going ---------------------------------------------------------------------------------------------------
 
     @property
     def ready(self) -> bool:
-        """Whether the session may be spoken on."""
+        """Whether the session can send commands."""
         return self.tenure is not None and not self.tenure.over and self.tenure.session.state == "attached" and self.open
 
     def now(self) -> float:
-        """What its clock shows."""
+        """Returns the time on its own clock."""
         return self.world.now * self.persona.rate
 
     def connect(self) -> None:
-        """A new connection; the session is resumed when it lives, else there is a new one."""
+        """Opens a connection, on which a live session is resumed, or else a new one begun."""
         config = ClientConfig(heartbeat=self.persona.heartbeat)
         served = self.site.broker.connect(ServerConfig(session_timeout=KEPT))
         self.wire = Wire(self.world.client(config), served)
@@ -80,7 +80,7 @@ class Line:
         self.world.tell(f"{self.name} connects to {self.site.name}")
 
     def come(self) -> None:
-        """Does the next thing that it needs in order to be ready."""
+        """Takes the next step towards being ready."""
         tenure = self.tenure
         if self.wire is None:
             self.connect()
@@ -99,12 +99,12 @@ class Line:
         self.tenure = Tenure(name, self.name, session)
 
     def harm(self) -> None:
-        """The broker may take the connection for lost from now on."""
+        """Records that the broker may consider the connection lost from now on."""
         if self.tenure is not None:
             self.tenure.harm(self.world.now)
 
     def drop(self) -> None:
-        """The client is done with its connection: what it had to say flies, its socket is closed."""
+        """Gives up the connection: sends the remaining output and closes the socket."""
         if self.wire is not None:
             self.harm()
             self.wire.close_from_client()
@@ -112,7 +112,7 @@ class Line:
             self.open = False
 
     def tick(self) -> None:
-        """Time passes."""
+        """Advances its clock."""
         if self.wire is not None:
             self.hear_all()
         elif self.tenure is not None and not self.tenure.over:
@@ -123,7 +123,7 @@ class Line:
     # --- what it hears --------------------------------------------------------------------------------------------------------
 
     def hear_all(self) -> None:
-        """Acts on all events that there are."""
+        """Handles all pending events."""
         wire = self.wire
         if wire is None:
             return
@@ -132,7 +132,7 @@ class Line:
             self.hear(event)
 
     def hear(self, event: Event) -> None:
-        """Brings what it knows up to date, and objects to what cannot be."""
+        """Updates the client's knowledge by an event, and raises Fault for an impossible one."""
         tenure = self.tenure
         match event:
             case TransferReceived():
@@ -168,9 +168,9 @@ class Line:
             case ExceptionReceived():
                 excused = self.tolerant or (tenure is not None and tenure.brittle)
                 if tenure is not None and tenure.branching and (self.site.crashes or tenure.late):
-                    excused = True  # the branch that it speaks of went with a crash, or took too long
+                    excused = True  # its branch was lost in a crash, or timed out
                 if tenure is not None and tenure.fleeting and self.site.crashes and event.error_code == 404:
-                    excused = True  # the queue went before its subscribe was heard
+                    excused = True  # the queue was deleted before its subscribe arrived
                 demand(excused, LEGALITY, f"{self.site.name} refuses what {self.name} says: {event.description}")
             case _:
                 pass
@@ -238,7 +238,7 @@ class Line:
             allowance.complete(octets)
 
     def settle(self, tenure: Tenure, *ids: int) -> None:
-        """The client settles transfers: each is complete, and moves its window."""
+        """Settles transfers: each becomes complete, which moves its window."""
         for id in ids:
             cost = tenure.costs.pop(id, None)
             if cost is not None and cost[0] in tenure.allowances:
@@ -285,7 +285,7 @@ class Line:
                 _in_doubt(branch)
             return
         if status is None:
-            return  # it is over: `over` sees to it
+            return  # it is over: `over` handles it
         if status is XaStatus.XA_OK:
             if verb == "prepare":
                 group.promised.add(self.site.name)
@@ -308,7 +308,8 @@ class Line:
             tenure.branch = None
 
     def over(self, tenure: Tenure) -> None:
-        """The session is over: what was not answered is unknown, what it held is on its queues again."""
+        """Records the end of the session: unanswered commands have an unknown outcome, and held messages are on their queues
+        again."""
         if tenure.over:
             return
         tenure.over = True
@@ -325,7 +326,7 @@ class Line:
         if not self.tolerant:  # else a manager decides
             for branch in branches:
                 if branch.stage == "prepared" and branch.group.outcome == "open":
-                    branch.group.outcome = "asked"  # the broker may have prepared it: then it stays until somebody decides
+                    branch.group.outcome = "asked"  # the broker may have prepared it: then it stays until it is decided
                 branch.group.lost()
         self.world.ledger.left([item for item in tenure.held.values() if item.holder is tenure])
         self.world.ledger.left([i for items in tenure.accepting.values() for i in items if i.holder is tenure])
@@ -334,7 +335,7 @@ class Line:
     # --- at rest --------------------------------------------------------------------------------------------------------------
 
     def check_rest(self) -> None:
-        """Nothing that it said is unanswered where nobody has anything more to say."""
+        """Checks that none of its commands is unanswered when no side has output left."""
         demand(self.ready, DEADLOCK, f"{self.name} does not come to {self.site.name}, although nothing is in its way")
         tenure = self.tenure
         assert tenure is not None
@@ -356,11 +357,11 @@ class Line:
                 )  # fmt: skip
 
     def due(self) -> float:
-        """Until when a branch that begins now cannot have timed out."""
+        """Returns the time until which a branch that begins now cannot time out."""
         return self.world.now + DRIFT * PATIENCE
 
 
 def _in_doubt(branch: Branch) -> None:
-    """Nobody knows whether its rollback arrived: until somebody decides, the broker may keep what was accepted in it."""
+    """Records that a rollback may not have arrived: until a decision, the broker may keep what was accepted in the branch."""
     for item in branch.group.accepts:
         item.brittle = True

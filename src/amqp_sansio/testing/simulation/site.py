@@ -1,4 +1,4 @@
-"""A broker with its disk and its clock: it can crash, and goes on with what the disk has."""
+"""A broker with its disk and its clock, which can crash and restart from what the disk holds."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.served import Maker, Served, ServedPeer
 
 PATIENCE: Final = 120
-"""Seconds that a branch has until it is prepared."""
+"""Seconds after which an unprepared branch times out."""
 CONFIG: Final = BrokerConfig(journal=True, branch_timeout=PATIENCE, most_branch_timeout=PATIENCE, epoch=0.0)
 
 
 class Site:
-    """One broker.
+    """One broker with its disk.
 
-    Its journal comes to the disk in three moments: entries are taken, they are written and synced, the broker learns it.  A
-    crash may come between any two of them; what was not synced is lost, and of the first entry that was not, a part may stand
-    on the disk.
+    Its journal reaches the disk in three stages: entries are taken, written and synced, and reported to the broker.  A crash
+    may come between any two; it loses what was not synced, but a part of the first such entry may be on the disk.
     """
 
     def __init__(self, name: str, number: int, rate: float, maker: Maker) -> None:
@@ -30,15 +29,15 @@ class Site:
         self.rate: Final = rate
         self._maker: Final = maker
         self.stored: list[tuple[int, bytes]] = []
-        """On the disk, by number: entries."""
+        """On the disk: entries, by number."""
         self.kept: tuple[int, bytes] | None = None
-        """On the disk: a snapshot, and the number up to which entries are in it."""
+        """On the disk: a snapshot, and the number of the last entry that it includes."""
         self.taken: list[tuple[int, bytes]] = []
         """In memory: entries that are not on the disk yet."""
         self.fresh: tuple[int, bytes] | None = None
         """In memory: a snapshot that is not on the disk yet."""
         self.synced = 0
-        """The number up to which everything is on the disk."""
+        """The number up to which all entries are on the disk."""
         self.told = 0
         """The number up to which the broker knows that."""
         self.crashes = 0
@@ -46,15 +45,15 @@ class Site:
         self.broker: Served = maker(CONFIG, None, ())
 
     def now(self, now: float) -> float:
-        """What its clock shows."""
+        """Returns the time on its own clock."""
         return now * self.rate
 
     def tick(self, now: float) -> None:
-        """Time passes."""
+        """Advances the broker's clock."""
         self.broker.tick(self.now(now))
 
     def turn(self, now: float) -> list[tuple[Wire, bytes]]:
-        """The broker ticks and does all that it can, and what it has to say begins to fly: to whom, and what."""
+        """Ticks the broker, lets it do all that it can, and sends its output; returns the wires and octets."""
         self.tick(now)
         for _ in self.broker.events():
             pass
@@ -75,11 +74,11 @@ class Site:
     # --- the disk -----------------------------------------------------------------------------------------------------------
 
     def gather(self) -> None:
-        """Takes the entries that there are."""
+        """Takes the broker's new journal entries."""
         self.taken += [(entry.number, encode_entry(entry)) for entry in self.broker.journal()]
 
     def snap(self) -> None:
-        """Makes a snapshot, which comes to the disk with the next sync."""
+        """Makes a snapshot, which reaches the disk with the next sync."""
         self.gather()
         snapshot = self.broker.snapshot()
         number = snapshot["journal"]
@@ -87,7 +86,7 @@ class Site:
         self.fresh = number, encode_snapshot(snapshot)
 
     def sync(self, most: int | None = None) -> bool:
-        """Up to `most` entries come to the disk, or else all and the snapshot with them; whether there was anything."""
+        """Syncs up to `most` entries to the disk, or else all, with the snapshot; returns whether there was anything."""
         self.gather()
         happened = bool(self.taken) or self.fresh is not None
         part = self.taken[:most]
@@ -102,7 +101,7 @@ class Site:
         return happened
 
     def tell(self) -> bool:
-        """The broker hears what is on the disk; whether that was news."""
+        """Reports to the broker what is on the disk; returns whether that was news."""
         if self.told >= self.synced:
             return False
         self.told = self.synced
@@ -110,9 +109,9 @@ class Site:
         return True
 
     def crash(self, torn: bool) -> None:
-        """The broker is gone, with all that is not on the disk, and another goes on with what is.
+        """Crashes the broker: all that is not on the disk is lost, and a new one starts from the disk.
 
-        `torn`: a part of the first entry that was not synced stands there, too.
+        With `torn`, a part of the first entry that was not synced is on the disk, too.
         """
         self.crashes += 1
         disk = [octets for _, octets in self.stored]

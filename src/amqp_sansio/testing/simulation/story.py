@@ -1,4 +1,4 @@
-"""A run in words: what each client and broker did, followed by the methods that they exchanged."""
+"""A run in words: what each client and broker did, with the methods that they exchanged."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.transcript import Ear
 
 _HIDDEN: Final = ("protocol header", "connection.")
-"""What the handshake says is always the same."""
+"""Verbs left out: handshakes are all alike."""
 
 
 class Story:
-    """The lines, when they are wanted: telling costs as much as all the rest."""
+    """The lines of a story, if wanted: composing them costs as much as all the rest."""
 
     def __init__(self, wanted: bool) -> None:
         self.wanted: Final = wanted
@@ -22,16 +22,16 @@ class Story:
         self._held: list[str] = []
 
     def step(self, at: int) -> None:
-        """The next step begins."""
+        """Begins the next step."""
         self.at = at
 
     def tell(self, text: str) -> None:
-        """Somebody did something, or something befell him."""
+        """Adds a line about an actor."""
         if self.wanted:
             self.lines.append(f"{self.at or '':>4} {text}")
 
     def said(self, wire: Wire, speaker: str, listener: str, way: Literal["up", "down"], octets: bytes) -> None:
-        """Octets begin to fly."""
+        """Adds the methods in octets that are sent."""
         if not self.wanted or not octets:
             return
         ear = self._ears.get((wire, way))

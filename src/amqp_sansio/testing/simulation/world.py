@@ -1,4 +1,4 @@
-"""The whole simulation: brokers, clients, a manager, the network between them, and time, all driven by one plan."""
+"""A whole simulation: brokers, clients, a manager, the network between them and time, driven by one plan."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from amqp_sansio.testing.simulation.story import Story
 
 NAMES: Final = ("east", "west")
 SECONDS: Final = (0.1, 1.0, 1.0, 5.0, 20.0, 60.0)
-"""How long a tick may take."""
+"""The durations of a tick, in seconds."""
 _CHUNKS: Final = (1, 7, 64, 613, 4096, 1 << 20, 1 << 20)
 _WHOLE: Final = 1 << 20
 
 
 class World:
-    """A simulation that runs.  `client` and `maker` make the clients' connections and the brokers."""
+    """A running simulation.  `client` and `maker` make the clients' connections and the brokers."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class World:
         self.plan: Final = plan
         self.client: Final = client
         self.now = 1.0
-        """Seconds, by a clock that is right."""
+        """The true time in seconds."""
         self.at = 0
         self.ledger: Final = Ledger()
         self.story: Final = Story(tell)
@@ -58,7 +58,7 @@ class World:
         self.every_client: Final = list(self.lines)
         """The clients of the plan."""
         self.xids: Final[dict[str, Xid]] = {}
-        """By name of the transaction, branches of clients that decide alone."""
+        """Branches of clients that decide alone, by name of the transaction."""
         self.manager: Manager | None = None
         if len(self.sites) > 1:
             both = [
@@ -67,7 +67,7 @@ class World:
             self.manager = Manager(self, (both[0], both[1]))
 
     def run(self) -> Outcome:
-        """From the first step to the end, or to the first invariant that does not hold."""
+        """Runs from the first step to the end, or to the first broken invariant."""
         failure: Failure | None = None
         try:
             ending = Ending(self)
@@ -88,17 +88,17 @@ class World:
         return Outcome(self.plan, failure, dict(self.count), self.digest, tuple(self.story.lines))
 
     def tell(self, text: str) -> None:
-        """Somebody did something."""
+        """Adds a line to the story."""
         if self.story.wanted:
             self.story.tell(text)
 
     # --- steps ----------------------------------------------------------------------------------------------------------------
 
     def step(self, step: Step) -> None:
-        """One step of the plan, and what everybody says because of it."""
+        """Takes one step of the plan, and sends the output that it causes."""
         does, may = DOINGS.get(step.verb), ABLE.get(step.verb)
         able = self.lines
-        if may is not None:  # who has something to do it with comes first
+        if may is not None:  # clients with something to act on come first
             able = [line for line in able if line.tenure is not None and line.ready and may(line.tenure)] or able
         line = able[step.who % len(able)]
         if does is None:
@@ -112,13 +112,13 @@ class World:
         self.flow()
 
     def approach(self, line: Line) -> None:
-        """A client that is not ready comes nearer to it."""
+        """Takes a client that is not ready one step nearer to it."""
         line.come()
         self.flow()
         self.arrive(line, 8, _WHOLE)
 
     def flow(self) -> bool:
-        """What anybody has to say begins to fly; whether there was anything."""
+        """Sends the output of all; returns whether there was any."""
         happened = False
         for line in self.every:
             wire = line.wire
@@ -151,7 +151,7 @@ class World:
         self.digest = zlib.crc32(octets, self.digest)
 
     def arrive(self, line: Line, pieces: int, most: int) -> bool:
-        """Up to `pieces` pieces of up to `most` octets arrive on a line, in each direction; whether anything did."""
+        """Delivers up to `pieces` pieces of up to `most` octets each way on a line; returns whether anything arrived."""
         happened = False
         for _ in range(pieces):
             wire = line.wire
@@ -170,12 +170,12 @@ class World:
         return happened
 
     def breathe(self) -> bool:
-        """Everything that flies arrives; whether there was anything."""
+        """Delivers all octets in flight; returns whether there were any."""
         happened = self.flow()
         for line in self.every:
             happened |= self.arrive(line, 64, _WHOLE)
         for site in self.sites:
-            # A wire that its client has given up still carries its end.
+            # A wire that its client has given up still carries its end of stream.
             for wire in [wire for wire in site.wires.values() if wire.up.due]:
                 if wire.arrive_up(_WHOLE, self.at or _WHOLE):
                     happened = True
@@ -183,7 +183,7 @@ class World:
         return happened
 
     def crash(self, site: Site, torn: bool) -> None:
-        """A broker crashes and goes on with what is on its disk."""
+        """Crashes a broker, which restarts from its disk."""
         site.gather()
         lost = len(site.taken)
         self.tell(
@@ -192,7 +192,7 @@ class World:
         self._begin_anew(site, torn)
 
     def restart(self, site: Site) -> None:
-        """A broker is stopped in good order, with nobody connected and everything on its disk, and started again."""
+        """Stops a broker in good order, with no connections and everything on its disk, and starts it again."""
         self.tell(f"{site.name} is stopped and started again")
         for wire in list(site.wires.values()):
             wire.cut()
@@ -212,7 +212,7 @@ class World:
         site.tick(self.now)
 
     def tick(self, seconds: float) -> None:
-        """Time passes, for everybody at their own speed."""
+        """Advances the true time, and every clock at its own rate."""
         self.now += seconds
         for site in self.sites:
             site.tick(self.now)
@@ -222,7 +222,7 @@ class World:
 
 
 def _where(error: Exception) -> str:
-    """What was raised, and the innermost place."""
+    """Returns what was raised, and the innermost place."""
     frame = error.__traceback__
     place = ""
     while frame is not None:

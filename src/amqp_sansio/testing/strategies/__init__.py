@@ -1,7 +1,7 @@
-"""Strategies of hypothesis for tests of a client, a broker or a decoder of AMQP (extra `[testing]`).
+"""Strategies of hypothesis for tests of an AMQP client, broker or decoder (extra `[testing]`).
 
-Values of every wire type, every control and command with every combination of fields, header structs, the ways in which octets
-may arrive, legal conversations and nearly legal ones, and whole scenarios with payloads.
+They make values of every wire type, every control and command with every combination of fields, header structs, chunkings of
+octets, legal and nearly legal conversations, and whole scenarios with payloads.
 """
 
 from amqp_sansio.testing.speech.step import Conversation, Step

@@ -1,4 +1,5 @@
-"""Strategies of conversations in the older dialects, legal ones and ones with a wrong last word, taken from their grammars."""
+"""Strategies of conversations in the dialects with channels, from their grammars: legal ones, and ones with an illegal last
+word."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from amqp_sansio.testing.strategies.conversations import LONGEST, words
 
 
 class ChannelConversation(NamedTuple):
-    """Words of a part of a grammar, and their steps: those before them, and those that they are."""
+    """Words of a part of a grammar with their steps, and the steps before them."""
 
     part: ChannelPart
     words: tuple[Word, ...]
@@ -23,7 +24,7 @@ class ChannelConversation(NamedTuple):
 
 
 def channel_parts(dialect: str | None = None, name: str | None = None) -> st.SearchStrategy[ChannelPart]:
-    """The parts of one dialect, and those of one name such as "delivery"; ValueError when there is none."""
+    """Generates parts of one dialect, of one name such as "delivery", or any.  Raises ValueError when there is none."""
     found = [part for part in PARTS if dialect in (None, part.edition.name) and name in (None, part.name)]
     if not found:
         names = ", ".join(sorted({repr(part) for part in PARTS}))
@@ -40,7 +41,7 @@ def _said(part: ChannelPart, said: tuple[Word, ...]) -> ChannelConversation:
 def channel_conversations(
     draw: st.DrawFn, dialect: str | None = None, name: str | None = None, *, max_size: int = LONGEST
 ) -> ChannelConversation:
-    """Legal conversations of both sides, as octets, of at most `max_size` words behind what must come before."""
+    """Generates legal conversations of both sides, as octets, of at most `max_size` words after the required opening."""
     part = draw(channel_parts(dialect, name))
     return _said(part, draw(words(part.language(), max_size)))
 
@@ -49,7 +50,7 @@ def channel_conversations(
 def wrong_channel_conversations(
     draw: st.DrawFn, dialect: str | None = None, name: str | None = None, *, max_size: int = LONGEST
 ) -> ChannelConversation:
-    """Conversations whose last word the grammar does not have."""
+    """Generates conversations whose last word is illegal in the grammar."""
     part = draw(channel_parts(dialect, name))
     legal = draw(words(part.language(), max_size))
     wrong = part.wrong(legal)

@@ -1,4 +1,4 @@
-"""Strategies of the ways in which octets may arrive."""
+"""Strategies of the chunks in which octets may arrive."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 @st.composite
 def chunkings(draw: st.DrawFn, octets: bytes, max_cuts: int = 8) -> tuple[bytes, ...]:
-    """The octets in pieces: whole, cut in up to `max_cuts` places, or all of one size (1, 7, 4096); shrinks to whole.
+    """Generates the octets in pieces: whole, cut in up to `max_cuts` places, or of one size (1, 7, 4096).  Shrinks to whole.
 
-    No piece is empty; of no octets there is no piece.
+    No piece is empty; no octets give no pieces.
     """
     if not octets:
         return ()
-    # The cuts are drawn first and always: what is drawn in fewer choices counts as simpler.
+    # The cuts are always drawn first: hypothesis takes fewer choices for simpler.
     cuts = sorted(draw(st.sets(st.integers(1, len(octets) - 1), max_size=max_cuts))) if len(octets) > 1 else []
     size = draw(st.sampled_from([0, 0, 0, 1, 7, 4096]))
     if size:

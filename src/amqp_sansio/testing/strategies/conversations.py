@@ -1,7 +1,7 @@
-"""Strategies of conversations, legal ones and nearly legal ones, taken from the grammar; they shrink to a few lines.
+"""Strategies of legal and nearly legal conversations from the grammars; they shrink to a few lines.
 
-Each element of the list that is drawn stands for the word that comes next in the alphabet from there on and is legal: a
-word keeps its meaning when others before it are left out, so that what has nothing to do with a failure goes away.
+Each element of the drawn list stands for the next legal word of the alphabet from there on.  A word keeps its meaning when
+others before it are removed, so that shrinking removes what has nothing to do with a failure.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from amqp_sansio.testing.speech.word_encoder import Setting
 
 Role: TypeAlias = Literal["client", "server"]
 LONGEST: Final = 12
-"""Words behind the opening, unless more are asked for."""
+"""The default number of words after the opening."""
 _FREE: Final = ("work",)
 
 
 def parts(section: str | None = None) -> st.SearchStrategy[Part]:
-    """The parts of a section such as "tx", or of all; ValueError for a section that there is not."""
+    """Generates parts of a section such as "tx", or of all.  Raises ValueError for an unknown section."""
     return st.sampled_from(parts_of(section))
 
 
 def _walk(language: Automaton, alphabet: tuple[Word, ...], numbers: list[int]) -> tuple[list[Word], int]:
-    """The words that the numbers stand for, and the state behind them."""
+    """Returns the words that the numbers stand for, and the state after them."""
     state = START
     said: list[Word] = []
     for number in numbers:
@@ -45,7 +45,7 @@ def _walk(language: Automaton, alphabet: tuple[Word, ...], numbers: list[int]) -
 
 @st.composite
 def words(draw: st.DrawFn, language: Automaton, max_size: int = LONGEST) -> tuple[Word, ...]:
-    """Words that a language has in this order; it may go on behind them (see `Automaton.accepts`)."""
+    """Generates words of a language in a legal order, which may continue after them (see `Automaton.accepts`)."""
     alphabet = language.alphabet
     numbers = draw(st.lists(st.integers(0, len(alphabet) - 1), max_size=max_size)) if alphabet else []
     return tuple(_walk(language, alphabet, numbers)[0])
@@ -60,11 +60,11 @@ def conversations(
     max_size: int = LONGEST,
     setting: Setting | None = None,
 ) -> Conversation:
-    """Legal conversations, as real controls and commands of both sides, from the first octet on.
+    """Generates legal conversations, as real controls and commands of both sides, from the first octet on.
 
-    `section` such as "tx" (None: any); `role="client"`: the server only answers, as a peer does that wants nothing; then the
-    client's steps may be sent to a server, one after the other.  None, or "server": both do what they may.  Where it is legal,
-    results and completions come in between.  `max_size` words at most behind the opening.
+    `section` is one such as "tx" (None: any).  With `role="client"` the server only answers, like a passive peer, so that the
+    client's steps can be sent to a server one by one; with None or "server" both sides do what they may.  Results and
+    completions come in between where legal.  At most `max_size` words follow the opening.
     """
     part = draw(parts(section))
     language = part.client_led if role == "client" else part.language
@@ -82,7 +82,7 @@ def conversations(
 
 
 def _may_answer(part: Part, word: Word) -> bool:
-    """Whether what the client has said so far may be answered here, and that means nothing to the grammar."""
+    """Returns whether the server may answer the commands so far here, and answers are no words of the grammar."""
     meant = any(each.endswith("completed") or each.startswith("sender:message.acquired") for each in part.language.alphabet)
     return not meant and "exception" not in word and part.section != "assembly"
 
@@ -96,7 +96,7 @@ def nearly_legal(
     max_size: int = LONGEST,
     setting: Setting | None = None,
 ) -> Conversation:
-    """Conversations whose last step, said by `role`, is illegal; `breaks` is the rule, `legal` what was legal."""
+    """Generates conversations whose last step, by `role`, is illegal; `breaks` is the rule, `legal` what was legal."""
     wrong = [each for each in trespasses(setting or Setting()) if section in (None, each.section)] if role == "client" else []
     if wrong and (section in ("exchange", "queue") or draw(st.booleans())):
         return trespassed(draw(st.sampled_from(wrong)), setting)
@@ -120,11 +120,11 @@ def nearly_legal(
 
 
 def breaking(conversation: Conversation) -> tuple[int, str] | None:
-    """The first step that breaks a rule, to an observer that holds everybody to the letter, and the rule; None: none does."""
+    """Returns the first step that breaks a rule for a strict observer, and the rule; None when none does."""
     found = blamed(conversation)
     return None if found is None else (found[0], found[1].rule)
 
 
 def pieces(conversation: Conversation, speaker: Speaker) -> tuple[bytes, ...]:
-    """What one speaker says, a piece for each step."""
+    """Returns the octets of one speaker, one piece per step."""
     return tuple([step.octets for step in conversation.by(speaker)])

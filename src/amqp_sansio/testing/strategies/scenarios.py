@@ -1,4 +1,4 @@
-"""Strategies of whole scenarios: queues, messages with payloads, subscriptions, transactions, from the first octet to close."""
+"""Strategies of whole scenarios from the first octet to close: queues, messages with payloads, subscriptions, transactions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EMPTY: Final = Payload(DeliveryProperties(), None, None)
 
 
 def payloads(key: str = "q0") -> st.SearchStrategy[Payload]:
-    """Messages to a routing key: with and without properties, bodies of no octets up to some frames."""
+    """Generates messages to a routing key: with and without properties, with bodies from no octets to several frames."""
     bodies = st.one_of(st.none(), st.binary(max_size=64), st.integers(65_500, 66_000).map(bytes))
     delivery = st.builds(
         DeliveryProperties,
@@ -60,7 +60,7 @@ _PAYLOADS: Final = payloads()
 
 
 class _Scene(Voice):
-    """A client, and a broker that does all at once: what is published to a queue is delivered to its subscriber."""
+    """A client, and a broker that acts at once: what is published to a queue is delivered to its subscriber."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -69,7 +69,7 @@ class _Scene(Voice):
         self.subscribed: Final[set[str]] = set()
         self.unsettled: Final[list[int]] = []
         self.held: Final[list[tuple[str, Payload]]] = []
-        """Published in the transaction, and not committed."""
+        """Published in the open transaction."""
         self.in_tx = False
         self._asked = ""
 
@@ -91,7 +91,7 @@ class _Scene(Voice):
         return QueueQueryResult(self._asked, message_count=waiting, subscriber_count=used)
 
     def answer(self) -> None:
-        """The broker completes everything, and delivers what it may."""
+        """Completes all commands as the broker, and delivers what it may."""
         for step in self.feedback("server"):
             self.add(step)
         for name in sorted(self.subscribed):
@@ -108,7 +108,7 @@ class _Scene(Voice):
         self.add(Step("server", message.Transfer(name, 0, 0), self.setting.channel, header=header, body=payload.body))
 
     def act(self, action: str, number: int, payload: Payload) -> None:
-        """Does one thing, where it can be done."""
+        """Performs an action, where possible."""
         name = self.setting.named(f"q{number % QUEUES}")
         if action in ("publish", "subscribe", "query", "bind") and name not in self.queues:
             self.act("declare", number, payload)
@@ -159,10 +159,10 @@ class _Scene(Voice):
 
 @st.composite
 def scenarios(draw: st.DrawFn, *, max_size: int = 10, setting: Setting | None = None) -> Conversation:
-    """A client's whole day, legal from the first octet to the last: a connection, a session, queues, messages, and the goodbye.
+    """Generates whole scenarios, legal from the first octet to the last: a connection, a session, queues, messages, and the close.
 
-    Both sides speak; the broker answers at once, and delivers what a queue holds in the order of publication, whatever the
-    priorities.  `max_size` actions at most.
+    Both sides speak.  The broker answers at once, and delivers the messages of a queue in the order of publication, whatever
+    the priorities.  At most `max_size` actions.
     """
     scene = _Scene(setting or Setting())
     for step in opening("work", scene):
@@ -188,5 +188,5 @@ def scenarios(draw: st.DrawFn, *, max_size: int = 10, setting: Setting | None = 
 
 
 def delivered(conversation: Conversation) -> list[bytes]:
-    """The bodies that the server delivers, in order."""
+    """Returns the bodies that the server delivers, in order."""
     return [step.body or b"" for step in conversation.by("server") if isinstance(step.said, message.Transfer)]

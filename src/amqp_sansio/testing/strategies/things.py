@@ -1,6 +1,6 @@
-"""Strategies of controls, commands and structs, made of the same tables as the generated code.
+"""Strategies of controls, commands and structs, from the tables of the generated code.
 
-Every field is there or not, so that every combination of fields comes.
+Every field may be present or absent, so that all combinations occur.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def things(kind: type[Any], inner: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[Any]:
-    """Controls, commands or structs of a class, each field there or not; `inner` is what their maps hold."""
+    """Generates controls, commands or structs of a class, each field present or absent; `inner` draws the contents of their
+    maps."""
     parts: list[st.SearchStrategy[Any]] = []
     for _, wire in FIELDS[kind]:
         if wire == "bit":
@@ -68,7 +69,7 @@ _T = TypeVar("_T")
 
 
 def classes(base: type[_T]) -> list[type[_T]]:
-    """All classes of the vocabulary below `base`."""
+    """Returns all classes of the vocabulary below `base`."""
     return [kind for kind in BY_NAME.values() if issubclass(kind, base)]
 
 
@@ -79,34 +80,34 @@ _HEADERS: Final = (DeliveryProperties, FragmentProperties, MessageProperties, Fi
 
 
 def controls() -> st.SearchStrategy[Control]:
-    """Every control with every combination of fields."""
+    """Generates every control with every combination of fields."""
     return st.one_of([things(kind) for kind in CONTROLS])
 
 
 def commands() -> st.SearchStrategy[Command]:
-    """Every command with every combination of fields."""
+    """Generates every command with every combination of fields."""
     return st.one_of([things(kind) for kind in COMMANDS])
 
 
 def header_structs() -> st.SearchStrategy[Struct]:
-    """What a header segment may hold, known or not."""
+    """Generates structs that a header segment may hold, known or unknown."""
     unknown = st.builds(v.UnknownStruct, st.integers(0x70, 0x7F), U8, st.binary(max_size=20))
     return st.one_of(*[things(kind) for kind in _HEADERS], unknown)
 
 
 def headers(max_size: int = 3) -> st.SearchStrategy[tuple[Struct, ...]]:
-    """Header segments of at most `max_size` structs, each kind once."""
+    """Generates header segments of at most `max_size` structs, each kind once."""
     return st.lists(header_structs(), max_size=max_size, unique_by=type).map(tuple)
 
 
 def structs(inner: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[Struct]:
-    """Coded structs, known and unknown."""
+    """Generates coded structs, known and unknown."""
     known = st.one_of([st.deferred(lambda kind=kind: things(kind, inner)) for kind in CODED])  # type: ignore[misc]
     return st.one_of(known, st.builds(v.UnknownStruct, st.integers(0x70, 0x7F), U8, st.binary(max_size=20)))
 
 
 def values(inside: st.SearchStrategy[Struct] | None = None) -> st.SearchStrategy[Value]:
-    """A value of any type that a map may hold; `inside` are the structs that may be among them (all)."""
+    """Generates values of every type that a map may hold; `inside` draws the structs among them (default: all)."""
     if inside is None:
         inside = structs(st.none())
     return st.recursive(

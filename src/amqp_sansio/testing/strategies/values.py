@@ -1,4 +1,4 @@
-"""Strategies of values: every wire type, with its edges."""
+"""Strategies of values of every wire type, with edge cases."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from amqp_sansio.wire.scalars import LATIN
 
 
 def unsigned(bits: int) -> st.SearchStrategy[int]:
-    """Numbers without a sign; the edges come often."""
+    """Generates unsigned numbers, often edge cases."""
     top = (1 << bits) - 1
     return st.one_of(st.integers(0, top), st.sampled_from([0, 1, top >> 1, (top >> 1) + 1, top - 1, top]))
 
 
 def signed(bits: int) -> st.SearchStrategy[int]:
-    """Two's complement numbers; the edges come often."""
+    """Generates two's complement numbers, often edge cases."""
     top = (1 << bits - 1) - 1
     return st.one_of(st.integers(-top - 1, top), st.sampled_from([0, -1, top, -top, -top - 1]))
 
 
 U8, U16, U32, U64 = (unsigned(bits) for bits in (8, 16, 32, 64))
 TEXT: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-"""Text that UTF-8 can carry."""
+"""Generates text that UTF-8 can encode."""
 LATIN_TEXT: Final = st.binary(max_size=40).map(lambda octets: octets.decode(LATIN))
 
 
@@ -37,7 +37,7 @@ def _decimals(bits: int) -> st.SearchStrategy[Decimal]:
 
 
 def scalars() -> st.SearchStrategy[Value]:
-    """A value of any type that holds no others, native or typed."""
+    """Generates values of every type that contains no others, native or typed."""
     fixed: list[st.SearchStrategy[Value]] = [
         st.binary(min_size=len_, max_size=len_).map(kind)
         for kind, len_ in [
@@ -91,12 +91,12 @@ def scalars() -> st.SearchStrategy[Value]:
 
 
 def maps(inner: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[v.Map]:
-    """Maps of what `inner` gives (values that hold no others)."""
+    """Generates maps with values from `inner` (default: scalars)."""
     return st.dictionaries(TEXT, scalars() if inner is None else inner, max_size=4).map(v.Map)
 
 
 def range_sets() -> st.SearchStrategy[RangeSet]:
-    """Sets that span less than half the circle, around any origin."""
+    """Generates sets that span less than half the circle, around any origin."""
     gaps = st.lists(st.tuples(st.integers(2, 1000), st.integers(0, 1000)), max_size=6)
 
     def build(origin: int, steps: list[tuple[int, int]]) -> RangeSet:
