@@ -159,7 +159,7 @@ class _Scene(Voice):
 
 @st.composite
 def scenarios(draw: st.DrawFn, *, max_size: int = 10, setting: Setting | None = None) -> Conversation:
-    """Generates whole scenarios, legal from the first octet to the last: a connection, a session, queues, messages, and the close.
+    """Generates whole scenarios, legal throughout: a connection, a session, queues, messages, and the close.
 
     Both sides speak.  The broker answers at once, and delivers the messages of a queue in the order of publication, whatever
     the priorities.  At most `max_size` actions.
