@@ -1,1 +1,1 @@
-"""The model of a broker: virtual hosts with their exchanges, queues, bindings and messages.  No sessions, no octets."""
+"""The model of a broker: virtual hosts with exchanges, queues, bindings and messages, independent of sessions and encodings."""

@@ -21,39 +21,40 @@ from amqp_sansio.wire.encoding import encode_map
 PRIORITIES: Final = ("qpid.priorities", "x-qpid-priorities")
 """The number of priority levels, 1 to 10: the words of qpidd and of Broker-J."""
 MAX_COUNT: Final = "qpid.max_count"
-"""Messages of this queue; no more than the limit of all queues."""
+"""The most messages of this queue; at most the limit for all queues."""
 MAX_SIZE: Final = "qpid.max_size"
-"""Octets of this queue, likewise."""
+"""The most octets of this queue; at most the limit for all queues."""
 POLICY: Final = "qpid.policy_type"
-"""What happens beyond them: one of `POLICIES`."""
+"""The policy of a full queue: one of `POLICIES`."""
 AUTO_DELETE_TIMEOUT: Final = "qpid.auto_delete_timeout"
-"""Seconds that the queue stays when nobody uses it any more, 0 to 2**32 - 1; one of more than 0 makes it auto-delete."""
+"""Seconds that the queue stays when it is no longer used, 0 to 2**32 - 1; more than 0 makes it auto-delete."""
 LAST_VALUE: Final = "qpid.last_value_queue_key"
-"""The application header by which it keeps only the last message of each value: the word of qpidd and of Broker-J."""
+"""The application header that is the key of a last-value queue, as qpidd and Broker-J name the argument."""
 LEGACY_LAST_VALUE: Final = ("qpid.last_value_queue", "qpid.last_value_queue_no_browse")
-"""Their older words for that, whatever the value; the header is `LEGACY_KEY` then."""
+"""The older names of that argument, with any value; the header is then `LEGACY_KEY`."""
 LEGACY_KEY: Final = "qpid.LVQ_key"
 SEQUENCE: Final = "qpid.queue_msg_sequence"
-"""The application header in which it numbers what comes; none when it is empty."""
+"""The application header in which the queue numbers arriving messages; none when it is empty."""
 SHARES: Final = ("qpid.fairshare", "x-qpid-fairshare")
-"""How many messages of one level go before lower ones have their turns; with "-" and the number of a level, of that one."""
+"""The most messages of each level before lower levels get a turn; with "-" and the number of a level, of that level."""
 NO_LOCAL: Final = "no-local"
-"""Whether it gets nothing that its owner's own connection publishes; Qpid JMS says one or the other of every queue."""
+"""Whether the queue ignores what its owner's own connection publishes; Qpid JMS sends true or false with every queue."""
 _DIGITS: Final = 20  # of 2**64 - 1
 _MOST_NAME: Final = 255  # octets of the name of an entry of a map
 _OF_LEVELS: Final = tuple([f"{name}-" for name in SHARES])
 _BOOLEANS: Final = {"true": True, "false": False}
 EXCLUSIVITY: Final = "qpid.exclusivity_policy"
-"""The scope of exclusive use: Broker-J's word, which Qpid JMS sends for temporary queues."""
+"""The scope of exclusive use: an argument of Broker-J, which Qpid JMS sends for temporary queues."""
 LIFETIME: Final = "qpid.lifetime_policy"
-"""When it is deleted, likewise."""
+"""When the queue is deleted, from the same source."""
 _EXCLUSIVITIES: Final = ("NONE", "SESSION", "CONNECTION")
 _LIFETIMES: Final = {"PERMANENT": "", "DELETE_ON_SESSION_END": "SESSION", "DELETE_ON_CONNECTION_CLOSE": "CONNECTION"}
-"""Each with the exclusivity of those at whose end it is deleted."""
+"""Lifetimes, each with the exclusivity of the owner at whose end the queue is deleted."""
 PRIORITY: Final = "x-priority"
-"""Of a subscription: those with a higher one come first.  A number of 32 bits, 0 where there is none."""
+"""Of a subscription: higher priorities are served first.  A 32-bit number, 0 by default."""
 REPLAY_PERIOD: Final = "x-qpid-replay-period"
-"""Of a subscription: it gets what arrived up to this number of seconds before it; with 0 only what comes later.  Broker-J's."""
+"""Of a subscription: it also gets what arrived up to this many seconds before it; with 0 only later messages.  From
+Broker-J."""
 OF_SUBSCRIPTIONS: Final = (*SELECTORS, NO_LOCAL_FILTER, PRIORITY, REPLAY_PERIOD)
 KNOWN: Final = (
     *PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME, AUTO_DELETE_TIMEOUT, LAST_VALUE,
@@ -63,30 +64,30 @@ KNOWN: Final = (
 
 @attrs.frozen
 class QueueArguments:
-    """What the arguments of queue.declare ask for."""
+    """The parsed arguments of queue.declare."""
 
     levels: int
     most_messages: int
     most_octets: int
     no_local: bool = False
     of_session: bool = False
-    """Exclusive to the session, whether the flag of the command says so or not."""
+    """Exclusive to the session, whether or not the command sets the flag."""
     of_connection: bool = False
     """Exclusive to all sessions of the connection."""
     deleted_with_owner: bool = False
     policy: str = REJECT
     linger: int = 0
-    """Seconds."""
+    """In seconds."""
     last_value: str = ""
-    """The header that is the key; "": it keeps all messages."""
+    """The header that is the key of a last-value queue; "" for other queues."""
     sequence: str = ""
-    """The header that is the number; "": there is none."""
+    """The header that holds the number; "" for none."""
     shares: tuple[int, ...] = ()
-    """From that of the lowest level on; none: the highest level goes first."""
+    """The shares, from the lowest level on; empty: the highest level always goes first."""
 
 
 def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments:
-    """Refused for an argument that is not known, and for a value that an argument cannot have."""
+    """Parses the arguments of queue.declare.  Raises Refused for an unknown argument, and for an invalid value."""
     refuse_unknown(arguments, conditions.QUEUE_DECLARE_ARGUMENT)
     levels, most_messages, most_octets = MOST_LEVELS, limits.queue_messages, limits.queue_octets
     no_local, exclusivity, owner, policy, linger = False, "NONE", "", REJECT, 0
@@ -129,21 +130,22 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
 
 @attrs.frozen
 class SubscriptionArguments:
-    """What the arguments of message.subscribe ask for."""
+    """The parsed arguments of message.subscribe."""
 
     selector: Selector | None = None
     priority: int = 0
     no_local: bool = False
     """It gets nothing that its own connection published."""
     replay: int | None = None
-    """Seconds: it gets nothing that arrived earlier.  None: it gets all that is there."""
+    """Seconds: it gets nothing that arrived earlier.  None: it gets all messages present."""
 
 
 NOTHING_ASKED: Final = SubscriptionArguments()
 
 
 def read_subscription_arguments(arguments: Map, limits: BrokerLimits) -> SubscriptionArguments:
-    """Refused for an argument that is neither known nor a hint, and for a value that an argument cannot have."""
+    """Parses the arguments of message.subscribe.  Raises Refused for an argument that is neither known nor a hint, and for an
+    invalid value."""
     for name in arguments:
         if name not in OF_SUBSCRIPTIONS and name not in HINTS["message.subscribe"]:
             raise Refused(conditions.SUBSCRIBE_ARGUMENT, argument=name, known=", ".join(OF_SUBSCRIPTIONS))
@@ -159,15 +161,15 @@ def read_subscription_arguments(arguments: Map, limits: BrokerLimits) -> Subscri
 
 @attrs.frozen
 class BindingArguments:
-    """What the arguments of exchange.bind ask for besides what the type of the exchange looks at."""
+    """The parsed arguments of exchange.bind, besides those that the type of the exchange interprets."""
 
     selector: Selector | None = None
     no_local: bool = False
-    """The queue gets nothing through it that the connection of its user published."""
+    """Through it, the queue gets nothing that the connection of its user published."""
 
     @property
     def filters(self) -> bool:
-        """Whether not every message passes that the exchange matches."""
+        """Whether it filters the messages that the exchange matches."""
         return self.no_local or self.selector is not None
 
 
@@ -175,13 +177,13 @@ UNFILTERED: Final = BindingArguments()
 
 
 def read_binding_arguments(arguments: Map, limits: BrokerLimits) -> BindingArguments:
-    """Refused for a value that an argument cannot have."""
+    """Parses the arguments of exchange.bind.  Raises Refused for an invalid value."""
     selector = read_selector(arguments, limits, conditions.BIND_SELECTOR)
     return BindingArguments(selector, _no_local(arguments, conditions.BIND_VALUE))
 
 
 def refuse_unknown(arguments: Map, condition: Condition) -> None:
-    """Refused for an argument that no queue has and that is no hint."""
+    """Raises Refused for an argument that is neither one of queues nor a hint."""
     for name in arguments:
         if name not in KNOWN and name not in HINTS["queue.declare"] and not name.startswith(_OF_LEVELS):
             raise Refused(condition, argument=name, known=", ".join(KNOWN))
@@ -213,7 +215,7 @@ def read_selector(arguments: Map, limits: BrokerLimits, condition: Condition) ->
 
 
 def octets_of(arguments: Map) -> int:
-    """How much arguments take; nothing when there are none."""
+    """Returns the encoded size of arguments; 0 when there are none."""
     return len(encode_map(arguments)) if arguments else 0
 
 
@@ -222,7 +224,7 @@ def _wrong(argument: str, why: str, condition: Condition = conditions.QUEUE_DECL
 
 
 def _text(value: Value) -> Value:
-    """Octets as text: clients write the values of arguments as either, and as text what is a number or a boolean."""
+    """Returns octets as text: clients send argument values as either, and numbers and booleans as text."""
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
@@ -246,7 +248,7 @@ def _name(name: str, value: Value) -> str:
 
 
 def _shares(arguments: Map, levels: int) -> tuple[int, ...]:
-    """The shares of the levels; none when none is named."""
+    """Returns the shares of the levels; empty when none is given."""
     named = [name for name in arguments if name in SHARES or name.startswith(_OF_LEVELS)]
     if not named:
         return ()

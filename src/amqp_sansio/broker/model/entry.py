@@ -1,4 +1,4 @@
-"""A message in one queue; entries in the order of a number of theirs; and how a subscriber looks through without taking any."""
+"""Entries, the messages of one queue, in sorted lines; and cursors, by which subscribers browse."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ priority level goes before it."""
 AVAILABLE: Final = 1
 ACQUIRED: Final = 2
 GONE: Final = 3
-"""On the queue no more."""
+"""No longer on the queue."""
 
 STATES: Final = ("held", "available", "acquired", "gone")
-"""Their names, for people."""
+"""The names of the states, for people."""
 
 
 class Entry:
-    """A message in one queue: its place among those of its priority level, and who may have it.
+    """A message in one queue: its position within its priority level, and its state.
 
     A queue changes these; everybody else reads them.
     """
@@ -36,21 +36,21 @@ class Entry:
         self.queue: Final = queue
         self.message: Final = message
         self.position: Final = position
-        """Grows with every message that comes to the queue, and stays when the message is released."""
+        """Grows with every message that arrives at the queue, and stays when the message is released."""
         self.state = state
         self.released = 0
-        """The number of its last release, where a `Cursor` asks for releases; 0: none."""
+        """The number of its last release, if a `Cursor` asked for releases; 0: none."""
         self.redelivered = message.redelivered
-        """Whether somebody may have had the message before."""
+        """Whether another subscriber may have had the message before."""
 
     @property
     def header(self) -> bytes:
-        """The header as it is to be delivered now, in the form of its publisher's family."""
+        """The header as it must be delivered now, in the form of the publisher's family."""
         envelope = self.message.envelope
         return envelope.redelivered_header if self.redelivered else envelope.header
 
     def header_in(self, form: Form) -> bytes:
-        """The same in the form of one family: in its publisher's own the octets as they are."""
+        """Returns that header in the form of a family; in the publisher's own, the octets unchanged."""
         envelope = self.message.envelope
         if envelope.form is form and not self.redelivered:
             return envelope.header
@@ -62,13 +62,13 @@ class Entry:
 
 
 BLOCK: Final = 512
-"""Entries of a block that is filled from behind; one that is filled in the middle is halved at twice as many."""
+"""The entries of a block when it is appended to; one with insertions is halved at twice as many."""
 
 _position: Final = attrgetter("position")
 
 
 class Line:
-    """Entries by `key`, ascending: by their positions unless another number is named.  No block is empty."""
+    """Entries sorted by `key`, ascending: by position unless another is given.  No block is empty."""
 
     __slots__ = ("_blocks", "_key")
 
@@ -81,11 +81,11 @@ class Line:
 
     @property
     def head(self) -> Entry | None:
-        """The first one."""
+        """The first entry."""
         return self._blocks[0][0] if self._blocks else None
 
     def append(self, entry: Entry) -> None:
-        """Puts an entry with the highest key so far behind all others."""
+        """Appends an entry with the highest key so far."""
         blocks = self._blocks
         if blocks and len(blocks[-1]) < BLOCK:
             blocks[-1].append(entry)
@@ -93,7 +93,7 @@ class Line:
             blocks.append([entry])
 
     def insert(self, entry: Entry) -> None:
-        """Puts an entry where its key belongs."""
+        """Inserts an entry by its key."""
         blocks = self._blocks
         if not blocks:
             blocks.append([entry])
@@ -110,7 +110,7 @@ class Line:
             blocks[at : at + 1] = [block[:BLOCK], block[BLOCK:]]
 
     def remove(self, entry: Entry) -> None:
-        """Takes an entry out, which is in."""
+        """Removes an entry, which must be present."""
         blocks = self._blocks
         block = blocks[0]
         if block[0] is entry:
@@ -125,7 +125,7 @@ class Line:
             del blocks[at]
 
     def after(self, place: int) -> Entry | None:
-        """The first one whose key is higher."""
+        """Returns the first entry with a higher key than `place`."""
         blocks = self._blocks
         key = self._key
         at = max(bisect_right(blocks, place, key=self._first) - 1, 0)
@@ -146,7 +146,7 @@ class Line:
 
 
 class Cursor:
-    """Sees every message that is available when it comes by, once, the urgent ones first; what comes later too.
+    """Visits every available message once, higher levels first, including messages that arrive later.
 
     With `released` it sees a message again after each release, also one that was acquired when it came by; without, it does
     not.  A cursor waits for what is held, as subscribers that acquire do.
@@ -169,11 +169,11 @@ class Cursor:
         return self._released is not None
 
     def places(self) -> list[tuple[int, int]]:
-        """By level, the position of the last message that was seen; levels on which there never was one apart."""
+        """The position of the last message seen on each level, without levels that never had one."""
         return [(level, seen) for level, seen in enumerate(self._seen) if self._lines[level] is not None]
 
     def peek(self) -> tuple[int, Entry] | None:
-        """The next message that was not seen, with its level; None when there is none now."""
+        """Returns the next unseen message, with its level; None when there is none now."""
         for level in range(len(self._lines) - 1, -1, -1):
             line = self._lines[level]
             if line is not None:
@@ -185,7 +185,7 @@ class Cursor:
         return None
 
     def _first(self, level: int, line: Line, entry: Entry | None) -> Entry | None:
-        """Of the next one by position and the next one that was released: the one with the lower position.
+        """Returns the next entry by position or the next released one, whichever has the lower position.
 
         What was released since the cursor began is seen as such, so that it is passed over by position: once for each.
         """
@@ -200,7 +200,7 @@ class Cursor:
         return entry
 
     def next(self) -> Entry | None:
-        """The next message, which counts as seen now; None when there is none now."""
+        """Returns the next message and marks it as seen; None when there is none now."""
         found = self.peek()
         if found is None:
             return None
@@ -209,7 +209,7 @@ class Cursor:
         return entry
 
     def see(self, level: int, entry: Entry) -> None:
-        """This message, which `peek` gave, counts as seen."""
+        """Marks a message from `peek` as seen."""
         if self._released is not None and entry.released > self._since:
             self._seen_again[level] = entry.released
         else:

@@ -1,4 +1,4 @@
-"""Expiry of messages: one heap per virtual host, so that no queue needs to be searched."""
+"""Expiry of messages: one heap per virtual host, so that no queue is searched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Expiry:
-    """Entries whose messages expire, the next one first.
+    """Entries whose messages expire, the earliest first.
 
     What has gone from its queue stays in the heap until it is due or until half of the heap has gone.  `now` is the moment up
     to which everything that was due came out.
@@ -27,14 +27,14 @@ class Expiry:
         self._gone = 0
 
     def add(self, entry: Entry) -> None:
-        """An entry whose message expires is on a queue."""
+        """Adds an entry whose message expires."""
         expires = entry.message.expires
         if expires is not None:
             self._serial += 1
             heappush(self._heap, (expires, self._serial, entry))
 
     def gone(self, entry: Entry) -> None:
-        """The entry is on its queue no more."""
+        """Records that the entry has left its queue."""
         expires = entry.message.expires
         if expires is not None and expires > self.now:
             self._gone += 1
@@ -44,12 +44,12 @@ class Expiry:
                 self._gone = 0
 
     def overdue(self, entry: Entry) -> bool:
-        """Whether its message expired while it was not available, so that nothing came of it."""
+        """Returns whether its message expired while it was not available, and so was not removed then."""
         expires = entry.message.expires
         return expires is not None and expires <= self.now
 
     def due(self, now: float) -> list[Entry]:
-        """What expired up to now and has not gone.  A `now` that is earlier than another one before gives nothing."""
+        """Returns the entries that expired up to now and are still on their queues; none for a `now` earlier than before."""
         self.now = max(self.now, now)
         found: list[Entry] = []
         heap = self._heap
@@ -63,7 +63,7 @@ class Expiry:
 
     @property
     def next(self) -> float | None:
-        """When to look again; None when nothing expires."""
+        """The moment to look again; None when nothing expires."""
         heap = self._heap
         while heap and heap[0][2].state == GONE:
             heappop(heap)

@@ -1,4 +1,4 @@
-"""How a family writes what a message says of itself: the model keeps the octets of its publisher, and asks the form of them."""
+"""The form in which a family writes the header of a message: the model keeps the publisher's octets, and reads them by it."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ class Form:
 
     def __init__(self, name: str) -> None:
         self.name: Final = name
-        """The name of the family: what a journal says of the octets that it keeps."""
+        """The name of the family, by which a journal identifies the form of the octets that it keeps."""
 
     def properties(self, header: bytes) -> Properties:
-        """All that the header says.  DecodeError when it cannot be read."""
+        """Returns all properties in the header.  Raises DecodeError when it cannot be read."""
         raise NotImplementedError
 
     def headers(self, header: bytes) -> Map:
-        """The application's own headers alone, an empty map when there are none.  DecodeError."""
+        """Returns the application headers alone, an empty map when there are none.  Raises DecodeError."""
         raise NotImplementedError
 
     def marked(self, header: bytes) -> bytes:
-        """The header with the redelivered mark; nothing else is changed.  DecodeError."""
+        """Returns the header with the redelivered mark, otherwise unchanged.  Raises DecodeError."""
         raise NotImplementedError
 
     def headed(self, header: bytes, name: str, value: int) -> bytes:
-        """The header with one more of the application's headers; all else as it was.  DecodeError."""
+        """Returns the header with one more application header, otherwise unchanged.  Raises DecodeError."""
         raise NotImplementedError
 
     def envelope(self, header: bytes, empty_body: bool) -> Envelope:
-        """What a header says that was stored as it was to be delivered.  DecodeError.
+        """Returns the envelope of a header that was stored as it was to be delivered.  Raises DecodeError.
 
         `empty_body`: there was a body, of 0 octets.
         """
         raise NotImplementedError
 
     def written(self, properties: Properties) -> bytes:
-        """A header in this form of what a message in another one says; what this form has no place for is left out.
+        """Returns a header in this form with the properties of a message in another; drops those that this form cannot express.
 
         Raises nothing, for what another family's publisher said is nobody's fault here.
         """

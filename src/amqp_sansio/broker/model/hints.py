@@ -51,15 +51,15 @@ HINTS: Final[dict[str, dict[str, str]]] = {
         ),
     },
 }
-"""By command and argument, why it changes nothing."""
+"""The reason why a hint changes nothing, by command and argument."""
 
 
 @attrs.frozen
 class Hint:
-    """An argument that somebody gave, and that changed nothing."""
+    """An argument that a client gave and that changed nothing."""
 
     command: str
-    """As the specification names it: "message.subscribe"."""
+    """The command as the specification names it: "message.subscribe"."""
     argument: str
     why: str
 
@@ -68,7 +68,7 @@ class Hint:
 
 
 class Hints:
-    """The hints that a broker was given, each once, however often it came."""
+    """The hints that a broker received, each kept once."""
 
     __slots__ = ("_fresh", "_known")
 
@@ -77,7 +77,7 @@ class Hints:
         self._fresh: Final[list[Hint]] = []
 
     def given(self, command: str, arguments: Mapping[str, Value]) -> None:
-        """Somebody said a command with these arguments."""
+        """Records the hints among the arguments of a command."""
         for argument, why in HINTS.get(command, {}).items():
             hint = Hint(command, argument, why)
             if argument in arguments and hint not in self._known:
@@ -85,7 +85,7 @@ class Hints:
                 self._fresh.append(hint)
 
     def take(self) -> tuple[Hint, ...]:
-        """Those that were given for the first time since this was asked last: for a log."""
+        """Returns the hints received for the first time since the last call, for a log."""
         if not self._fresh:
             return ()
         fresh = tuple(self._fresh)

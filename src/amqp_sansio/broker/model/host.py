@@ -1,4 +1,4 @@
-"""Virtual hosts: what the commands of classes exchange and queue do."""
+"""Virtual hosts, with the commands of classes exchange and queue."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ Arguments = Mapping[str, Value] | None
 
 
 class VirtualHost(Topology):
-    """Exchanges, queues, bindings and messages, apart from those of every other virtual host.
+    """A virtual host: exchanges, queues, bindings and messages, separate from those of every other.
 
-    The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
-    raise `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that
-    must be journalled before the command is complete; 0 when there is none.  An `owner` is what a queue can be exclusive to.
+    The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They raise
+    `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that must be journalled
+    before the command is complete; 0 when there is none.  An `owner` is what a queue can be exclusive to.
 
     `error_codes` is the profile by which something is let pass that the other one refuses (see `conditions`).
     """
@@ -60,7 +60,7 @@ class VirtualHost(Topology):
         )
         self.error_codes: Final[ErrorCodes] = error_codes
         self.selectable: Final = Selectable()
-        """Properties of its messages as selectors see them."""
+        """The properties of its messages as selectors see them."""
 
     # --- exchanges --------------------------------------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ class VirtualHost(Topology):
         auto_delete: bool = False,
         arguments: Arguments = None,
     ) -> int:
-        """exchange.declare: makes sure that it exists and is as described."""
+        """Implements exchange.declare: creates the exchange, or checks that it is as described."""
         if not exchange:
             raise Refused(conditions.EXCHANGE_DECLARE_NO_NAME)
         found = self.exchange(exchange)
@@ -115,7 +115,7 @@ class VirtualHost(Topology):
         return self.journal.write(ExchangeDeclared(self.name, exchange, made.TYPE, kept, auto_delete))
 
     def delete_exchange(self, exchange: str | None, if_unused: bool = False) -> int:
-        """exchange.delete: takes it away, with its bindings."""
+        """Implements exchange.delete: removes the exchange, with its bindings."""
         if not exchange:
             raise Refused(conditions.EXCHANGE_DELETE_NO_NAME)
         found = self.exchange(exchange)
@@ -140,10 +140,10 @@ class VirtualHost(Topology):
         owner: Owner | None = None,
         restored: bool = False,
     ) -> int:
-        """exchange.bind: nothing happens when it is bound with that key already, whatever the arguments.
+        """Implements exchange.bind, which has no effect when a binding with that key exists, whatever the arguments.
 
-        A selector in the arguments lets the queue have only the messages for which it is true; `x-qpid-no-local`, none that
-        the connection of its user published.  `restored`: it was made before a restart, with whatever arguments were let pass.
+        A selector in the arguments lets the queue have only the messages for which it is true; `x-qpid-no-local`, none that the
+        connection of its user published.  `restored`: it was made before a restart, with whatever arguments were let pass.
         """
         if not exchange:
             raise Refused(conditions.BIND_NO_EXCHANGE_NAME)
@@ -179,7 +179,7 @@ class VirtualHost(Topology):
     def unbind(
         self, queue: str | None, exchange: str | None, binding_key: str | None = None, owner: Owner | None = None
     ) -> int:
-        """exchange.unbind: takes a binding away."""
+        """Implements exchange.unbind: removes a binding."""
         if not exchange:
             raise Refused(conditions.UNBIND_NO_EXCHANGE_NAME)
         missing = conditions.UNBIND_NO_QUEUE
@@ -207,7 +207,8 @@ class VirtualHost(Topology):
         arguments: Arguments = None,
         owner: Owner | None = None,
     ) -> int:
-        """queue.declare: makes sure that it exists and is as described; with `exclusive` it is the owner's alone.
+        """Implements queue.declare: creates the queue, or checks that it is as described; with `exclusive` only its owner may
+        use it.
 
         `passive` changes nothing: with `exclusive` as well, it asks whether the queue is the owner's alone already.
         """
@@ -286,7 +287,7 @@ class VirtualHost(Topology):
     def delete_queue(
         self, queue: str | None, if_unused: bool = False, if_empty: bool = False, owner: Owner | None = None
     ) -> int:
-        """queue.delete: takes it away; its messages go to its alternate exchange, its subscribers hear of it (408).
+        """Implements queue.delete: messages go to the alternate exchange, and subscribers are notified (408).
 
         The owner deletes it: its own subscriptions stay and get nothing any more.
         """
@@ -300,7 +301,7 @@ class VirtualHost(Topology):
         return self._drop(found, owner)
 
     def purge(self, queue: str | None, owner: Owner | None = None) -> int:
-        """queue.purge: takes all messages off it that nobody has acquired."""
+        """Implements queue.purge: removes all messages that no subscriber has acquired."""
         found = self._found(
             queue, owner, conditions.QUEUE_PURGE_NO_QUEUE, conditions.QUEUE_PURGE_NO_NAME, conditions.QUEUE_PURGE_OWNED
         )
@@ -309,7 +310,7 @@ class VirtualHost(Topology):
     # --- subscribers and owners -------------------------------------------------------------------------------------------
 
     def subscribe(self, queue: str | None, consumer: Consumer) -> Queue:
-        """message.subscribe, as far as the queue goes: the consumer joins its subscribers."""
+        """Implements the queue's part of message.subscribe: the consumer joins its subscribers."""
         found = self._found(
             queue,
             consumer.owner,
@@ -358,5 +359,5 @@ class VirtualHost(Topology):
 
 
 def _free(queue: Queue, owner: Owner | None) -> bool:
-    """Whether nobody else has the queue for itself."""
+    """Returns whether no other owner has the queue exclusively."""
     return queue.owner is None or queue.owner in (owner, connection_of(owner))

@@ -1,4 +1,4 @@
-"""A last-value queue's latest message per key."""
+"""The latest message per key of a last-value queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ReadHeaders:
-    """The application headers of the message that is being placed: read once, however many queues ask for a key in them.
+    """The application headers of the message being placed, read once for all queues that need a key in them.
 
     To be forgotten behind that: they take many times the memory of their octets.
     """
@@ -26,7 +26,7 @@ class ReadHeaders:
         self._map: Map | None = None
 
     def of(self, message: Message) -> Map | None:
-        """None when nobody can read them."""
+        """Returns the headers of the message; None when they cannot be read."""
         if self._envelope is not message.envelope:
             try:
                 self._map = message.application_headers
@@ -36,12 +36,12 @@ class ReadHeaders:
         return self._map
 
     def forget(self) -> None:
-        """Nobody asks for them any more."""
+        """Drops the headers."""
         self._envelope = self._map = None
 
 
 class LastValues:
-    """Which message of a queue is the last one of its key: what the application header `name` says, as text.
+    """The last message of each key of a queue: the application header `name`, as text.
 
     A message without that header has no key, and takes the place of none.
     """
@@ -55,30 +55,30 @@ class LastValues:
         self._keys: Final[dict[Entry, str]] = {}
 
     def before(self, message: Message) -> Entry | None:
-        """The one whose place this message takes; None when there is none."""
+        """Returns the entry whose place this message takes; None when there is none."""
         key = self._key(message)
         return None if key is None else self._last.get(key)
 
     def replaced_by(self, message: Message) -> Entry | None:
-        """The same, unless somebody has acquired it: then it goes when it is released."""
+        """Returns the same unless a subscriber has acquired it: then it goes when it is released."""
         older = self.before(message)
         return None if older is None or older.state == ACQUIRED else older
 
     def came(self, entry: Entry) -> None:
-        """It is the last one of its key from now on."""
+        """Records an entry as the last one of its key."""
         key = self._key(entry.message)
         if key is not None:
             self._last[key] = entry
             self._keys[entry] = key
 
     def gone(self, entry: Entry) -> None:
-        """It is off the queue."""
+        """Records that an entry has left the queue."""
         key = self._keys.pop(entry, None)
         if key is not None and self._last.get(key) is entry:
             del self._last[key]
 
     def passed(self, entry: Entry) -> bool:
-        """Whether another message of its key came after it."""
+        """Returns whether another message with its key arrived after it."""
         key = self._keys.get(entry)
         return key is not None and self._last.get(key) is not entry
 

@@ -1,4 +1,4 @@
-"""A message in a broker: one object however many queues it is on."""
+"""Messages in a broker: one object each, on however many queues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Envelope(Fields):
-    """What the header of a message says, read once: messages with the same header to the same exchange share it.
+    """The contents of a message header, decoded once; messages with the same header to the same exchange share it.
 
     It has what the model asks of every message; all else stays in the octets of the publisher, which `form` can read.
     """
@@ -45,9 +45,9 @@ class Envelope(Fields):
         empty_body: bool = False,
     ) -> None:
         self.form: Final = form
-        """How the header is written: that of its publisher's family."""
+        """The form in which the header is written: that of its publisher's family."""
         self.header: Final = header
-        """What it says of itself, in the octets in which it is delivered to its publisher's family."""
+        """The header, in the octets in which it is delivered to its publisher's family."""
         self.exchange: Final = exchange
         """The exchange to which the message was published."""
         self.routing_key: Final = routing_key
@@ -55,28 +55,28 @@ class Envelope(Fields):
         """0 to 9."""
         self.persistent: Final = persistent
         self.redelivered: Final = redelivered
-        """Whether it came marked so; then it is delivered so."""
+        """Whether it arrived marked as redelivered, and so is delivered with the mark."""
         self.user_id: Final = user_id
-        """The publisher, as it claims; b"" when it does not."""
+        """The publisher by its own claim; b"" without one."""
         self.ttl: Final = ttl
-        """Milliseconds, None for ever."""
+        """In milliseconds; None: for ever."""
         self.discard_unroutable: Final = discard_unroutable
         self.immediate: Final = immediate
         self.empty_body: Final = empty_body
-        """Whether it came with a body of 0 octets where it could have had none, and is delivered with one."""
+        """Whether it arrived with an explicit body of 0 octets instead of none, and is delivered with one."""
         self.size: Final = len(header)
         self._redelivered_header = header if redelivered else b""
         self._others: dict[tuple[Form, bool], bytes] | None = None
 
     @property
     def redelivered_header(self) -> bytes:
-        """The header with the redelivered mark; made when it is first needed."""
+        """The header with the redelivered mark, made when first needed."""
         if not self._redelivered_header:
             self._redelivered_header = self.form.marked(self.header)
         return self._redelivered_header
 
     def header_in(self, form: Form, redelivered: bool) -> bytes:
-        """The header in the form of another family, with the redelivered mark or as it came; made when it is first needed."""
+        """Returns the header in the form of another family, with the redelivered mark or as it came; made when first needed."""
         if form is self.form:
             return self.redelivered_header if redelivered else self.header
         if self._others is None:
@@ -94,7 +94,7 @@ class Envelope(Fields):
 
 
 class Message:
-    """A message.  What its header says is that of its `Envelope`; the header is read again only when somebody asks.
+    """A message.  Its `Envelope` holds what the header says; the header is decoded again only on demand.
 
     `number` is its name in the journal: a serial of the broker, 1 and up.  `expires` is on the broker's clock.
     """
@@ -116,22 +116,22 @@ class Message:
         self.size: Final = envelope.size + len(body)
         """Octets of header and body."""
         self.expires = expires
-        """When it is of no more use; None: never, or its time has not begun (`Traffic.begin_ttl`)."""
+        """When it expires; None: never, or its time has not begun (`Traffic.begin_ttl`)."""
         self.publisher: Final = publisher
-        """The number of the connection on which it was published; 0 when nobody knows that, as after a restart."""
+        """The number of the connection that published it; 0 when unknown, as after a restart."""
         self.arrived: Final = arrived
-        """The moment of the last tick before it came, on the broker's clock; 0 when nobody knows that, as after a restart."""
+        """The moment of the last tick before it arrived, on the broker's clock; 0 when unknown, as after a restart."""
         self.stored = 0
-        """In how many places the journal knows it: durable queues and prepared branches.  At 0 it must be stored first."""
+        """How many places the journal knows it in: durable queues and prepared branches.  At 0 it must be stored first."""
 
     @property
     def header(self) -> bytes:
-        """The header as it is delivered the first time, in the form of its publisher's family."""
+        """The header as it is first delivered, in the form of its publisher's family."""
         return self.envelope.header
 
     @property
     def redelivered_header(self) -> bytes:
-        """The header with the redelivered mark, likewise."""
+        """The header with the redelivered mark, in the same form."""
         return self.envelope.redelivered_header
 
     @property
@@ -141,7 +141,7 @@ class Message:
 
     @property
     def routing_key(self) -> str:
-        """What direct and topic exchanges look at."""
+        """The key that direct and topic exchanges match."""
         return self.envelope.routing_key
 
     @property
@@ -151,22 +151,22 @@ class Message:
 
     @property
     def persistent(self) -> bool:
-        """Whether it outlives a failure, on a durable queue."""
+        """Whether it survives a failure, on a durable queue."""
         return self.envelope.persistent
 
     @property
     def redelivered(self) -> bool:
-        """Whether it was published with that mark."""
+        """Whether it was published with the redelivered mark."""
         return self.envelope.redelivered
 
     @property
     def user_id(self) -> bytes:
-        """The publisher, as it claims; b"" when it does not."""
+        """The publisher by its own claim; b"" without one."""
         return self.envelope.user_id
 
     @property
     def application_headers(self) -> Map:
-        """What a headers exchange looks at; an empty map when there are none.  Raises DecodeError."""
+        """The headers that a headers exchange matches; an empty map when there are none.  Raises DecodeError."""
         envelope = self.envelope
         return envelope.form.headers(envelope.header)
 
@@ -189,18 +189,18 @@ class Intake:
         self.last = last
 
     def made(self, envelope: Envelope, body: bytes, now: float = 0.0, publisher: int = 0) -> Message:
-        """A message that comes now; `publisher` is the number of the connection, 0 when it has none."""
+        """Makes an arriving message; `publisher` is the number of the connection, 0 when it has none."""
         ttl = envelope.ttl
         self.last += 1
         return Message(self.last, envelope, body, None if ttl is None else now + ttl / 1000, publisher, now)
 
     def copy(self, message: Message, envelope: Envelope | None = None) -> Message:
-        """The same message with a number of its own, and with another envelope where one is given."""
+        """Returns a copy of a message with its own number, and with another envelope if given."""
         self.last += 1
         envelope = message.envelope if envelope is None else envelope
         return Message(self.last, envelope, message.body, message.expires, message.publisher, message.arrived)
 
     def restored(self, number: int, envelope: Envelope, body: bytes, expires: float | None = None) -> Message:
-        """A message as it was stored.  The numbers go on behind the highest."""
+        """Returns a message as it was stored.  Later numbers continue after the highest."""
         self.last = max(self.last, number)
         return Message(number, envelope, body, expires)

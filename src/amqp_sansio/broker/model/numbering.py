@@ -14,7 +14,7 @@ _MOST: Final = 2**32 - 1
 
 
 class Numbering:
-    """1 and up, in the application header `name` of each message; behind 4294967295 comes 0."""
+    """Numbers from 1 on, in the application header `name` of each message; 0 follows 4294967295."""
 
     __slots__ = ("_last", "name")
 
@@ -23,7 +23,8 @@ class Numbering:
         self._last = 0
 
     def numbered(self, message: Message) -> Envelope:
-        """The envelope of a message that comes now, with its number; its own, when nobody can read the headers."""
+        """Returns the envelope of an arriving message with its number; the original envelope when the headers cannot be
+        read."""
         self._last = (self._last + 1) & _MOST
         e = message.envelope
         try:
@@ -36,7 +37,7 @@ class Numbering:
         )  # fmt: skip
 
     def restored(self, message: Message) -> None:
-        """A message is there from before a restart: the numbers go on behind its own."""
+        """Continues the numbers after that of a message from before a restart."""
         try:
             number = message.application_headers.get(self.name)
         except DecodeError:

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
 
 Lifetime: TypeAlias = Literal["session", "connection"]
-"""What an owner lives as long as."""
+"""The kind of an owner, which determines its lifetime."""
 SESSION: Final = "session"
-"""It may outlive the connection that it is on, and be on another one later."""
+"""A session may outlive its connection, and move to another one later."""
 CONNECTION: Final = "connection"
-"""It ends with the connection."""
+"""A connection's resources end with it."""
 
 
 class Owner:
@@ -26,16 +26,16 @@ class Owner:
     def __init__(self, lifetime: Lifetime, number: int = 0, connection: Owner | None = None) -> None:
         self.lifetime: Final = lifetime
         self.number: Final = number
-        """Of a connection, among those of the broker, 1 and up: by it a message knows where it came from; 0: it has none."""
+        """The number of a connection among those of the broker, from 1 on, which identifies the origin of messages; 0: none."""
         self._on = connection
 
     @property
     def connection(self) -> Owner | None:
-        """The connection that a session is on, None while it is on none; a connection itself."""
+        """The connection of a session, None while it has none; a connection itself."""
         return self if self.lifetime == CONNECTION else self._on
 
     def moved(self, connection: Owner | None) -> None:
-        """The session is on another connection from now on, or on none."""
+        """Moves the session to another connection, or to none."""
         self._on = connection
 
     def __repr__(self) -> str:
@@ -43,12 +43,12 @@ class Owner:
 
 
 def connection_of(owner: Owner | None) -> Owner | None:
-    """The connection of an owner; None of nobody, and of a session that is on none now."""
+    """Returns the connection of an owner; None without an owner, and for a session without a connection."""
     return None if owner is None else owner.connection
 
 
 def published_by(message: Message, owner: Owner | None) -> bool:
-    """Whether the message came on the connection that is this owner, or its own; False when nobody knows whence it came."""
+    """Returns whether the message came from the connection that is this owner, or its own; False when the origin is unknown."""
     if not message.publisher or owner is None:
         return False
     connection = owner.connection

@@ -9,11 +9,11 @@ from amqp_sansio.spec.values import Map
 
 NO_HEADERS: Final = Map()
 DEFAULT_PRIORITY: Final = 4
-"""That of a message whose publisher named none; a form may say another one."""
+"""The default of a message whose publisher gave none; a form may define another."""
 
 
 class Properties(Fields):
-    """Every property that families have in common, as its publisher said it; made of the octets when somebody asks.
+    """The properties that families have in common, as the publisher gave them; decoded on demand.
 
     None, "" or an empty map: the publisher did not set it.
     """
@@ -50,25 +50,25 @@ class Properties(Fields):
         """The exchange to which it was published."""
         self.routing_key: Final = routing_key
         self.persistent: Final = persistent
-        """Whether delivery-mode says that it outlives a failure, on a durable queue."""
+        """Whether delivery-mode makes it survive a failure, on a durable queue."""
         self.priority: Final = priority
-        """As the publisher set it, also beyond 9."""
+        """As the publisher set it, even above 9."""
         self.redelivered: Final = redelivered
         self.ttl: Final = ttl
-        """Milliseconds."""
+        """In milliseconds."""
         self.timestamp: Final = timestamp
-        """POSIX time, in the unit of its publisher: seconds or milliseconds."""
+        """POSIX time in the publisher's unit, seconds or milliseconds."""
         self.expiration: Final = expiration
-        """The moment, likewise."""
+        """A moment in the same unit."""
         self.message_id: Final = message_id
-        """As text, whatever the form has for it."""
+        """As text, whatever type the form uses."""
         self.correlation_id: Final = correlation_id
         self.reply_to: Final = reply_to
-        """Exchange and routing key."""
+        """An exchange and a routing key."""
         self.content_type: Final = content_type
         self.content_encoding: Final = content_encoding
         self.user_id: Final = user_id
-        """The publisher, as it claims."""
+        """The publisher by its own claim."""
         self.app_id: Final = app_id
         self.headers: Final = headers
-        """The application's own, which headers exchanges and selectors look at."""
+        """The application headers, which headers exchanges and selectors match."""

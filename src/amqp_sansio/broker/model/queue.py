@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 MOST_LEVELS: Final = 10
 """Priorities are 0 to 9."""
 REJECT: Final = "reject"
-"""A full queue takes nothing more: the publish is refused."""
+"""A full queue refuses further publishes."""
 RING: Final = "ring"
-"""A full queue gives up its oldest messages for newer ones."""
+"""A full queue drops its oldest messages for newer ones."""
 SELF_DESTRUCT: Final = "self-destruct"
-"""A queue that is to get more than it may have is deleted."""
+"""A queue that would exceed its limits is deleted."""
 POLICIES: Final = (REJECT, RING, SELF_DESTRUCT)
-"""What becomes of a queue that is full: qpidd's words."""
+"""The policies of a full queue, by their names in qpidd."""
 
 
 def level_of(priority: int, levels: int) -> int:
-    """The level, 0 to `levels` - 1, of a priority: the lowest and the highest ones share a level, evenly around the middle.
+    """Returns the level of a priority, 0 to `levels` - 1: lowest and highest priorities share levels, evenly around the middle.
 
     Rule message.priority-level-implementation.
     """
@@ -44,19 +44,20 @@ _LEVELS: Final = tuple([tuple([level_of(priority, max(n, 1)) for priority in ran
 
 
 class Awaiting(Protocol):
-    """Who asked for a message that somebody else has acquired.  Compared and hashed by identity."""
+    """A consumer that asked for a message which another has acquired.  Compared and hashed by identity."""
 
     def released(self) -> None:
-        """The message is available again.  Called at most once, before it is offered to anybody."""
+        """Reports that the message is available again.  Called at most once, before the message is offered to any
+        subscriber."""
         ...
 
 
 class Queue:
-    """Messages in order.  Nothing here takes longer because messages, acquired ones or idle consumers are many.
+    """A queue: messages in order.  No operation slows down with the number of messages, acquired ones or idle consumers.
 
     `levels` is the number of priority levels, 1 to 10.  `most_messages` and `most_octets` are the limits of this queue.
-    `owner` holds the queue exclusively, None when nobody does.  A queue knows nothing of the journal, of expiry and
-    of where messages come from: its `VirtualHost` does, through which everything is done that must be journalled.
+    `owner` holds the queue exclusively, None when nobody does.  A queue knows nothing of the journal, of expiry and of where
+    messages come from: its `VirtualHost` does, through which everything is done that must be journalled.
     """
 
     __slots__ = (
@@ -90,57 +91,57 @@ class Queue:
         self.owner = owner
         self.auto_delete: Final = auto_delete
         self.alternate: Final = alternate
-        """The exchange that gets what is rejected, and what is left when the queue is deleted."""
+        """The exchange for rejected messages, and for those left when the queue is deleted."""
         self.arguments: Final = arguments if arguments is not None else Map()
         self.levels: Final = levels
         self.most_messages: Final = most_messages
         self.most_octets: Final = most_octets
         self.no_local: Final = no_local
-        """Whether it gets nothing that the connection of its `user` publishes."""
+        """Whether it ignores what the connection of its `user` publishes."""
         self.policy: Final = policy
-        """One of `POLICIES`: what becomes of it when it is full."""
+        """The policy when it is full, one of `POLICIES`."""
         self.linger: Final = linger
-        """Seconds that it stays, if it is auto-delete, when nobody uses it any more."""
+        """Seconds that an auto-delete queue stays after its last use."""
         self.last_values: Final = last_values
-        """Where it keeps only the last message of each key: which that is."""
+        """The last message of each key, for a last-value queue."""
         self.numbering: Final = numbering
-        """Where it numbers what comes."""
+        """The numbering of arriving messages, if any."""
         self.shares: Final = shares
-        """How its levels take turns; None: the highest that has something gives all."""
+        """The turns of its levels; None: the highest level with messages always goes first."""
         self.most_plain: Final = most_messages if last_values is None and numbering is None else 0
-        """Up to here a message just comes, if its octets fit; else something is done for it first."""
+        """Below this number a message is simply added if its octets fit; from it on, other work comes first."""
         self.level: Final = _LEVELS[levels]
         """The level of each priority."""
         self.bindings: Final[dict[tuple[Exchange, str], Binding]] = {}
-        """By exchange and key, the default exchange apart."""
+        """Bindings by exchange and key, without those of the default exchange."""
         self.dispatcher: Dispatcher | None = None
-        """Its subscribers, once there was one."""
+        """Its subscribers, once it had one."""
         self.deleted = False
         self.available = 0
-        """Messages that can be had."""
+        """The number of available messages."""
         self.acquired = 0
-        """Messages that somebody has and has not settled."""
+        """The number of messages acquired and not settled."""
         self.held = 0
-        """Messages that are not visible yet."""
+        """The number of messages not visible yet."""
         self.octets = 0
-        """Of header and body of all of them."""
+        """The octets of header and body of all messages."""
         self.given_up = 0
-        """Messages that left it, or never came onto it, because it is a ring and was full."""
-        self._lines: Final[list[Line | None]] = [None] * levels  # of what is available or held
-        self._mask = 0  # a bit for each line in which something is
+        """The number of messages dropped or not accepted because a ring was full."""
+        self._lines: Final[list[Line | None]] = [None] * levels  # of available and held messages
+        self._mask = 0  # a bit for each line that is not empty
         self._acquired: Final[dict[int, Entry]] = {}
         self._special: Final = policy == RING or last_values is not None or shares is not None
         self._acquired_octets = 0  # of a special one
         self._awaited: Final[dict[Entry, dict[Awaiting, None]]] = {}  # acquired ones that somebody else asked for
         self._next = 0
         self._releases = 0
-        self._released: list[Line | None] | None = None  # of what is available again, for cursors that ask for it
+        self._released: list[Line | None] | None = None  # available again after a release, for cursors that ask for it
         self._dispatchable: Final[dict[Queue, None]] = dispatchable if dispatchable is not None else {}
 
     # --- what comes and goes ----------------------------------------------------------------------------------------------
 
     def put(self, message: Message, held: bool = False) -> Entry:
-        """A message comes, behind all others of its level.  With `held` nobody sees it before `unhold`."""
+        """Adds a message after all others of its level.  With `held` it stays invisible until `unhold`."""
         position = self._next
         self._next = position + 1
         self.octets += message.size
@@ -165,7 +166,7 @@ class Queue:
         return entry
 
     def unhold(self, entry: Entry) -> None:
-        """A held message becomes visible, in its place.  Nothing happens when it is not held (any more)."""
+        """Makes a held message visible, in its place.  Does nothing when it is not held (any more)."""
         if entry.state == HELD:
             entry.state = AVAILABLE
             self.held -= 1
@@ -190,7 +191,7 @@ class Queue:
             entry = line.head
             if entry is not None and entry.state == AVAILABLE:
                 return entry
-            mask ^= 1 << level  # what is held holds its own level up, and no other
+            mask ^= 1 << level  # a held message blocks its own level, and no other
         return None
 
     @property
@@ -212,14 +213,14 @@ class Queue:
         return messages < self.most_messages and octets <= self.most_octets
 
     def take(self) -> Entry | None:
-        """The next message, acquired; None when none is available."""
+        """Acquires the next message; returns None when none is available."""
         entry = self.head
         if entry is not None:
             self.acquire(entry)
         return entry
 
     def acquire(self, entry: Entry) -> bool:
-        """Takes this message for somebody; False when it is not available."""
+        """Acquires this message; returns False when it is not available."""
         if entry.state != AVAILABLE:
             return False
         self._unline(entry)
@@ -237,12 +238,12 @@ class Queue:
         return True
 
     def await_release(self, entry: Entry, awaiting: Awaiting) -> None:
-        """Somebody asked for a message that is acquired: `awaiting.released` is called when that one releases it."""
+        """Registers `awaiting`, which asks for an acquired message: `released` is called when its holder releases it."""
         if entry.state == ACQUIRED:
             self._awaited.setdefault(entry, {})[awaiting] = None
 
     def await_no_more(self, entry: Entry, awaiting: Awaiting) -> None:
-        """Takes `await_release` back."""
+        """Cancels `await_release`."""
         awaited = self._awaited.get(entry)
         if awaited is not None:
             awaited.pop(awaiting, None)
@@ -250,7 +251,7 @@ class Queue:
                 del self._awaited[entry]
 
     def release(self, entry: Entry, set_redelivered: bool = False) -> None:
-        """An acquired message is available again, in the place that it had.  What is not acquired is not affected.
+        """Makes an acquired message available again, in its place.  Other states are not affected.
 
         Rule message.release.ordering.  What may be overdue, or on a queue that was deleted, goes through `VirtualHost.release`.
         """
@@ -270,7 +271,7 @@ class Queue:
             self._dispatchable[self] = None
 
     def put_back(self, entry: Entry) -> None:
-        """Undoes the last `acquire`: the message was sent to nobody, so that no cursor sees it again."""
+        """Undoes the last `acquire`: no subscriber received the message, so that no cursor sees it again."""
         self._back(entry)
         if self.shares is not None:
             self.shares.undo()
@@ -294,7 +295,7 @@ class Queue:
             released.insert(entry)
 
     def remove(self, entry: Entry) -> bool:
-        """Takes a message off the queue for good; False when it was off already."""
+        """Removes a message for good; returns False when it was gone already."""
         state = entry.state
         if state == ACQUIRED:
             del self._acquired[entry.position]
@@ -322,11 +323,11 @@ class Queue:
         return True
 
     def waiting(self) -> list[Entry]:
-        """What is available or held, in the order of delivery: what a purge takes off."""
+        """The available and held messages in order of delivery, which a purge removes."""
         return [entry for line in reversed(self._lines) if line is not None for entry in line]
 
     def all(self) -> Iterator[Entry]:
-        """Every message, acquired ones too, in the order in which they would be delivered if all were released."""
+        """Yields every message, acquired ones included, in the order of delivery if all were released."""
         for level in range(self.levels - 1, -1, -1):
             line = self._lines[level]
             mine = [entry for entry in self._acquired.values() if self.level[entry.message.priority] == level]
@@ -334,7 +335,7 @@ class Queue:
 
     @property
     def messages(self) -> int:
-        """All that are on the queue, whatever their state."""
+        """The number of messages on the queue, in any state."""
         return self.available + self.acquired + self.held
 
     def cursor(self, released: bool = False) -> Cursor:
@@ -362,16 +363,16 @@ class Queue:
 
     @property
     def subscribers(self) -> int:
-        """How many there are."""
+        """The number of subscribers."""
         return len(self.dispatcher.consumers) if self.dispatcher is not None else 0
 
     @property
     def browsers(self) -> int:
-        """How many of them look through the queue themselves, because they do not acquire or have a selector."""
+        """The number of subscribers that browse the queue themselves, because they do not acquire or have a selector."""
         return self.dispatcher.browsers if self.dispatcher is not None else 0
 
     def ranks_with(self, priority: int) -> int:
-        """How many different priorities its subscribers have, one of this priority included."""
+        """Returns how many different priorities its subscribers have, counting this one."""
         return self.dispatcher.ranks_with(priority) if self.dispatcher is not None else 1
 
     @property
@@ -384,32 +385,32 @@ class Queue:
         return self.owner
 
     def local(self, message: Message) -> bool:
-        """Whether the connection of its `user` published the message."""
+        """Returns whether the connection of its `user` published the message."""
         return message.publisher != 0 and published_by(message, self.user)
 
     def subscribe(self, consumer: Consumer) -> None:
-        """A consumer joins; it is offered what there is by the next `dispatch`."""
+        """Adds a consumer; the next `dispatch` offers it what is available."""
         if self.dispatcher is None:
             self.dispatcher = Dispatcher(self)
         self.dispatcher.join(consumer)
         self._dispatchable[self] = None
 
     def unsubscribe(self, consumer: Consumer) -> None:
-        """A consumer leaves; what it has acquired stays so."""
+        """Removes a consumer; what it has acquired stays acquired."""
         if self.dispatcher is not None:
             self.dispatcher.leave(consumer)
 
     def wake(self, consumer: Consumer) -> None:
-        """A consumer that took nothing more can take something again."""
+        """Wakes a consumer that had stopped taking messages."""
         if self.dispatcher is not None and self.dispatcher.wake(consumer):
-            self._dispatchable[self] = None  # nothing is new for the others, who have seen what there is
+            self._dispatchable[self] = None  # nothing is new for the others, which have seen all messages
 
     def able(self, message: Message, asks: Asks) -> bool:
-        """Whether a subscriber could take this message at once (delivery-properties.immediate)."""
+        """Returns whether a subscriber could take this message at once (delivery-properties.immediate)."""
         return self.dispatcher is not None and self.dispatcher.able(message, asks)
 
     def dispatch(self, most: int) -> bool:
-        """Offers at most `most` messages, by turns to those that can take some; whether there is more to do."""
+        """Offers at most `most` messages in turn to subscribers that can take some; returns whether there is more to do."""
         return self.dispatcher is not None and self.dispatcher.dispatch(most)
 
     def _note_dispatchable(self) -> None:

@@ -1,4 +1,4 @@
-"""How messages come to queues and leave them: limits, journal and expiry in one place."""
+"""The traffic of a virtual host: how messages enter and leave queues, under limits, with journal and expiry."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 _position: Final = attrgetter("position")
 Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
-"""A message and the queues that are to get it."""
+"""A message and the queues that receive it."""
 CHEAP: Final = 256
-"""Steps of routing that each dead letter of a command may take."""
+"""The most steps of routing for each dead letter of a command."""
 LOOKS: Final = 16
-"""Queues that the dead letters of a command look for room in, for each copy that they may make."""
+"""The most queues checked for room for the dead letters of a command, per copy that they may make."""
 UNDATED: Final = 1024
-"""Messages that may wait for the next tick before those that have gone meanwhile are forgotten."""
+"""The most messages that wait for the next tick before those that are gone are forgotten."""
 SLICE: Final = 16
-"""Deliveries of one queue before another has its turn."""
+"""The most deliveries of one queue before another gets its turn."""
 
 
 class Traffic:
-    """The messages of one virtual host, what they take, and the limits that they are kept to.
+    """The messages of one virtual host, with their sizes and limits.
 
     What returns a number gives that of the journal entry that must be journalled before the change counts; 0 when there is
     none.
@@ -48,12 +48,12 @@ class Traffic:
     def __init__(self, name: str, journal: Journal, limits: BrokerLimits, intake: Intake) -> None:
         self.limits: Final = limits
         self.messages = 0
-        """On all queues; one that is on several counts on each."""
+        """The messages on all queues; a message on several counts on each."""
         self.octets = 0
         self.given_up = 0
-        """What rings gave up or did not take (`Queue.given_up`), also those that are no more."""
+        """The messages that rings dropped or did not accept (`Queue.given_up`), including rings that are deleted."""
         self.held_messages = 0
-        """Messages that transactions hold back, for each queue: they are on none yet."""
+        """The messages that transactions hold back, counted per queue; they are on none yet."""
         self.held_octets = 0
         self.name: Final = name
         self.journal: Final = journal
@@ -63,22 +63,22 @@ class Traffic:
         """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
         is searched behind all those that were deleted."""
         self.wakeable: Final[OrderedDict[Callable[[], None], None]] = OrderedDict()
-        """What wakes more subscriptions, to be called when those that were woken have taken what there is."""
+        """Callbacks that wake further subscriptions, once those woken have taken the available messages."""
         self._watching: Final[dict[Queue, dict[Callable[[], None], None]]] = {}
         self._headers: Final = ReadHeaders()
         self._expiry: Final = Expiry()
-        self._undated: dict[Message, list[Entry]] = {}  # messages whose time begins with the next tick, and where they are
+        self._undated: dict[Message, list[Entry]] = {}  # messages whose lifetime begins with the next tick, and their entries
         self._most_undated = UNDATED
         self.late = False
-        """Whether the time of a message ever began after it was written down: then the journal does not know when it ends."""
+        """Whether the lifetime of a message ever began after it was stored: then the journal does not know when it ends."""
 
     # --- how much there is, and whether more may be --------------------------------------------------------------------------
 
     def admit(self, publishes: Iterable[Publish], letters: bool = False) -> None:
-        """Refused 506, naming the limit, when there is no room for all of these together.  Changes nothing.
+        """Raises Refused (506), naming the limit, unless there is room for all of these together.  Changes nothing.
 
-        A ring has room for whatever is not larger than all of it, and a queue that destroys itself for everything; only not
-        for `letters`, dead ones: they destroy no queue.  What a message takes the place of is not counted with it, once.
+        A ring has room for whatever is not larger than all of it, and a queue that destroys itself for everything; only not for
+        `letters`, dead ones: they destroy no queue.  What a message takes the place of is not counted with it, once.
         """
         counts: dict[Queue, list[int]] = {}
         replaced: dict[Entry, None] = {}
@@ -109,7 +109,7 @@ class Traffic:
             _room("host_octets", self.limits.host_octets, octets)
 
     def takes(self, message: Message, copies: int) -> bool:
-        """Whether the host may have `copies` of this message besides what it has, wherever they are."""
+        """Returns whether the host may have `copies` of this message in addition to all others."""
         octets = self.octets + message.size * copies
         return self.messages + copies <= self.limits.host_messages and octets <= self.limits.host_octets
 
@@ -139,7 +139,7 @@ class Traffic:
         return 0
 
     def dequeue(self, entries: Iterable[Entry]) -> int:
-        """Takes messages off their queues for good: accepted, or sent to somebody who does not accept.
+        """Removes messages for good, after an accept or a delivery that needs none.
 
         What is gone already is passed over.
         """
@@ -155,10 +155,10 @@ class Traffic:
         operations: Sequence[Operation] = (),
         admitted: bool = False,
     ) -> int:
-        """What a transaction held back, whole: messages come, others leave, in one entry together with `operations`.
+        """Commits the work of a transaction: messages enter and leave in one journal entry, together with `operations`.
 
-        Nothing of it is visible before that entry is journalled.  Refused 506 as `enqueue` unless the messages were
-        `admitted` before.
+        Nothing of it is visible before that entry is journalled.  Refused 506 as `enqueue` unless the messages were `admitted`
+        before.
         """
         if not admitted:
             self.admit(publishes)
@@ -179,7 +179,7 @@ class Traffic:
         return number
 
     def restore(self, queue: Queue, message: Message, redelivered: bool) -> Entry:
-        """A message that the journal knows stands on its queue again."""
+        """Puts a message that the journal knows on its queue again."""
         message.stored += 1
         older = None if queue.last_values is None else queue.last_values.before(message)
         (entry,) = self._put(message, (queue,))
@@ -194,7 +194,7 @@ class Traffic:
     # --- back and out -----------------------------------------------------------------------------------------------------
 
     def release(self, entries: Iterable[Entry], set_redelivered: bool = False) -> None:
-        """Acquired messages are available again in their places; `set_redelivered` marks them.
+        """Releases acquired messages to their places; `set_redelivered` marks them.
 
         What expired meanwhile goes; what was on a queue that is deleted goes to its alternate exchange.
         """
@@ -214,7 +214,7 @@ class Traffic:
         self._move(orphans, operations)
 
     def reject(self, entries: Iterable[Entry]) -> int:
-        """Acquired messages leave their queues, to the alternate exchange where there is one.
+        """Removes acquired messages, to the alternate exchange where there is one.
 
         What is not acquired is not affected.  Refused 506 when there is no room where they would go.
         """
@@ -225,7 +225,7 @@ class Traffic:
         return self._move(rejected, [], rejected=True)
 
     def begin_ttl(self, message: Message) -> None:
-        """The time of a message that is on no queue yet begins with the next `expire`: nobody knows how long ago the last was.
+        """Starts the lifetime of a message that is on no queue yet with the next `expire`, since the last one may be long ago.
 
         What is journalled before that says no moment: then its time begins once more when it is restored.
         """
@@ -241,7 +241,7 @@ class Traffic:
             self._most_undated = max(UNDATED, 2 * len(self._undated))
 
     def _date(self, now: float) -> None:
-        """The time of messages begins that waited for the moment."""
+        """Starts the lifetime of messages that waited for the time."""
         for message, entries in self._undated.items():
             message.expires = now + (message.envelope.ttl or 0) / 1000
             for entry in entries:
@@ -251,11 +251,12 @@ class Traffic:
 
     @property
     def next_expiry(self) -> float | None:
-        """When to call `expire_messages`: at once when it is to begin the time of messages, None when nothing will expire."""
+        """The moment to call `expire_messages`: at once when the lifetime of messages must begin, None when nothing will
+        expire."""
         return AT_ONCE if self._undated else self._expiry.next
 
     def expire_messages(self, now: float) -> None:
-        """Takes off what expired up to now."""
+        """Removes the messages that expired up to now."""
         if self._undated:
             self._date(now)
         operations: list[Operation] = []
@@ -266,7 +267,8 @@ class Traffic:
             self.journal.write(*operations)
 
     def dispatch(self, most: int) -> bool:
-        """Up to about `most` deliveries, a few from each queue that can go on; whether there is more to do."""
+        """Makes about `most` deliveries at most, a few from each queue that can deliver; returns whether there is more to
+        do."""
         dispatchable, wakeable = self.dispatchable, self.wakeable
         while most > 0 and (dispatchable or wakeable):
             if not dispatchable:
@@ -285,7 +287,7 @@ class Traffic:
         return bool(dispatchable or wakeable)
 
     def watch(self, queue: Queue, done: Callable[[], None]) -> None:
-        """Calls `done` once the queue has nothing more that somebody can take now."""
+        """Calls `done` once no subscriber of the queue can take more messages now."""
         self._watching.setdefault(queue, {})[done] = None
         self.dispatchable[queue] = None
 
@@ -347,7 +349,7 @@ class Traffic:
             self._carry(letters, operations, held, bounded=True)
 
     def _replace(self, message: Message, queue: Queue, operations: list[Operation]) -> None:
-        """Takes off what the message takes the place of."""
+        """Removes the entry that the message replaces."""
         older = None if queue.last_values is None else queue.last_values.replaced_by(message)
         if older is not None:
             self._off(older, operations)
@@ -392,7 +394,7 @@ class Traffic:
         return True
 
     def _drop(self, queue: Queue, by: Owner | None = None) -> int:
-        """Takes a queue away.  The subclass that knows the queues does it."""
+        """Removes a queue.  Implemented by the subclass that has the queues."""
         raise NotImplementedError
 
     def _off(self, entry: Entry, operations: list[Operation]) -> None:
@@ -410,7 +412,7 @@ class Traffic:
                 operations.append(Dequeued(self.name, queue.name, message.number))
 
     def _stored(self, message: Message, queues: Sequence[Queue], redelivered: bool = False) -> list[Operation]:
-        """What puts a persistent message on the durable ones of these queues; nothing when none is."""
+        """Returns the operations that store a persistent message on the durable ones of these queues; none without any."""
         durable = [queue.name for queue in queues if queue.durable and not queue.deleted]
         if not durable:
             return []
@@ -421,7 +423,7 @@ class Traffic:
         return operations + [Enqueued(self.name, name, message.number) for name in durable]
 
     def stored(self, message: Message, redelivered: bool = False) -> MessageStored:
-        """What the journal keeps of a message."""
+        """Returns the journal's record of a message."""
         expires = message.expires
         return MessageStored(
             self.name,
@@ -447,7 +449,7 @@ class Traffic:
             self.journal.write(*operations)
 
     def _move(self, entries: Iterable[Entry], operations: list[Operation], rejected: bool = False) -> int:
-        """Takes entries off their queues and puts their messages where the alternate exchange says, in one journal entry.
+        """Moves entries to the destinations of the alternate exchange, in one journal entry.
 
         There each is a message of its own, which counts as redelivered when it did so before; what was `rejected` only when it
         was published with that mark, for nobody was sent it from there.
@@ -466,14 +468,14 @@ class Traffic:
         rejected: bool = False,
         bounded: bool = False,
     ) -> None:
-        """Does what `_move` does but for the journal entry.
+        """Does the same as `_move` without the journal entry.
 
         A queue that is full gets none, but a ring gives up older messages, which go nowhere then: nothing is moved twice.
-        Where the limits of the host do not let in all copies of a message, one goes to the first queue: no more than was
-        there; likewise when BrokerLimits.letter_copies were made besides one for each message.  A persistent message for
-        which all are full goes to the first that is no ring nevertheless.  `bounded`, for what one message took the place of,
-        it goes nowhere, as does what the host's limits, or routing_steps queues looked at, keep out; displacing_queues copies.
-        Where so many queues are full that LOOKS times letter_copies were looked at, each further letter looks at one.
+        Where the limits of the host do not let in all copies of a message, one goes to the first queue: no more than was there;
+        likewise when BrokerLimits.letter_copies were made besides one for each message.  A persistent message for which all are
+        full goes to the first that is no ring nevertheless.  `bounded`, for what one message took the place of, it goes
+        nowhere, as does what the host's limits, or routing_steps queues looked at, keep out; displacing_queues copies.  Where
+        so many queues are full that LOOKS times letter_copies were looked at, each further letter looks at one.
         """
         limits, routes = self.limits, Letters(self.limits)
         spare = limits.displacing_queues if bounded else limits.letter_copies
@@ -516,7 +518,7 @@ class Traffic:
         self._headers.forget()
 
     def _gives_way(self, message: Message, ring: Queue, operations: list[Operation]) -> bool:
-        """Whether a ring has room for a dead letter, for which it gives up what goes nowhere then."""
+        """Returns whether a ring has room for a dead letter; it drops older messages for it, which go nowhere."""
         return message.size <= ring.most_octets and self._make_room(message, ring, operations, [])
 
 
@@ -527,7 +529,7 @@ def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> Non
 
 
 class Letters:
-    """Where messages go that leave their queues unwanted, all because of one command or one message.
+    """The destinations of dead letters, all because of one command or one message.
 
     Each may take CHEAP steps of routing, however many there are; the first BrokerLimits.costly_letters that need more, as many
     as a message that is published.
@@ -540,7 +542,7 @@ class Letters:
         self._costly = limits.costly_letters
 
     def of(self, entry: Entry) -> Sequence[Queue]:
-        """Through the alternate exchange of its queue or, what that one cannot route, through the alternate of that exchange.
+        """Returns the queues found by the alternate exchange of the queue, or else by the alternate of that exchange.
 
         Nobody is there to hear that an exchange refuses to route it: then it cannot.
         """

@@ -1,4 +1,4 @@
-"""What the subscribers of a queue wait for: kept so that nobody looks at those for whom nothing has changed."""
+"""What the subscribers of a queue wait for, so that none is checked for whom nothing has changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Passed:
-    """Browsers that have seen everything, by the place that each has come to on each level."""
+    """Browsers that have seen all messages, by the position reached on each level."""
 
     __slots__ = ("_heaps", "_last", "consumers")
 
@@ -23,7 +23,7 @@ class Passed:
         self._last = 0
 
     def add(self, consumer: Consumer, places: Iterable[tuple[int, int]]) -> None:
-        """It has seen the messages up to these positions, by level."""
+        """Adds a browser that has seen the messages up to these positions, by level."""
         self._last += 1
         self.consumers[consumer] = self._last
         for level, position in places:
@@ -34,11 +34,11 @@ class Passed:
                 heapify(heap)
 
     def forget(self, consumer: Consumer) -> None:
-        """It looks again, or is gone."""
+        """Removes a browser that looks again, or is gone."""
         self.consumers.pop(consumer, None)
 
     def before(self, level: int, position: int) -> list[Consumer]:
-        """Those that have not come to this place yet: they are forgotten."""
+        """Removes and returns the browsers that have not reached this position."""
         found: list[Consumer] = []
         heap = self._heaps.get(level)
         while heap and heap[0][0] < position:
@@ -49,7 +49,7 @@ class Passed:
         return found
 
     def all(self) -> list[Consumer]:
-        """All of them: they are forgotten."""
+        """Removes and returns all browsers."""
         found = list(self.consumers)
         self.consumers.clear()
         self._heaps.clear()
@@ -57,22 +57,22 @@ class Passed:
 
 
 class Rank:
-    """Those of one priority that acquire, by what they wait for.  Consumers without credit are in none of these."""
+    """The acquiring consumers of one priority, by what they wait for.  Consumers without credit are in none of the sets."""
 
     __slots__ = ("consumers", "priority", "selecting", "small", "resting", "taking")
 
     def __init__(self, priority: int) -> None:
         self.priority: Final = priority
         self.consumers = 0
-        """How many subscribers have this priority, those that do not acquire included."""
+        """The number of subscribers of this priority, including those that do not acquire."""
         self.taking: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        """Those that are offered the head of the queue, by turns."""
+        """Consumers that are offered the head of the queue in turn."""
         self.selecting: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        """Those that look through the queue themselves, by turns."""
+        """Consumers that browse the queue themselves, in turn."""
         self.resting: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        """Those of them that have seen everything, with credit."""
+        """The browsing ones that have seen all messages, with credit left."""
         self.small: Final = SmallCredit()
-        """Those without a cursor whose octets were too few for the head."""
+        """Consumers without a cursor whose octets were too few for the head."""
 
 
 class SmallCredit:
@@ -82,11 +82,11 @@ class SmallCredit:
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Consumer]] = []
-        self.consumers: Final[dict[Consumer, int]] = {}  # what stands in the heap with another number is no longer true
+        self.consumers: Final[dict[Consumer, int]] = {}  # heap entries with another number are out of date
         self._last = 0
 
     def add(self, consumer: Consumer, octets: int) -> None:
-        """A consumer with `octets` octets of credit."""
+        """Adds a consumer with `octets` octets of credit."""
         self._last += 1
         self.consumers[consumer] = self._last
         heappush(self._heap, (-octets, self._last, consumer))
@@ -95,11 +95,11 @@ class SmallCredit:
             heapify(self._heap)
 
     def forget(self, consumer: Consumer) -> None:
-        """Its credit has changed, or it is gone."""
+        """Removes a consumer whose credit has changed, or that is gone."""
         self.consumers.pop(consumer, None)
 
     def largest(self, entry: Entry) -> Consumer | None:
-        """The one with the most octets, if they are enough for the message: it is forgotten then."""
+        """Removes and returns the consumer with the most octets, if they suffice for the message."""
         while self._heap:
             octets, number, consumer = self._heap[0]
             true = self.consumers.get(consumer) == number

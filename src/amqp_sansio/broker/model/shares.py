@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Shares:
-    """How many messages of a level go at most before the levels below it have their turns; 0: as many as there are.
+    """The most messages of each level before the levels below it get a turn; 0: no limit.
 
     As in qpidd the turn goes down, from the lowest level to the highest again, and stays with a level that has more and has not
     had its share, whatever comes on higher ones.
@@ -16,26 +16,26 @@ class Shares:
     __slots__ = ("_before", "_had", "_level", "_most")
 
     def __init__(self, most: Sequence[int]) -> None:
-        """`most` are the shares, from that of the lowest level on."""
+        """`most` are the shares, from the lowest level on."""
         self._most: Final = tuple(most)
         self._level = len(self._most) - 1
         self._had = 0
         self._before = self._level, 0
 
     def order(self) -> list[int]:
-        """The levels in the order in which they may give the next message."""
+        """Returns the levels in the order in which they may give the next message."""
         levels = len(self._most)
         first = self._level - 1 if self._done else self._level
         return [(first - step) % levels for step in range(levels)]
 
     def took(self, level: int) -> None:
-        """A message of that level goes."""
+        """Records that a message of that level was taken."""
         self._before = self._level, self._had
         self._had = self._had + 1 if level == self._level and not self._done else 1
         self._level = level
 
     def undo(self) -> None:
-        """The last one did not go."""
+        """Undoes the last `took`."""
         self._level, self._had = self._before
 
     @property

@@ -1,4 +1,4 @@
-"""The subscribers of one queue, and which of them gets the next message."""
+"""The subscribers of a queue, and the choice of the one that gets the next message."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ class Consumer(Protocol):
 
     @property
     def acquires(self) -> bool:
-        """Whether what it is offered is acquired for it (pre-acquired), or only shown to it (not-acquired)."""
+        """Whether messages offered to it are acquired for it (pre-acquired), or only shown (not-acquired)."""
         ...
 
     @property
     def explicit(self) -> bool:
-        """Whether it accepts what it is sent (accept-mode explicit).  One that does not acquire sees what is released again."""
+        """Whether it accepts its messages (accept-mode explicit).  Without acquiring, it then sees released messages again."""
         ...
 
     @property
     def selective(self) -> bool:
-        """Whether it has a selector: it looks through the queue itself, and takes what it `selects`."""
+        """Whether it has a selector: it browses the queue itself, and takes what it `selects`."""
         ...
 
     def selects(self, entry: Entry) -> bool:
-        """Whether its selector is true for the message; asked of those that are selective."""
+        """Returns whether its selector matches the message; only called if it is selective."""
         ...
 
     @property
     def priority(self) -> int:
-        """Those with a higher one come first, as long as they can take something.  It stays."""
+        """Its fixed priority; higher ones are served first, as long as they can take messages."""
         ...
 
     @property
     def exclusive(self) -> bool:
-        """Whether it wants to be the only one."""
+        """Whether it demands to be the only subscriber."""
         ...
 
     @property
     def owner(self) -> Owner | None:
-        """Whose subscription it is: the token by which queues are exclusive."""
+        """The owner of the subscription, by which queues are exclusive."""
         ...
 
     def offer(self, entry: Entry) -> bool:
@@ -63,39 +63,39 @@ class Consumer(Protocol):
         ...
 
     def able(self, message: Message) -> bool:
-        """Whether it has credit for this message now."""
+        """Returns whether it has credit for this message now."""
         ...
 
     @property
     def octets_left(self) -> int | None:
-        """The octets of credit that were too few for the message it refused last; None when it refused for another reason."""
+        """Its octets of credit, too few for the message it refused last; None when it refused for another reason."""
         ...
 
     def size(self, entry: Entry) -> int:
-        """The octets that its credit counts for the message."""
+        """Returns the octets that its credit counts for the message."""
         ...
 
     def gone(self, queue: Queue, by: Owner | None) -> None:
-        """The queue was deleted (408) by that owner, None when by none: the consumer has left it already."""
+        """Reports that `by` (None: no owner) deleted the queue (408); the consumer has left it already."""
         ...
 
 
 ASKED: Final = 64
-"""Subscribers that are asked whether they can take an immediate message."""
+"""The most subscribers asked whether they can take an immediate message."""
 SELECTING: Final = 64
-"""Steps of routing that it takes to ask one with a selector."""
+"""The steps of routing that asking one with a selector costs."""
 VAIN: Final = 64
-"""Subscribers that turn out to take nothing, in one turn of their queue; the others are asked in its next turn."""
+"""The most subscribers that take nothing in one turn of their queue; the others are asked in the next turn."""
 LOOK_OCTETS: Final = 256
-"""Octets of a header that cost a subscriber with a selector, which has them read, as much as a delivery."""
+"""The octets of a header that cost a subscriber whose selector decodes it as much as a delivery."""
 LARGE: Final = 16
-"""Deliveries by which a turn may be longer than it should be; what goes beyond is taken off the next ones."""
+"""The deliveries by which a turn may run over; more is deducted from the next turns."""
 
 _priority: Final = attrgetter("priority")
 
 
 def browses(consumer: Consumer) -> bool:
-    """Whether it looks through the queue itself; the others get its head."""
+    """Returns whether it browses the queue itself; other consumers get the head."""
     return not consumer.acquires or consumer.selective
 
 
@@ -111,7 +111,7 @@ class Asks:
         self.left = left
 
     def asks(self, consumer: Consumer) -> bool:
-        """One more is asked: whether it may be."""
+        """Counts one more; returns whether it may be asked."""
         self.left -= SELECTING if consumer.selective else 1
         return self.left >= 0
 
@@ -151,24 +151,24 @@ class Dispatcher:
         self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()  # those that do not acquire
         self._resting: Final[OrderedDict[Consumer, None]] = OrderedDict()  # of them, who has seen everything, with credit
         self._cursors: Final[dict[Consumer, Cursor]] = {}
-        self._passed: Final = Passed()  # as the resting ones, but they do not see again what is released
-        self._too_small: Final[dict[Consumer, None]] = {}  # all that are in a `Rank.small`
+        self._passed: Final = Passed()  # like the resting ones, but they do not see released messages again
+        self._too_small: Final[dict[Consumer, None]] = {}  # all members of a `Rank.small`
         self._too_large: Final[dict[Consumer, Entry]] = {}  # the message for which the octets of one with a cursor were too few
         self.changed = False
-        """Whether another message may be the next one of somebody whose octets were too few: one left, came or came back."""
+        """Whether the head may have changed for a consumer whose octets were too few: a message left, arrived or came back."""
         self._owing = 0  # deliveries by which turns were too long: headers of a megabyte must not hold up everybody else
 
     @property
     def waits_for_smaller(self) -> bool:
-        """Whether somebody waits for a smaller message, so that one that leaves may bring it something."""
+        """Whether a consumer waits for a smaller message, so that one that leaves the queue may help it."""
         return bool(self._too_small or self._too_large)
 
     def ranks_with(self, priority: int) -> int:
-        """How many different priorities there are when a subscriber of this one has joined."""
+        """Returns how many different priorities there are once a subscriber of this one has joined."""
         return len(self._ranks) + (priority not in self._by_priority)
 
     def join(self, consumer: Consumer) -> None:
-        """A new subscriber.  Refused 405 when it or another wants to be the only one."""
+        """Adds a subscriber.  Raises Refused (405) when it or another demands to be the only one."""
         others = self.consumers
         if others and (consumer.exclusive or next(iter(others)).exclusive):
             raise Refused(
@@ -189,7 +189,7 @@ class Dispatcher:
         self.wake(consumer)
 
     def leave(self, consumer: Consumer) -> None:
-        """A subscriber is no more."""
+        """Removes a subscriber."""
         if consumer not in self.consumers:
             return
         rank = self._by_priority[consumer.priority]
@@ -206,7 +206,7 @@ class Dispatcher:
             self._ranks.remove(rank)
 
     def wake(self, consumer: Consumer) -> bool:
-        """It may be able to take something again; False when it is no subscriber."""
+        """Wakes a subscriber that may take messages again; returns False when it is none."""
         if consumer not in self.consumers:
             return False
         rank = self._by_priority[consumer.priority]
@@ -227,11 +227,11 @@ class Dispatcher:
 
     @property
     def browsers(self) -> int:
-        """How many look through the queue themselves."""
+        """The number of subscribers that browse the queue themselves."""
         return len(self._cursors)
 
     def wake_resting(self, level: int = -1, position: int = -1) -> bool:
-        """Something is new on the queue: whether there is somebody to offer it to.
+        """Reacts to a new message on the queue; returns whether there is a subscriber to offer it to.
 
         `level` and `position`: those of a message that was released.  A consumer that has passed its place and does not see it
         again keeps resting.
@@ -253,7 +253,7 @@ class Dispatcher:
         return found or bool(self._browsing) or self.waits_for_smaller
 
     def able(self, message: Message, asks: Asks) -> bool:
-        """Whether somebody could take the message at once: of many that cannot, only some are asked, others the next time.
+        """Returns whether a subscriber could take the message at once; of many that cannot, only some are asked each time.
 
         False when there are no `asks` left: others were asked that may have it from other queues.
         """
@@ -273,7 +273,7 @@ class Dispatcher:
         return False
 
     def dispatch(self, most: int) -> bool:
-        """Offers at most `most` messages; whether there is more to do."""
+        """Offers at most `most` messages; returns whether there is more to do."""
         if self._owing:
             self._owing = max(0, self._owing - most)
             return True
@@ -305,7 +305,7 @@ class Dispatcher:
         return bool(self._browsing or self.waits_for_smaller or self._next(self._queue.head) is not None)
 
     def _next(self, head: Entry | None) -> Rank | None:
-        """The highest rank in which somebody is to be asked; None when nobody is.
+        """Returns the highest rank with a subscriber to ask; None without one.
 
         Of those whose octets were too few, the one that has the most is asked again if they are enough for the head.
         """

@@ -1,4 +1,4 @@
-"""The topology: the existing exchanges and queues, their bindings and owners, and the effects of a deletion."""
+"""The topology of a virtual host: exchanges and queues, with bindings, owners, and the effects of deletions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.subscribers import Consumer
 
 TYPES: Final[dict[str, type[Exchange]]] = {kind.TYPE: kind for kind in (Direct, Fanout, Topic, Headers)}
-"""By the word of exchange.declare."""
+"""The types of exchanges, by the word of exchange.declare."""
 
 PREDECLARED: Final = {
     "amq.direct": Direct,
@@ -37,14 +37,14 @@ PREDECLARED: Final = {
     "amq.match": Headers,
     "amq.headers": Headers,
 }
-"""Each of `ALIASES` is another name of one of them."""
+"""The predeclared exchanges; each of `ALIASES` is another name of one of them."""
 
 
 Rejection: TypeAlias = Literal["unroutable", "immediate"]
 UNROUTABLE: Final = "unroutable"
-"""There is no queue for the message."""
+"""No queue for the message."""
 IMMEDIATE: Final = "immediate"
-"""There is a queue, and nobody who could take the message at once."""
+"""Queues exist, but no subscriber that could take the message at once."""
 
 
 class Routed:
@@ -75,36 +75,36 @@ class Topology(Traffic):
         self.queues: Final[dict[str, Queue]] = {}
         self.default: Final = Default(self.queues)
         self.exchanges: Final[dict[str, Exchange]] = {}
-        """By name, the default exchange apart."""
+        """The exchanges by name, without the default exchange."""
         for each, kind in PREDECLARED.items():
             if each not in ALIASES:
                 self.exchanges[each] = kind(each, durable=True)
         self.bindings = 0
-        """How many there are, those of the default exchange apart."""
+        """The number of bindings, without those of the default exchange."""
         self.binding_words = 0
-        """Words in the keys, and headers in the arguments, by which exchanges find them."""
+        """Words in keys and headers in arguments by which exchanges index their bindings."""
         self.argument_octets = 0
-        """Octets of the arguments of all exchanges, queues and bindings."""
+        """The octets of the arguments of all exchanges, queues and bindings."""
         self.no_local = 0
-        """How many queues get nothing that their owner's connection publishes."""
+        """The number of queues that ignore what their owner's connection publishes."""
         self.dropped = 0
-        """Published messages that reached no queue and of which no message.reject told their publisher."""
+        """Published messages that reached no queue, and that no message.reject reported to their publishers."""
         self._owned: Final[dict[Owner, dict[Queue, None]]] = {}
         self._lingering: Final[Countdowns[Queue]] = Countdowns()
 
     def exchange(self, name: str | None) -> Exchange | None:
-        """The exchange of that name; the default one for "" and None."""
+        """Returns the exchange of that name, the default one for "" and None.  None when there is none."""
         return self.exchanges.get(ALIASES.get(name, name)) if name else self.default
 
     def destination(self, name: str | None) -> Exchange:
-        """The exchange to which a transfer goes.  Refused 404."""
+        """Returns the exchange to which a transfer goes.  Raises Refused (404)."""
         exchange = self.exchange(name)
         if exchange is None:
             raise Refused(conditions.TRANSFER_NO_EXCHANGE, exchange=name, legal=self._named_exchanges())
         return exchange
 
     def route(self, exchange: Exchange, message: Message, explicit: bool = True) -> Routed:
-        """What becomes of a message that is published to an exchange.  `explicit`: it is accepted or rejected by command.
+        """Decides what happens to a message published to an exchange.  `explicit`: it is accepted or rejected by command.
 
         Dispatch a queue before the next message is routed to it, so that an immediate one counts the credit that is left.
         """
@@ -133,7 +133,7 @@ class Topology(Traffic):
     # --- bindings ---------------------------------------------------------------------------------------------------------
 
     def _unbind(self, binding: Binding, operations: list[Operation], told: bool = True) -> None:
-        """Takes a binding away, and the exchange when it was its last one; `told`: the journal hears of the binding."""
+        """Removes a binding, and the exchange with its last one; `told`: the journal records the unbinding."""
         exchange = binding.exchange
         self._unbound(binding)
         if told and exchange.durable and binding.queue.durable:
@@ -148,7 +148,7 @@ class Topology(Traffic):
         self.argument_octets -= octets_of(binding.arguments)
 
     def _auto_delete(self, exchange: Exchange, operations: list[Operation]) -> None:
-        """An exchange that goes with its last binding goes, unless it is somebody's alternate: then with the last of those."""
+        """Deletes an exchange that ends with its last binding, unless it is an alternate: then with the last of its users."""
         if _spent(exchange):
             self._remove_exchange(exchange, operations)
 
@@ -211,7 +211,7 @@ class Topology(Traffic):
     # --- whose queues are, and when they go by themselves --------------------------------------------------------------------
 
     def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
-        """A consumer leaves; a queue that is deleted with its last one is left, unless it goes with its owner."""
+        """Removes a consumer.  A queue that is deleted with its last consumer goes, unless it ends with its owner."""
         was = queue.subscribers
         queue.unsubscribe(consumer)
         if was and not queue.subscribers and queue.auto_delete and queue.owner is None and not queue.deleted:
@@ -219,11 +219,11 @@ class Topology(Traffic):
         return 0
 
     def owned(self, owner: Owner) -> Iterable[Queue]:
-        """The queues that are exclusive to somebody."""
+        """Returns the queues that are exclusive to an owner."""
         return self._owned.get(owner, ())
 
     def owner_ended(self, owner: Owner) -> None:
-        """A session, or a connection, is over: its exclusive queues are everybody's, or left when they are auto-delete."""
+        """Ends the ownership of a session or connection: exclusive queues become free, or go when they are auto-delete."""
         for queue in list(self._owned.pop(owner, ())):
             queue.owner = None
             if queue.auto_delete:
@@ -237,7 +237,7 @@ class Topology(Traffic):
         return was_owned or (queue.linger > 0 and not queue.subscribers)
 
     def left(self, queue: Queue) -> int:
-        """Nobody uses an auto-delete queue any more: it goes, at once or `linger` seconds after the next `expire`."""
+        """Handles an auto-delete queue that is no longer used: it goes at once, or `linger` seconds after the next `expire`."""
         if not queue.linger:
             return self._drop(queue)
         self._lingering.begin(queue, queue.linger)
@@ -245,7 +245,7 @@ class Topology(Traffic):
 
     @property
     def due(self) -> float | None:
-        """When to call `expire`: at once when it is to begin a time, None when nothing will expire."""
+        """The moment to call `expire`: at once when a period must begin, None when nothing will expire."""
         return earliest(self.next_expiry, self._lingering.next)
 
     def expire(self, now: float) -> float | None:
@@ -265,5 +265,5 @@ class Topology(Traffic):
 
 
 def _spent(exchange: Exchange) -> bool:
-    """Whether an exchange that goes with its last binding has neither bindings any more nor anybody whose alternate it is."""
+    """Returns whether an exchange that ends with its last binding has neither bindings nor users as an alternate."""
     return exchange.auto_delete and exchange.was_bound and not len(exchange) and not exchange.alternates

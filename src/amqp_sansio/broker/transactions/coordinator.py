@@ -1,4 +1,4 @@
-"""The coordinator of one virtual host, and the branches that it keeps: class dtx by the table of branches."""
+"""The coordinator of a virtual host, which keeps branches of distributed transactions: class dtx by the table of branches."""
 
 from __future__ import annotations
 
@@ -25,74 +25,74 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """What a command of class dtx is answered with, once entry `journal` is journalled (0: at once)."""
+    """The answer to a command of class dtx, to be sent once entry `journal` is journalled (0: at once)."""
 
     status: XaStatus
     journal: int = 0
 
 
 class InDoubt(NamedTuple):
-    """A branch that waits for its transaction manager, for an administrator to look at."""
+    """A branch that waits for its transaction manager, as an administrator sees it."""
 
     xid: Xid
     decided: XaStatus | None
-    """None: it is prepared; otherwise what was decided about it, and nobody has said dtx.forget yet."""
+    """None while it is prepared; afterwards the decision, until dtx.forget."""
     published: int
-    """Messages that it holds back."""
+    """The number of messages that it holds back."""
     accepted: int
-    """Messages that it keeps acquired."""
+    """The number of messages that it keeps acquired."""
     octets: int
-    """Of the messages that it holds back."""
+    """The octets of the messages that it holds back."""
 
 
 class Branch:
-    """A branch: its phase, the sessions that work on it, and what it holds back."""
+    """A branch: its phase, the sessions that work on it, and the work that it holds back."""
 
     __slots__ = ("decided", "identity", "journal", "phase", "sessions", "stored", "timeout", "work", "xid")
 
     def __init__(self, xid: XidKey, work: Work, timeout: int, identity: str | None) -> None:
         self.xid: Final = xid
         self.identity: Final = identity
-        """Who began it; None where a journal of an older version did not say."""
+        """The identity that began it; None where a journal of an older version did not record it."""
         self.work: Final = work
         self.timeout = timeout
-        """Seconds."""
+        """In seconds."""
         self.phase = Phase.OPEN
         self.sessions: Final[dict[Owner, bool]] = {}
         """The associated sessions: True for one that works on it, False for one that has suspended it."""
         self.decided: XaStatus | None = None
-        """What an administrator decided."""
+        """The decision of an administrator."""
         self.stored: dict[Message, None] = {}
-        """The messages that the journal knows because it holds them back, once it is prepared."""
+        """The messages that the journal keeps because a prepared branch holds them back."""
         self.journal = 0
-        """The entry by which it was prepared or decided: what is answered about that waits for it."""
+        """The entry that prepared or decided it, for which answers about that wait."""
 
     def relation(self, owner: Owner | None) -> Relation:
-        """What a session has to do with it."""
+        """Returns the relation of a session to the branch."""
         active = None if owner is None else self.sessions.get(owner)
         if active is not None:
             return Relation.HERE if active else Relation.SUSPENDED
         return Relation.ELSEWHERE if self.sessions else Relation.NOBODY
 
     def keep(self, message: Message) -> None:
-        """The journal knows the message for as long as the branch is in doubt."""
+        """Marks the message as kept by the journal while the branch is in doubt."""
         self.stored[message] = None
         message.stored += 1
 
     def let_go(self) -> None:
-        """The branch is decided: the queue that has the message keeps it in the journal."""
+        """Releases these messages once the branch is decided: the queue that has a message keeps it in the journal."""
         for message in self.stored:
             message.stored -= 1
         self.stored.clear()
 
     @property
     def evictable(self) -> bool:
-        """Whether its work is rolled back already and nobody is associated with it: later requests find nothing."""
+        """Whether its work is rolled back and no session is associated with it, so that it may be forgotten."""
         return self.phase is Phase.TIMED_OUT and not self.sessions
 
     @property
     def in_doubt(self) -> bool:
-        """Whether dtx.recover names it."""
+        """Whether dtx.recover lists it."""
         return self.phase in (Phase.PREPARED, Phase.HEURISTIC)
 
     def __repr__(self) -> str:
@@ -100,12 +100,12 @@ class Branch:
 
 
 def standing(branch: Branch | None, owner: Owner | None) -> Standing:
-    """How a branch stands for a session."""
+    """Returns the standing of a branch towards a session."""
     return UNKNOWN if branch is None else Standing(branch.phase, branch.relation(owner))
 
 
 def prepared(host: str, branch: Branch) -> BranchPrepared:
-    """The operation that says what of a prepared branch outlives the broker: whatever has to do with durable queues."""
+    """Returns the operation that records what of a prepared branch survives the broker: all that concerns durable queues."""
     published = [
         (message.number, tuple([queue.name for queue in queues if queue.durable and not queue.deleted]))
         for message, queues in branch.work.published
@@ -120,20 +120,20 @@ def prepared(host: str, branch: Branch) -> BranchPrepared:
 
 
 def xid_of(key: XidKey) -> Xid:
-    """The xid of its parts."""
+    """Returns the xid with these parts."""
     return Xid(*key)
 
 
 DEFAULT_TIMEOUT: Final = 60
-"""Seconds that a branch has from its start until it is prepared or decided, unless dtx.set-timeout says otherwise."""
+"""The default timeout of a branch in seconds, from its start until it is prepared or decided (see dtx.set-timeout)."""
 MAX_TIMEOUT: Final = 3600
-"""Seconds that dtx.set-timeout may ask for; more is answered with 542."""
+"""The most seconds that dtx.set-timeout may ask for; more is refused with 542."""
 
 HEURISTICS: Final = (XaStatus.XA_HEURCOM, XaStatus.XA_HEURRB, XaStatus.XA_HEURMIX, XaStatus.XA_HEURHAZ)
-"""What an administrator can decide."""
+"""The possible decisions of an administrator."""
 
 XID_OCTETS: Final = 14
-"""Octets of an xid in a list, besides its two ids."""
+"""The octets of an xid in a list, besides its two ids."""
 
 
 class Coordinator:
@@ -157,7 +157,7 @@ class Coordinator:
         self.default_timeout: Final = default_timeout
         self.max_timeout: Final = max_timeout
         self.branches: Final[dict[XidKey, Branch]] = {}
-        """Every branch that is known, in the order of their starts."""
+        """Every known branch, in order of their starts."""
         self._in_doubt: Final[dict[Branch, None]] = {}
         self._working: Final[dict[Owner, Branch]] = {}
         self._known_to: Final[dict[Owner, dict[Branch, None]]] = {}
@@ -175,7 +175,7 @@ class Coordinator:
         return None if branch is None else branch.work
 
     def associated(self, owner: Owner) -> bool:
-        """Whether a session works on a branch, or has suspended one."""
+        """Returns whether a session works on a branch, or has suspended one."""
         return owner in self._known_to
 
     def start(
@@ -198,7 +198,7 @@ class Coordinator:
         return self._done(branch, owner, cell)
 
     def end(self, owner: Owner, xid: Xid | None, suspend: bool = False, fail: bool = False) -> Outcome:
-        """dtx.end: the session works on the branch no more, or (with `suspend`) not for the time being."""
+        """Implements dtx.end: the session stops working on the branch, or (with `suspend`) pauses."""
         key, branch = self._named(xid)
         both = table.END_SUSPEND_FAIL if suspend and fail else ""
         verb = both or (table.END_SUSPEND if suspend else table.END_FAIL if fail else table.END)
@@ -218,24 +218,24 @@ class Coordinator:
     # --- outcome ----------------------------------------------------------------------------------------------------------
 
     def prepare(self, xid: Xid | None) -> Outcome:
-        """dtx.prepare: the branch, and all that it holds back, goes into the journal.  Refused 506 when a queue has no room."""
+        """Implements dtx.prepare: journals the branch and its work.  Raises Refused (506) when a queue has no room."""
         key, branch = self._named(xid)
         verb = table.PREPARE if branch is None or branch.work.published or branch.work.accepted else table.PREPARE_NOTHING
         return self._done(branch, None, self._cell(branch, None, verb, key))
 
     def commit(self, xid: Xid | None, one_phase: bool = False) -> Outcome:
-        """dtx.commit: what the branch holds back happens, in one journal entry.  Refused 506 when a queue has no room."""
+        """Implements dtx.commit: applies the work in one journal entry.  Raises Refused (506) when a queue has no room."""
         key, branch = self._named(xid)
         verb = table.COMMIT_ONE_PHASE if one_phase else table.COMMIT
         return self._done(branch, None, self._cell(branch, None, verb, key))
 
     def rollback(self, xid: Xid | None) -> Outcome:
-        """dtx.rollback: what was published is dropped, what was accepted goes back to its queue."""
+        """Implements dtx.rollback: drops the publishes, and returns accepted messages to their queues."""
         key, branch = self._named(xid)
         return self._done(branch, None, self._cell(branch, None, table.ROLLBACK, key))
 
     def forget(self, xid: Xid | None) -> int:
-        """dtx.forget: the manager knows what was decided about the branch.  The journal number."""
+        """Implements dtx.forget: the manager knows the decision about the branch.  Returns the number of the journal entry."""
         key, branch = self._named(xid)
         return self._done(branch, None, self._cell(branch, None, table.FORGET, key)).journal
 
@@ -256,7 +256,7 @@ class Coordinator:
     # --- time -------------------------------------------------------------------------------------------------------------
 
     def get_timeout(self, xid: Xid | None) -> int:
-        """dtx.get-timeout: seconds."""
+        """Implements dtx.get-timeout; returns seconds."""
         key, branch = self._named(xid)
         self._cell(branch, None, table.GET_TIMEOUT, key)
         assert branch is not None
@@ -278,11 +278,11 @@ class Coordinator:
 
     @property
     def due(self) -> float | None:
-        """When to `tick`: at once when the time of a branch is to begin, None when no branch can time out."""
+        """The moment to call `tick`: at once when a timeout must begin, None when no branch can time out."""
         return self._timeouts.next
 
     def tick(self, now: float) -> float | None:
-        """Rolls back what took too long; `due`, on the same clock."""
+        """Rolls back the branches that timed out; returns `due`, on the same clock."""
         for branch in self._timeouts.due(now):
             branch.phase = Phase.TIMED_OUT
             branch.work.close()
@@ -293,7 +293,7 @@ class Coordinator:
 
     @property
     def in_doubt(self) -> tuple[InDoubt, ...]:
-        """The branches that dtx.recover names, with what they hold back."""
+        """The branches that dtx.recover lists, with the amount of their work."""
         return tuple([
             InDoubt(xid_of(b.xid), b.decided, len(b.work.published), len(b.work.accepted), b.work.octets)
             for b in self._in_doubt
@@ -301,7 +301,7 @@ class Coordinator:
 
     @property
     def doubtful(self) -> tuple[Branch, ...]:
-        """The same, as they are kept here."""
+        """The branches that dtx.recover lists."""
         return tuple(self._in_doubt)
 
     def complete(self, xid: Xid, status: XaStatus) -> int:
@@ -336,7 +336,7 @@ class Coordinator:
     def restore(
         self, key: XidKey, work: Work, timeout: int, decided: XaStatus | None = None, identity: str | None = None
     ) -> Branch:
-        """A prepared or decided branch is there again; its messages count as stored."""
+        """Restores a prepared or decided branch; its messages count as stored."""
         branch = self.branches[key] = Branch(key, work, timeout, identity)
         branch.phase = Phase.PREPARED if decided is None else Phase.HEURISTIC
         branch.decided = decided
@@ -346,7 +346,7 @@ class Coordinator:
     # --- inside -----------------------------------------------------------------------------------------------------------
 
     def _named(self, xid: Xid | None) -> tuple[XidKey, Branch | None]:
-        """The key of an xid, and its branch, if there is one."""
+        """Returns the key of an xid, and its branch, if any."""
         if xid is None:
             raise Refused(NO_XID)
         key = key_of(xid)
@@ -364,7 +364,7 @@ class Coordinator:
         return Refused(condition_of(fault, verb), verb=verb, branch=show(key), fault=fault.name, why=why)
 
     def _done(self, branch: Branch | None, owner: Owner | None, cell: Cell) -> Outcome:
-        """What a cell that refuses nothing says."""
+        """Applies a cell that does not refuse, and returns its answer."""
         assert branch is not None
         number = self._affect(branch, cell)
         relation = cell.next_state.relation
@@ -387,7 +387,7 @@ class Coordinator:
         return Outcome(status if isinstance(status, XaStatus) else XaStatus.XA_OK, number)
 
     def _affect(self, branch: Branch, cell: Cell) -> int:
-        """The journal number of what happens to the work."""
+        """Applies the effect of a cell on the work; returns the number of the journal entry."""
         if cell.effect is Effect.PREPARE:
             branch.journal = self._prepare(branch)
             return branch.journal
@@ -420,7 +420,8 @@ class Coordinator:
         return number
 
     def _roll_back(self, branch: Branch, *operations: Operation) -> int:
-        """Of a prepared branch nothing is seen before it is journalled: whatever happens, it is prepared or rolled back."""
+        """Rolls the branch back.  A prepared one shows no effect before that is journalled: after a crash it is either
+        state."""
         branch.let_go()
         entries = branch.work.rollback(False)
         number = self._journal.write(*operations)
@@ -437,14 +438,14 @@ class Coordinator:
             del self._working[owner]
 
     def _note(self, branch: Branch) -> None:
-        """Keeps the list of the branches that give way to new ones."""
+        """Updates the list of the branches that may be forgotten."""
         if branch.evictable:
             self._evictable[branch] = None
         else:
             self._evictable.pop(branch, None)
 
     def _make_room(self) -> None:
-        """A branch that timed out and that nobody has asked for gives way to a new one, the oldest first."""
+        """Forgets the oldest branch that timed out and was not asked for, to make room."""
         if len(self.branches) < self._limits.branches:
             return
         for branch in self._evictable:
@@ -455,5 +456,5 @@ class Coordinator:
 
 
 def condition_of(fault: Fault, verb: str) -> Condition:
-    """The row of the errors of the model for a fault of the table."""
+    """Returns the model's condition for a fault of the table."""
     return CONDITIONS[f"dtx.{table.command(verb)}: {fault.name}"]

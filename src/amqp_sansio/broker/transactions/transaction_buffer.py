@@ -1,4 +1,4 @@
-"""What one transaction holds back: messages that are not visible yet, and accepts that have not removed any from a queue."""
+"""The work that a transaction holds back: invisible publishes, and accepts that have not yet removed messages from queues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """What transactions need of a virtual host."""
+    """The part of a virtual host that transactions use."""
 
     held_messages: int
     held_octets: int
@@ -41,7 +41,7 @@ class Host(Protocol):
 
 
 class Work:
-    """The work of a transaction, in order.  Once it is committed or rolled back it is empty and can be used again.
+    """The work of a transaction, in order.  After a commit or rollback it is empty and can be used again.
 
     Of a transaction that is over before its sessions know (it timed out) the work is `closed`: what is published then is lost,
     and what is accepted goes back to its queue.
@@ -54,23 +54,24 @@ class Work:
         self._limits: Final = limits
         self._provisional: Final = provisional  # accepts that the session of a local transaction keeps itself
         self.published: list[tuple[Message, tuple[Queue, ...]]] = []
-        """Messages, and the queues on which commit puts them."""
+        """The messages, with the queues on which commit puts them."""
         self.accepted: dict[Entry, None] = {}
-        """What commit takes off its queues, in order; until then it is acquired."""
-        self._copies = 0  # of the messages in `published`: one that is for several queues counts for each
+        """The entries that commit removes, in order; until then they are acquired."""
+        self._copies = 0  # of the messages in `published`, counted once per queue
         self.octets = 0
-        """Of header and body of the messages in `published`."""
+        """Octets of header and body of the messages in `published`."""
         self.closed = False
 
     def publish(self, message: Message, queues: Sequence[Queue]) -> None:
-        """Holds a message back from these queues.  Refused 506, naming the limit, when the transaction holds too much."""
+        """Holds a message back from these queues.  Raises Refused (506), naming the limit, when the transaction holds too
+        much."""
         if self.closed:
             return
         self._room(len(queues), message.size)
         self.hold(message, queues)
 
     def hold(self, message: Message, queues: Sequence[Queue]) -> None:
-        """As `publish`, whatever the limits are: what was taken once is kept."""
+        """Does the same as `publish` without the limits, for what was accepted earlier."""
         self.published.append((message, tuple(queues)))
         self.octets += message.size
         self._copies += len(queues)
@@ -78,7 +79,8 @@ class Work:
         self._host.held_octets += message.size
 
     def accept(self, entries: Iterable[Entry]) -> None:
-        """Holds accepts of acquired messages back.  Refused 506, naming the limit, when the transaction holds too much."""
+        """Holds accepts of acquired messages back.  Raises Refused (506), naming the limit, when the transaction holds too
+        much."""
         taken = tuple(entries)
         if self.closed:
             self._host.release(taken, True)
@@ -87,11 +89,11 @@ class Work:
         self.accepted.update(dict.fromkeys(taken))
 
     def admit(self, accepts: int) -> None:
-        """Refused 506, naming the limit, when the transaction would hold too much with `accepts` more."""
+        """Raises Refused (506), naming the limit, when `accepts` more would be too much for the transaction."""
         self._room(accepts, 0)
 
     def commit(self, operations: Sequence[Operation] = (), admitted: bool = False, taken: Sequence[Entry] = ()) -> int:
-        """All of it happens, in one journal entry together with `operations`; the number of that entry.
+        """Applies all work in one journal entry, together with `operations`; returns the number of that entry.
 
         `taken` are the messages of accepts that the session keeps itself: they leave their queues, too.
 
@@ -103,7 +105,7 @@ class Work:
         return number
 
     def rollback(self, requeue: bool) -> tuple[Entry, ...]:
-        """Nothing of it ever happened: the accepted messages, which are acquired as before.
+        """Discards all work; returns the accepted messages, which are acquired as before.
 
         With `requeue` they go back to their queues, marked as redelivered (that is how a branch and the end of a session do);
         without, their consumers keep them (that is how tx.rollback does).
@@ -115,7 +117,7 @@ class Work:
         return entries
 
     def close(self) -> None:
-        """Rolls back, and holds nothing back from now on."""
+        """Rolls back, and stops holding work back."""
         self.closed = True
         self.rollback(True)
 
