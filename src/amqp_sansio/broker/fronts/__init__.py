@@ -1,1 +1,1 @@
-"""Fronts: one per family, which executes the commands of the family's clients on the model, and answers them."""
+"""Fronts, one per protocol family: each executes its clients' commands on the model and answers them."""

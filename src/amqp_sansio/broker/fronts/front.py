@@ -1,4 +1,4 @@
-"""The base of fronts: what the connections of one family have in common, and what of it survives them."""
+"""The base of fronts: the state shared by the connections of one family, and the part of it that survives them."""
 
 from __future__ import annotations
 
@@ -20,64 +20,64 @@ Plain = Mapping[str, Any]  # Any: what `take` made, or what somebody says it did
 
 
 class Front:
-    """The front of one family over the model of a broker: one object for each broker.
+    """The front of one family over the model of a broker: one object per broker.
 
     A base class, of which each family derives its own.  What it keeps over a restart it gives to snapshots and gets back from
     them; one that keeps nothing leaves that part as it is.
     """
 
     CONNECTION: ClassVar[type[ServerHandshake]]
-    """The connections that it serves."""
+    """The type of the connections that it serves."""
     FORM: ClassVar[Form]
-    """How its clients write what a message says of itself.  Its name is the family's."""
+    """The form in which its clients write message headers.  Its name is that of the family."""
     KEEPS: ClassVar[bool] = False
-    """Whether snapshots have something of it."""
+    """Whether snapshots include state of it."""
 
     GUARDED: ClassVar[bool] = False
-    """Whether it asks the guard of the broker before it does what a client says.  A broker with rules serves no other."""
+    """Whether it asks the broker's guard before it executes a client's command.  A broker with rules serves no other front."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker: Final = broker
 
     def serve(self, peer: Peer) -> Service:
-        """The service for a connection of this family; its dialect is known, and nothing has arrived yet."""
+        """Returns the service for a connection of this family; its dialect is known, and nothing has arrived yet."""
         raise NotImplementedError
 
     def work(self) -> None:
-        """Does what is left to do where nothing is to be read."""
+        """Does pending work that no input triggers."""
 
     @property
     def busy(self) -> bool:
-        """Whether `work` has something to do, deliveries apart."""
+        """Whether `work` has something to do, apart from deliveries."""
         return False
 
     @property
     def alive(self) -> bool:
-        """Whether anything of this family would be missed if the broker ended now, besides what is durable."""
+        """Whether anything of this family, besides what is durable, would be lost if the broker ended now."""
         return False
 
     def hosts(self) -> Collection[str]:
-        """The virtual hosts that are used without a connection."""
+        """Returns the virtual hosts in use without a connection."""
         return ()
 
     def revoke(self, guard: Guard) -> None:
-        """Who may do what has changed: ends the subscriptions of clients that have no right to them any more, and says why."""
+        """Reacts to changed rights: ends the subscriptions that clients may no longer have, and says why."""
 
     # --- over a restart ---------------------------------------------------------------------------------------------------
 
     def take(self) -> tuple[Plain, ...]:
-        """What outlives the broker.  From now on a change of it is written into the journal."""
+        """Returns the state that outlives the broker.  Later changes to it are journalled."""
         return ()
 
     def need(self, host: str, needed: Needed) -> None:
-        """Tells what that needs of a virtual host besides what is durable."""
+        """Adds what that state needs of a virtual host, besides what is durable."""
 
     def claims(self, plain: Plain) -> tuple[set[str], set[tuple[str, int]]]:
-        """Of what `take` made: the names of the queues, and the queues and numbers of the messages that it needs."""
+        """Returns what a value from `take` needs: the names of queues, and the queues and numbers of messages."""
         raise NotImplementedError
 
     def outlived(self, plain: Plain, left: Collection[tuple[str, str, bytes]]) -> bool:
-        """Whether it is still to be restored: the journal does not say (`operations.SessionLeft`) that its time is over."""
+        """Returns whether it must be restored: the journal has no `operations.SessionLeft` that ends it."""
         raise NotImplementedError
 
     def restore(self, plain: Plain, rebuilding: Rebuilding) -> None:
@@ -96,21 +96,21 @@ class Holder:
     """
 
     def tick(self, now: float) -> None:
-        """Says what time it is (monotonic seconds), to a holder whose time has come or is to begin."""
+        """Advances the clock of a holder whose timeout has passed or must begin to `now` (monotonic seconds)."""
 
     def replay_confirmed(self) -> None:
-        """Some of what is kept for replay may be confirmed (`Peer._held_by_replay`)."""
+        """Checks whether commands kept for replay were confirmed (`Peer._held_by_replay`)."""
 
     def settle(self) -> None:
-        """Tells the client what became of its messages since the last round."""
+        """Reports to the client the outcome of its publishes since the last round."""
 
     def queue_deleted(self, queue: str) -> None:
-        """Tells the client that the queue of one of its subscriptions was deleted."""
+        """Notifies the client that the queue of one of its subscriptions was deleted."""
 
 
 class Subscription(Consumer, Protocol):
-    """What a front subscribes to a queue."""
+    """A front's subscription to a queue."""
 
     def wake(self) -> None:
-        """Something has changed by which it may be able to take a message: what held it up is over."""
+        """Wakes it after a change by which it may be able to take messages again."""
         ...

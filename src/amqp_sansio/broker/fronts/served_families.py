@@ -1,4 +1,4 @@
-"""The families that a broker serves by default."""
+"""The protocol families that a broker serves by default."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Routing: one class for each type of exchange, which examines only bindings that may match."""
+"""Routing: one class per exchange type, which examines only bindings that may match."""

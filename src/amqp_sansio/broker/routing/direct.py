@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Direct(Exchange):
-    """The key of the binding is that of the message."""
+    """A direct exchange: the key of the binding equals that of the message."""
 
     __slots__ = ("_targets",)
     TYPE: ClassVar[str] = "direct"
@@ -37,7 +37,7 @@ class Direct(Exchange):
 
 
 class Default(Exchange):
-    """The exchange without a name: every queue is bound to it by its own name, and nobody can change that."""
+    """The default exchange, without a name: every queue is bound to it by its own name, irrevocably."""
 
     __slots__ = ("_named",)
     TYPE: ClassVar[str] = "direct"

@@ -1,4 +1,4 @@
-"""The base of exchanges: their bindings."""
+"""The base of exchanges, with their bindings."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 NO_ARGUMENTS: Final = Map()
 STEPS: Final = DEFAULT_BROKER_LIMITS.routing_steps
 Alike: TypeAlias = tuple[object, ...]
-"""The likeness of arguments; or a queue or a key, and that."""
+"""The likeness of arguments, or that together with a queue or a key."""
 Target: TypeAlias = "Queue | Binding"
-"""What a message that matches a binding goes to: its queue or, when the binding has a filter, the binding, which is asked."""
+"""The target of a matching message: the queue of the binding or, when the binding has a filter, the binding itself."""
 T = TypeVar("T")
 ALIASES: Final = {"amq.headers": "amq.match"}
-"""amq.headers is the specification's name for the one that everybody calls amq.match: one exchange, two names."""
+"""Aliases: amq.headers is the specification's name for the exchange that is otherwise called amq.match."""
 
 
 class Binding:
-    """Lets a queue have messages of an exchange."""
+    """A binding, by which a queue gets messages of an exchange."""
 
     __slots__ = ("alike", "arguments", "exchange", "filter", "key", "queue", "target")
 
@@ -38,7 +38,7 @@ class Binding:
         self.key: Final = key
         self.arguments: Final = arguments
         self.alike: Final = likeness(arguments)
-        """Their likeness, which exchange.bound compares: who asks again and again must not have it made each time."""
+        """The likeness of the arguments, which exchange.bound compares, computed once."""
         self.filter: Final = filter
         self.target: Final[Target] = queue if filter is None else self
 
@@ -47,7 +47,8 @@ class Binding:
 
 
 class Exchange:
-    """Finds queues for messages.  A subclass keeps the bindings by `added` and `removed`, and says in `matches` which match.
+    """An exchange, which finds queues for messages.  A subclass indexes bindings in `added` and `removed`, and finds them in
+    `matches`.
 
     `alternates` counts the queues and exchanges of which it is the alternate exchange.
     """
@@ -57,9 +58,9 @@ class Exchange:
         "durable", "name", "was_bound",
     )  # fmt: skip
     TYPE: ClassVar[str] = ""
-    """The word of exchange.declare."""
+    """The type by the word of exchange.declare."""
     KNOWN: ClassVar[bool] = False
-    """Whether bindings to it have arguments that mean something."""
+    """Whether it interprets the arguments of its bindings."""
 
     def __init__(
         self,
@@ -76,19 +77,19 @@ class Exchange:
         self.arguments: Final = arguments
         self.alternates = 0
         self.was_bound = False
-        """Whether there was a binding ever, without which it is not deleted by itself."""
+        """Whether it ever had a binding; before that it is not auto-deleted."""
         self._bindings: Final[dict[tuple[Queue, str], Binding]] = {}
         self._by_key: Final[dict[str, int]] = {}
         self._by_queue: Final[dict[Queue, int]] = {}
         self._alike: Final[dict[Alike, int]] = {}
-        self._filters = 0  # bindings that have one
+        self._filters = 0  # the number of bindings with a filter
         self._begin()
 
     def _begin(self) -> None:
-        """Nothing is bound yet: makes what the bindings are found by."""
+        """Creates the empty index of the bindings."""
 
     def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
-        """The queues that get the message, each once.  The time does not grow with bindings that do not match.
+        """Returns the queues that get the message, each once.  Bindings that do not match cost no time.
 
         Refused 506 when it takes more than `most` steps besides one for each queue (BrokerLimits.routing_steps), and when the
         filters of the bindings that match take more than that once again.
@@ -97,7 +98,7 @@ class Exchange:
         return self._filtered(targets, message, most) if self._filters else cast("Sequence[Queue]", targets)
 
     def matches(self, message: Message, most: int) -> Sequence[Target]:
-        """The targets of the bindings that match, each once.  Refused as `route`."""
+        """Returns the targets of the matching bindings, each once.  Raises Refused as `route` does."""
         raise NotImplementedError
 
     def _filtered(self, targets: Sequence[Target], message: Message, most: int) -> Sequence[Queue]:
@@ -119,22 +120,22 @@ class Exchange:
         return tuple(found)
 
     def words(self, key: str, arguments: Map) -> int:
-        """How much of such a binding is to be found one by one (BrokerLimits.binding_words)."""
+        """Returns how many words of such a binding are indexed individually (BrokerLimits.binding_words)."""
         return 0
 
     def check(self, key: str, arguments: Map) -> None:
-        """Refused when such a binding cannot be."""
+        """Raises Refused when such a binding is invalid."""
 
     def added(self, binding: Binding) -> None:
-        """There is a new binding."""
+        """Indexes a new binding."""
         raise NotImplementedError
 
     def removed(self, binding: Binding) -> None:
-        """A binding is no more."""
+        """Removes a binding from the index."""
         raise NotImplementedError
 
     def bind(self, queue: Queue, key: str, arguments: Map = NO_ARGUMENTS, filter: Filter | None = None) -> Binding | None:
-        """Binds the queue; None when it was bound with that key already, whatever the arguments, which stay as they were.
+        """Binds the queue; returns None when a binding with that key exists, whatever its arguments, which do not change.
 
         Refused when the arguments are wrong.
         """
@@ -154,7 +155,7 @@ class Exchange:
         return binding
 
     def unbind(self, queue: Queue, key: str) -> Binding | None:
-        """Takes the binding away; None when there is none."""
+        """Removes the binding and returns it; None when there is none."""
         binding = self._bindings.pop((queue, key), None)
         if binding is None:
             return None
@@ -177,11 +178,11 @@ class Exchange:
         return iter(self._bindings.values())
 
     def __contains__(self, queue: object) -> bool:
-        """Whether the queue is bound to it."""
+        """Returns whether the queue is bound to it."""
         return queue in self._by_queue
 
     def has(self, queue: Queue | None, key: str | None, arguments: Map | None) -> bool:
-        """Whether some binding has all of these; None stands for any."""
+        """Returns whether some binding has all of these; None matches any."""
         if arguments is None:
             if queue is None:
                 return bool(self._bindings) if key is None else key in self._by_key
@@ -198,7 +199,7 @@ class Exchange:
 
 
 def _alike(binding: Binding) -> tuple[Alike, ...]:
-    """What exchange.bound may ask of a binding with arguments, so that the answer is found without a look at all of them."""
+    """Returns what exchange.bound may ask about a binding with arguments, so that the answer takes no search."""
     if not binding.arguments:
         return ()
     asked = binding.alike
@@ -206,14 +207,14 @@ def _alike(binding: Binding) -> tuple[Alike, ...]:
 
 
 def too_long(message: Message, most: int) -> Refused:
-    """Routing the message takes more than `most` steps."""
+    """Returns the error for a message whose routing takes more than `most` steps."""
     key = message.envelope.routing_key
     why = f"a message with key {key!r:.80} would take more"
     return Refused(conditions.TRANSFER_LIMIT, limit="routing_steps", value=most, where="", why=why)
 
 
 def less(counts: dict[T, int], key: T) -> None:
-    """One less of it; what there is none of is not kept."""
+    """Decrements the count of `key`, and removes it at 0."""
     left = counts[key] - 1
     if left:
         counts[key] = left

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class Fanout(Exchange):
-    """Every queue that is bound gets every message, whatever the keys."""
+    """A fanout exchange: every bound queue gets every message, whatever the keys."""
 
     __slots__ = ("_targets",)
     TYPE: ClassVar[str] = "fanout"
 
     def _begin(self) -> None:
-        self._targets: dict[Target, int] = {}  # and how many bindings each has
+        self._targets: dict[Target, int] = {}  # with the number of bindings of each
 
     def matches(self, message: Message, most: int) -> Sequence[Target]:
         return tuple(self._targets)

@@ -1,4 +1,4 @@
-"""Filters of bindings: which of the messages that match by key or headers they let pass."""
+"""Filters of bindings, which restrict the messages matched by key or headers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.selectors.properties import Selectable
 
 SELECTORS: Final = ("x-apache-selector", "x-filter-jms-selector")
-"""The selector of a subscription or of a binding: the words of qpidd and of Broker-J."""
+"""The selector argument of a subscription or binding, by its names in qpidd and Broker-J."""
 NO_LOCAL: Final = "x-qpid-no-local"
-"""Whether a subscription or a binding lets pass nothing that its own connection published: Broker-J's word."""
+"""The argument that excludes what the connection of a subscription or binding published; Broker-J's name."""
 FILTERS: Final = (*SELECTORS, NO_LOCAL)
-"""The arguments of exchange.bind that make a filter, whatever the type of the exchange."""
+"""The arguments of exchange.bind that make a filter, for every type of exchange."""
 STEP: Final = 64
 """Characters of a selector that count as one step of routing."""
 
 
 class Filter:
-    """The filter of one binding: the queue gets a message only if its selector is true for the message.
+    """The filter of one binding: the queue gets only messages that match its selector.
 
     With `no_local`, which is the queue, it gets none that the connection of its user published.
     """
@@ -33,10 +33,10 @@ class Filter:
         self._selectable: Final = selectable
         self._no_local: Final = no_local
         self.steps: Final = 1 + (0 if selector is None else len(selector.text) // STEP)
-        """What it takes of `BrokerLimits.routing_steps` to ask it once."""
+        """The share of `BrokerLimits.routing_steps` that evaluating it once costs."""
 
     def passes(self, message: Message) -> bool:
-        """Whether the queue may have the message through this binding."""
+        """Returns whether the queue may get the message by this binding."""
         if self._no_local is not None and self._no_local.local(message):
             return False
         selector = self._selector

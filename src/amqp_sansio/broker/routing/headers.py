@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 X_MATCH: Final = "x-match"
 _NO_TESTS: Final = frozenset((X_MATCH, *FILTERS))
 Test: TypeAlias = tuple[str, ...] | tuple[str, bytes]
-"""A header by name that must be there, and with a value like that unless the binding has void for it."""
+"""A header by name that must be present, with a value like that unless the binding has void for it."""
 
 
 def _has(name: str) -> Test:
@@ -31,31 +31,31 @@ def _is(name: str, value: Value) -> Test:
 
 
 class Group:
-    """Bindings with the same tests: `targets` are bound by them, and how often each."""
+    """Bindings with the same tests: `targets` holds their targets, with the number of bindings of each."""
 
     __slots__ = ("known_by", "targets", "tests")
 
     def __init__(self, tests: frozenset[Test], known_by: Iterable[Test]) -> None:
         self.tests: Final = tests
         self.known_by: Final = tuple(known_by)
-        """The tests by which it is found."""
+        """The tests by which it is indexed."""
         self.targets: Final[dict[Target, int]] = {}
 
 
 def x_match(arguments: Map) -> str | None:
-    """ "all" or "any"; None when the arguments say neither.  Octets are taken for text: old clients send them."""
+    """Returns "all" or "any", None when the arguments have neither.  Octets count as text, since old clients send them."""
     value = arguments.get(X_MATCH)
     word = value.decode("latin-1") if isinstance(value, bytes) else value
     return word if isinstance(word, str) and word in ("all", "any") else None
 
 
 def tests_of(arguments: Map) -> list[Test]:
-    """What a binding looks at."""
+    """Returns the tests of a binding."""
     return [_has(name) if value is None else _is(name, value) for name, value in arguments.items() if name not in _NO_TESTS]
 
 
 def tests_met_by(headers: Map) -> Iterator[Test]:
-    """Every test that a message with these headers passes."""
+    """Yields every test that a message with these headers passes."""
     for name, value in headers.items():
         yield _has(name)
         yield _is(name, value)
@@ -134,7 +134,7 @@ class Headers(Exchange):
         return tuple(found)
 
     def _which(self, binding: Binding) -> tuple[tuple[bool, bytes], dict[Test, dict[Group, None]]]:
-        """What the binding shares with those that have the same tests; and where they are known."""
+        """Returns what identifies the group of a binding, and the index to which the group belongs."""
         any_ = x_match(binding.arguments) == "any"
         tests = Map({name: value for name, value in binding.arguments.items() if name not in _NO_TESTS})
         return (any_, likeness(tests)), self._any if any_ else self._all

@@ -16,10 +16,10 @@ from amqp_sansio.wire.encoding import encode_map
 
 
 def likeness(value: Value) -> bytes:
-    """The same octets for values that count as the same, whatever their wire types, and different ones for others.
+    """Returns the same octets for values that count as equal, whatever their wire types, and different ones for others.
 
-    Numbers are the same when they are equal, texts and octets when they are of the same kind and equal, maps whatever the
-    order of their entries.  A boolean is no number.
+    Numbers are the same when they are equal, texts and octets when they are of the same kind and equal, maps whatever the order
+    of their entries.  A boolean is no number.
     """
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")

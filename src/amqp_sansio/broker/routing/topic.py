@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
 
 ONE: Final = "*"
-"""Stands for one word."""
+"""The wildcard for one word."""
 MANY: Final = "#"
-"""Stands for any number of words, none included."""
+"""The wildcard for any number of words, including none."""
 
 
 class Node:
-    """What the words of a pattern lead to: `targets` are those whose pattern ends here, and how many such patterns each has."""
+    """A node of a trie: `targets` are those whose pattern ends here, with the number of such patterns of each."""
 
     __slots__ = ("many", "many_words", "one", "targets", "words")
 
@@ -27,17 +27,17 @@ class Node:
         self.one: Node | None = None
         self.many: Node | None = None
         self.many_words: Final = many_words
-        """Whether it is what "#" leads to, where further words may be passed over."""
+        """Whether "#" leads to it, so that it may skip further words."""
         self.targets: Final[dict[Target, int]] = {}
 
     @property
     def empty(self) -> bool:
-        """Whether no pattern goes on or ends here."""
+        """Whether no pattern ends or continues here."""
         return not (self.words or self.targets or self.one or self.many)
 
 
 def plain_words(pattern: str) -> list[str]:
-    """The words of a pattern, with each run of wildcards in one form: any number of `*`, and then one `#` if there was one.
+    """Returns the words of a pattern, with each run of wildcards normalised: its `*`s, then one `#` if it had any.
 
     So no two nodes that a key can reach say the same, and how many a short key reaches does not grow with the patterns.
     """
@@ -57,7 +57,7 @@ def plain_words(pattern: str) -> list[str]:
 
 
 class Trie:
-    """Patterns by their words.  Looking costs the nodes that the words of the key reach, whatever else there is."""
+    """Patterns by their words.  A look-up costs only the nodes that the words of the key reach."""
 
     __slots__ = ("_root",)
 
@@ -65,7 +65,7 @@ class Trie:
         self._root: Final = Node()
 
     def add(self, pattern: str, target: Target) -> None:
-        """Lets the target have what the pattern matches."""
+        """Adds a pattern of a target."""
         node = self._root
         for word in plain_words(pattern):
             child = self._child(node, word)
@@ -81,7 +81,7 @@ class Trie:
         node.targets[target] = node.targets.get(target, 0) + 1
 
     def remove(self, pattern: str, target: Target) -> None:
-        """Takes back what `add` did."""
+        """Removes a pattern of a target that `add` added."""
         path: list[tuple[Node, str, Node]] = []
         node = self._root
         for word in plain_words(pattern):
@@ -101,7 +101,7 @@ class Trie:
                 del parent.words[word]
 
     def find(self, key: str, most: int) -> Sequence[Target] | None:
-        """The targets that have a pattern which matches the key, each once.
+        """Returns the targets with a pattern that matches the key, each once.
 
         None when that takes more than `most` steps besides one for each target: a step is a node that a word of the key
         reaches, or a pattern of a target that is found already.
@@ -140,12 +140,12 @@ class Trie:
 
 
 def _with_none(nodes: list[Node]) -> dict[Node, None]:
-    """And what "#" leads to without any word."""
+    """Returns the nodes, and those that "#" reaches from them without any word."""
     return dict.fromkeys(nodes + [node.many for node in nodes if node.many is not None])
 
 
 class Topic(Exchange):
-    """Keys are words with dots between them; in that of a binding `*` stands for one and `#` for any number of words.
+    """A topic exchange: keys are words separated by dots; in a binding's key `*` matches one word and `#` any number of words.
 
     A key without a dot is one word, the empty one too.
     """

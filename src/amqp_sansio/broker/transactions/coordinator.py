@@ -420,8 +420,8 @@ class Coordinator:
         return number
 
     def _roll_back(self, branch: Branch, *operations: Operation) -> int:
-        """Rolls the branch back.  A prepared one shows no effect before that is journalled: after a crash it is either
-        state."""
+        """Rolls the branch back.  The messages of a prepared one are released only after that is journalled, so that a crash
+        leaves it either prepared or rolled back."""
         branch.let_go()
         entries = branch.work.rollback(False)
         number = self._journal.write(*operations)

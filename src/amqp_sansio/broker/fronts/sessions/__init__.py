@@ -1,1 +1,1 @@
-"""The front of sessions: commands in; effects, results and completions out."""
+"""The front of sessions (0-10), which executes commands and sends results and completions."""

@@ -1,4 +1,4 @@
-"""Executes commands of classes queue and exchange: changes the model at once, answers when that is journalled."""
+"""Executes commands of classes queue and exchange: changes the model at once, and answers once that is journalled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def declare_queue(holder: SessionHolder, id: int, command: queue.Declare) -> Non
 
 
 def delete_queue(holder: SessionHolder, id: int, command: queue.Delete) -> None:
-    """queue.delete: sessions that subscribe to it hear of it afterwards."""
+    """Executes queue.delete, after which sessions that subscribe to the queue are notified."""
     number = holder.site.host.delete_queue(command.queue, command.if_unused, command.if_empty, owner=holder.owner)
     holder.complete_after(number, id)
 

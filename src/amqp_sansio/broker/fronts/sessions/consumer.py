@@ -1,4 +1,4 @@
-"""A subscription as its queue sees it: the queue offers it messages, and it says whether it can send them now."""
+"""A subscription as its queue sees it: the queue offers it messages, and it decides whether to send them now."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Unsettled:
-    """A transfer to the session that it may still refer to."""
+    """A transfer to the session that the session may still refer to."""
 
     __slots__ = ("acquired", "entry", "explicit")
 
@@ -30,18 +30,18 @@ class Unsettled:
         self.entry: Final = entry
         self.acquired = acquired
         self.explicit: Final = explicit
-        """Whether accept, reject or release ends it; else its completion does."""
+        """Whether accept, reject or release ends it; otherwise its completion does."""
 
 
 def _begin(broker: Broker, replay: int | None) -> Since | None:
-    """From when on a subscription that begins now wants messages; `replay`: the seconds of replay that it asks for."""
+    """Returns the earliest arrival of messages that a new subscription wants; `replay` is its replay period in seconds."""
     if replay is None:
         return None
     return Since((broker._now or 0.0) - replay, 0 if replay else broker._intake.last)
 
 
 class Consumer:
-    """A subscription of a session.  The credit is the engine's: `subscriber.flow`."""
+    """A subscription of a session.  The engine keeps its credit: `subscriber.flow`."""
 
     __slots__ = (
         "_accept_mode",
@@ -87,22 +87,22 @@ class Consumer:
         self.selector: Final = asked.selector
         self.no_local: Final = asked.no_local
         self.since: Final = _begin(holder.broker, asked.replay) if since is None else since
-        """From when on it wants messages; None: from whenever."""
+        """The earliest arrival of messages that it wants; None: any."""
         self.selective: Final = asked.selector is not None or asked.no_local or self.since is not None
         self.explicit: Final = subscriber.accept_mode == 0
         self.acquires: Final = subscriber.acquire_mode == 0
         self._accept_mode: Final = subscriber.accept_mode
         self._acquire_mode: Final = subscriber.acquire_mode
         self._most: Final = holder.broker.limits.unaccepted_transfers
-        self._flushes: list[int] = []  # commands that complete when what is there now was pushed out
+        self._flushes: list[int] = []  # commands that complete once the messages available now are sent
         self.octets_left: int | None = None
-        """Octets of credit that were too few for the last message; None: they were not what was missing."""
-        self._left = 0  # how much of that is left, at most
+        """The octets of credit that were too few for the last message; None when it was refused for another reason."""
+        self._left = 0  # at most so much of them is left
         self.queue: Final[Queue] = holder.site.host.subscribe(queue, self)
         holder.site.subscribers += 1
 
     def offer(self, entry: Entry) -> bool:
-        """Sends the message when it can be sent now; what the client need not settle is off the queue then."""
+        """Sends the message if possible now; one that needs no settlement is then removed from the queue."""
         self.octets_left = None
         holder = self.holder
         peer = holder.peer
@@ -135,7 +135,7 @@ class Consumer:
                 True,
                 entry.message.envelope.empty_body,
             )
-        except LimitError:  # too much is kept for replay: until the client has confirmed some of it
+        except LimitError:  # too much is kept for replay, until the client confirms some of it
             holder.hold_for_replay(self)
             return False
         except NoCredit as lacking:
@@ -157,11 +157,11 @@ class Consumer:
         return True
 
     def size(self, entry: Entry) -> int:
-        """The octets that its credit counts for the message."""
+        """Returns the octets that its credit counts for the message."""
         return len(entry.message.body) + (len(entry.header_in(FORM)) if self.holder.session.counts_headers else 0)
 
     def selects(self, entry: Entry) -> bool:
-        """Whether it wants the message: its selector is true, it arrived in time, and from elsewhere if that matters."""
+        """Returns whether it wants the message: the selector matches, it arrived in time, and no-local does not exclude it."""
         return self._selects(entry.message, entry.redelivered)
 
     def _selects(self, message: Message, redelivered: bool) -> bool:
@@ -174,7 +174,7 @@ class Consumer:
         return self.selector.selects(self.holder.site.host.selectable.properties(message, redelivered).get)
 
     def able(self, message: Message) -> bool:
-        """Whether it could have the message at once."""
+        """Returns whether it could take the message at once."""
         holder = self.holder
         if self.selective and not self._selects(message, message.redelivered):
             return False
@@ -186,14 +186,14 @@ class Consumer:
         return self.subscriber._book.allows(octets) and len(holder.unsettled) < self._most
 
     def gone(self, queue: Queue, by: Owner | None) -> None:
-        """The queue was deleted under it: its session ends, unless that one has done it."""
+        """Handles the deletion of its queue, which ends its session unless that session deleted it."""
         self._end_flushes()
         if by is not self.owner:
             self.holder.site.subscribers -= 1
             self.holder.gone(self)
 
     def wake(self) -> None:
-        """Something has changed by which it may be able to take a message."""
+        """Wakes it after a change by which it may be able to take messages again."""
         if not self.holder.ended:
             if self.holder.held_by_replay:
                 self.holder.held_by_replay.pop(self, None)
@@ -204,7 +204,7 @@ class Consumer:
     # --- message.flush ----------------------------------------------------------------------------------------------------
 
     def flush(self, id: int) -> None:
-        """Pushes out what credit and queue allow now; then the command completes, and the credit is gone."""
+        """Sends what credit and queue allow now; then the command completes, and the credit is used up."""
         self._flushes.append(id)
         self._left = self.queue.available
         self.wake()
@@ -224,7 +224,7 @@ class Consumer:
                 self.queue.wake(self)
 
     def cancel(self) -> int:
-        """Nothing comes any more; what came can still be settled.  The number of the entry that must be journalled before."""
+        """Stops deliveries; received messages can still be settled.  Returns the number of the entry to be journalled first."""
         self.holder.site.subscribers -= 1
         self._end_flushes()
         return self.holder.site.host.unsubscribe(self.queue, self)
@@ -240,7 +240,7 @@ class Consumer:
 
 
 class Since:
-    """The end of the replay period of a subscription: it gets what arrived at `moment` or later.
+    """The start of the replay period of a subscription: it gets what arrived at `moment` or later.
 
     `moment` is on the broker's clock.  `number` is that of the last message that it does not get, whatever the moment: a clock
     may say the same for what came before message.subscribe and for what came after it.

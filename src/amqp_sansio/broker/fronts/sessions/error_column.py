@@ -1,4 +1,4 @@
-"""The column of sessions: the error code of execution.exception that says each condition, and the field that is wrong.
+"""The error codes of sessions: what execution.exception says for each condition, and which field is wrong.
 
 Each row has the code of the specification and that of deployed brokers.  Where the specification gives no code both profiles
 answer alike; where one of the two does not refuse at all its code is None.
@@ -20,7 +20,7 @@ from amqp_sansio.spec.codes import ErrorCode
 
 @attrs.frozen
 class Column:
-    """What sessions say of one condition.
+    """The error codes of one condition in sessions.
 
     `spec` and `qpid` are its error codes in the profiles of those names, None where that profile does not refuse.
     """
@@ -28,19 +28,19 @@ class Column:
     rule: str
     """The path of the rule or exception in `spec.rules`; "" where the specification has none."""
     command: type[Command] | None
-    """The command that is refused; None for one that any command may meet."""
+    """The command that is refused; None for a condition of any command."""
     field: str
     """The field of the command that is wrong; "" where it is no single one."""
     spec: ErrorCode | None
     qpid: ErrorCode | None
 
     def code(self, error_codes: ErrorCodes) -> ErrorCode | None:
-        """The code in that profile; None when it does not refuse."""
+        """Returns the code in that profile; None when the profile does not refuse."""
         return self.spec if error_codes == "spec" else self.qpid
 
     @property
     def field_index(self) -> int | None:
-        """The place of the field in its command, counted from 0; None where it is no single one."""
+        """The index of the field in its command, counted from 0; None where it is no single one."""
         return self.command.FIELDS.index(self.field) if self.command is not None and self.field else None
 
 
@@ -49,7 +49,7 @@ COLUMNS: Final[dict[Condition, Column]] = {}
 
 
 def code_of(refused: Refused, error_codes: ErrorCodes) -> ErrorCode:
-    """The error code to answer with."""
+    """Returns the error code of the answer."""
     column = COLUMNS[refused.condition]
     code = column.code(error_codes) or column.code("spec") or column.code("qpid")
     assert code is not None
@@ -57,14 +57,14 @@ def code_of(refused: Refused, error_codes: ErrorCodes) -> ErrorCode:
 
 
 def field_index_of(refused: Refused) -> int | None:
-    """Which field of the command was wrong, counted from 0; None where it is no single one."""
+    """Returns the index of the wrong field, counted from 0; None where it is no single one."""
     return COLUMNS[refused.condition].field_index
 
 
 def _column(
     condition: Condition, command: type[Command] | None, field: str, rule: str, spec: int | None, *other: int | None
 ) -> None:
-    """`other` is the code of profile qpid where it is not that of the specification."""
+    """Returns a row.  `other` is the code of profile qpid where it differs from that of the specification."""
     (qpid,) = other or (spec,)
     path = f"{command.VERB}.{rule}" if command is not None and rule and not rule.startswith("/") else rule.removeprefix("/")
     COLUMNS[condition] = Column(

@@ -1,4 +1,4 @@
-"""The sessions of a broker: by virtual host, identity and name, and how many may outlive their connections."""
+"""The sessions of a broker by virtual host, identity and name, and the limit on those that outlive their connections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Sessions(Front):
-    """The front of 0-10.  Sessions outlive their connection, and the broker, for as long as they were granted."""
+    """The front of 0-10.  Sessions outlive their connection, and the broker, for the timeout that they were granted."""
 
     CONNECTION = ServerConnection
     FORM = FORM
@@ -41,17 +41,17 @@ class Sessions(Front):
         self._leaving: Final[dict[Key, int]] = {}  # what `touched` wrote and is not known to be journalled
 
     def serve(self, peer: Peer) -> SessionService:
-        """The service for the sessions of a connection."""
+        """Returns the service for the sessions of a connection."""
         return SessionService(self, peer)
 
     def work(self) -> None:
-        """Lets those publish again who waited for a queue that was too long."""
+        """Resumes publishers that waited for a queue that was too long."""
         if self.throttle.queues:
             self.throttle.relieve()
 
     @property
     def busy(self) -> bool:
-        """Whether a stopped publisher may go on and does not know it yet."""
+        """Whether a stopped publisher may resume and was not told so yet."""
         return self.throttle.relievable
 
     @property
@@ -60,25 +60,25 @@ class Sessions(Front):
         return bool(self.sessions)
 
     def hosts(self) -> set[str]:
-        """Those of all sessions."""
+        """Returns the virtual hosts of all sessions."""
         return {key[0] for key in self.sessions}
 
     def revoke(self, guard: Guard) -> None:
-        """The session of such a subscription ends with the refusal, which is the only word that a server has for it."""
+        """Ends the sessions of such subscriptions, the only way for a server to refuse them later."""
         for holder in list(self.sessions.values()):
             rights.demand_again(guard, holder)
 
     # --- over a restart ---------------------------------------------------------------------------------------------------
 
     def take(self) -> tuple[Plain, ...]:
-        """The sessions that are detached and kept."""
+        """Returns the detached sessions that are kept."""
         kept = self._keepable()
         self._remembered.clear()
         self._remembered.update(dict.fromkeys([holder.key for holder in kept]))
         return tuple([session_persistence.take(holder) for holder in kept])
 
     def need(self, host: str, needed: Needed) -> None:
-        """What these sessions need of a virtual host."""
+        """Adds what these sessions need of a virtual host."""
         for holder in self._keepable():
             if holder.key[0] == host:
                 session_persistence.need(holder, needed)
@@ -87,15 +87,15 @@ class Sessions(Front):
         return [holder for holder in self.sessions.values() if session_persistence.keepable(holder)]
 
     def claims(self, plain: Plain) -> tuple[set[str], set[tuple[str, int]]]:
-        """The queues that a session owns, subscribes to or has messages of, and the messages that it has."""
+        """Returns the queues that a session owns, subscribes to or has messages of, and these messages."""
         return session_persistence.claims(plain)
 
     def outlived(self, plain: Plain, left: Collection[tuple[str, str, bytes]]) -> bool:
-        """Whether nothing has happened to the session since the snapshot."""
+        """Returns whether the session is unchanged since the snapshot."""
         return (plain["host"], plain["identity"], plain["name"]) not in left
 
     def restore(self, plain: Plain, rebuilding: Rebuilding) -> None:
-        """The session again, detached; its time begins."""
+        """Restores the session, detached; its timeout begins."""
         holder = session_persistence.restore(self, plain, rebuilding)
         self._remembered[holder.key] = None
 
@@ -117,7 +117,7 @@ class Sessions(Front):
 
 
 class Kept:
-    """Counts them by virtual host and identity, up to `most` of each (BrokerLimits.kept_sessions)."""
+    """Counts kept sessions by virtual host and identity, up to `most` of each (BrokerLimits.kept_sessions)."""
 
     __slots__ = ("_counts", "_most")
 
@@ -126,16 +126,16 @@ class Kept:
         self._counts: Final[dict[tuple[str, str], int]] = {}
 
     def has_room(self, key: Key) -> bool:
-        """Whether one more session of that identity may outlive its connection."""
+        """Returns whether one more session of that identity may outlive its connection."""
         return self._counts.get(key[:2], 0) < self._most
 
     def begins(self, key: Key) -> None:
-        """A session that outlives its connection begins, whether there is room or not."""
+        """Counts a session that outlives its connection, even without room."""
         whose = key[:2]
         self._counts[whose] = self._counts.get(whose, 0) + 1
 
     def ends(self, key: Key) -> None:
-        """Such a session is over."""
+        """Stops counting such a session."""
         whose = key[:2]
         self._counts[whose] -= 1
         if not self._counts[whose]:

@@ -22,7 +22,7 @@ Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFl
 
 
 def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> None:
-    """message.subscribe: no credit yet, so nothing comes.  The destination may be left out: its name is the empty one."""
+    """Executes message.subscribe.  Without credit yet, no message is sent.  A missing destination stands for the empty name."""
     destination = command.destination or ""
     if destination in holder.consumers:
         raise Refused(conditions.SUBSCRIBE_TWICE, destination=destination)
@@ -42,7 +42,7 @@ def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> Non
 
 
 def cancel(holder: SessionHolder, id: int, command: message.Cancel) -> None:
-    """message.cancel: what was transferred can still be settled."""
+    """Executes message.cancel; transferred messages can still be settled."""
     destination = command.destination or ""
     consumer = holder.consumers.pop(destination, None)
     if consumer is None:
@@ -58,13 +58,13 @@ def _consumer(holder: SessionHolder, command: Flowing, condition: Condition) -> 
 
 
 def flow(holder: SessionHolder, id: int, command: message.Flow) -> None:
-    """message.flow: the engine has added the credit; the consumer sends what it can now."""
+    """Executes message.flow: the engine has added the credit, and the consumer sends what it can now."""
     _consumer(holder, command, conditions.FLOW_NO_DESTINATION).wake()
     holder.complete(id)
 
 
 def set_flow_mode(holder: SessionHolder, id: int, command: message.SetFlowMode) -> None:
-    """message.set-flow-mode: the engine has done it, and what credit was left is left still."""
+    """Executes message.set-flow-mode: the engine has done so, and the credit left is unchanged."""
     consumer = _consumer(holder, command, conditions.SET_FLOW_MODE_NO_DESTINATION)
     if conditions.SET_FLOW_MODE_CREDIT.counts(holder.session.profile.error_codes) and not consumer.subscriber._book.ends_empty:
         raise Refused(conditions.SET_FLOW_MODE_CREDIT, destination=command.destination or "")
@@ -73,18 +73,18 @@ def set_flow_mode(holder: SessionHolder, id: int, command: message.SetFlowMode) 
 
 
 def flush(holder: SessionHolder, id: int, command: message.Flush) -> None:
-    """message.flush: completes when all was transferred that credit and queue allow now."""
+    """Executes message.flush, which completes when all that credit and queue allow now was transferred."""
     _consumer(holder, command, conditions.FLUSH_NO_DESTINATION).flush(id)
 
 
 def stop(holder: SessionHolder, id: int, command: message.Stop) -> None:
-    """message.stop: the engine has taken the credit away, so that nothing comes after this completes."""
+    """Executes message.stop: the engine has removed the credit, so that no message follows the completion."""
     _consumer(holder, command, conditions.STOP_NO_DESTINATION).wake()
     holder.complete(id)
 
 
 def accept(holder: SessionHolder, id: int, command: message.Accept) -> None:
-    """message.accept: what is acquired is off its queue; ids that are over or were never known are ignored."""
+    """Executes message.accept: removes acquired messages from their queues; ignores ids that are settled or unknown."""
     unsettled = holder.unsettled
     named = command.transfers or EMPTY
     ids = unsettled.among(named)
@@ -120,7 +120,7 @@ def _withdraw_accepts(holder: SessionHolder, ids: RangeSet) -> None:
 
 
 def reject(holder: SessionHolder, id: int, command: message.Reject) -> None:
-    """message.reject: what is acquired goes to the alternate exchange of its queue, or nowhere; the rest is ignored."""
+    """Executes message.reject: acquired messages go to the alternate exchange of their queue, if any; other ids are ignored."""
     ids = command.transfers or EMPTY
     _withdraw_accepts(holder, ids)
     unsettled = holder.unsettled
@@ -133,7 +133,7 @@ def reject(holder: SessionHolder, id: int, command: message.Reject) -> None:
 
 
 def release(holder: SessionHolder, id: int, command: message.Release) -> None:
-    """message.release: what is acquired is available again, in its place; what is not is forgotten."""
+    """Executes message.release: acquired messages become available in their places; others are forgotten."""
     ids = command.transfers or EMPTY
     _withdraw_accepts(holder, ids)
     unsettled = holder.unsettled
@@ -149,7 +149,7 @@ def release(holder: SessionHolder, id: int, command: message.Release) -> None:
 
 
 def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
-    """message.acquire: the result names those that are the session's now."""
+    """Executes message.acquire; the result names the messages acquired."""
     unsettled = holder.unsettled
     ids = command.transfers or EMPTY
     shown = holder.shown.common(ids)
@@ -164,7 +164,7 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
             continue
         record.acquired = True
         holder.shown.discard_id(each)
-        if not record.explicit:  # nobody will accept it: it is off the queue at once
+        if not record.explicit:  # no accept will follow: it is off the queue at once
             del unsettled[each]
             gone.append(record.entry)
         elif holder.taken is not None:
@@ -176,7 +176,7 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
 
 
 def resume(holder: SessionHolder, id: int, command: message.Resume) -> None:
-    """message.resume: nothing is kept of a message that did not come whole, so that it begins anew."""
+    """Executes message.resume: nothing is kept of a partial message, so that it starts again."""
     if (command.destination or "") not in holder.consumers:
         raise Refused(conditions.RESUME_NO_DESTINATION, destination=command.destination or "")
     holder.result(id, MessageResumeResult(0))

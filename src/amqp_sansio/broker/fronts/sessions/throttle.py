@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 class Throttle:
-    """Which queues are too long, and whose sessions wait for that to change."""
+    """The queues that are too long, and the sessions that wait for them to shorten."""
 
     __slots__ = ("_most", "_told", "_waiting", "owing", "queues")
 
     def __init__(self, most: int) -> None:
-        self._most: Final = most  # messages of a queue from which on it is too long
+        self._most: Final = most  # the number of messages from which on a queue is too long
         self.queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
-        """Queues that are too long, and the sessions that wait for each."""
+        """Queues that are too long, with the sessions that wait for each."""
         self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
         self.owing: Final[dict[SessionHolder, None]] = {}
-        """Sessions to which going on could not be sent: too much is kept for replay."""
+        """Sessions that could not be told to resume, because too much is kept for replay."""
         self._told: Final[dict[SessionHolder, bool]] = {}  # whether a session was told to stop, of those that were ever told
 
     def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
-        """The session has published into these queues."""
+        """Records that the session published into these queues, and stops it if one is too long."""
         if not holder.throttles:
             return
         for queue in queues:
@@ -45,7 +45,7 @@ class Throttle:
                 self.queues.setdefault(queue, {})[holder] = None
 
     def relieve(self) -> None:
-        """Looks at the queues that were too long: publishers into one that is not any more may go on."""
+        """Checks the queues that were too long, and resumes the publishers of those that no longer are."""
         for queue in list(self.queues):
             if queue.messages <= self._most // 2 or queue.deleted:
                 for holder in self.queues.pop(queue):
@@ -65,24 +65,24 @@ class Throttle:
 
     @property
     def relievable(self) -> bool:
-        """Whether a queue that was too long is not any more, so that `relieve` has something to do."""
+        """Whether a queue that was too long no longer is, so that `relieve` has something to do."""
         return any(queue.messages <= self._most // 2 or queue.deleted for queue in self.queues)
 
     def attached(self, holder: SessionHolder) -> None:
-        """The session can send again: sends what it could not."""
+        """Sends what the session could not be sent while it was detached."""
         if holder not in self._waiting:
             self._resume(holder)
 
     def told(self, holder: SessionHolder) -> bool | None:
-        """Whether the session is stopped; None when it never was."""
+        """Returns whether the session is stopped; None when it never was."""
         return self._told.get(holder)
 
     def restored(self, holder: SessionHolder, told: bool) -> None:
-        """A session is there again that was stopped, or that may go on."""
+        """Restores whether a session is stopped."""
         self._told[holder] = told
 
     def ended(self, holder: SessionHolder) -> None:
-        """The session is over."""
+        """Forgets a session that ended."""
         self._told.pop(holder, None)
         self.owing.pop(holder, None)
         for queue in self._waiting.pop(holder, ()):

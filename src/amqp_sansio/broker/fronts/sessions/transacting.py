@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:
-    """tx.select: from here on transfers and accepts wait for commit."""
+    """Executes tx.select: from now on transfers and accepts wait for commit."""
     if holder.tx is None:
         holder.tx = Work(holder.site.host, holder.broker.limits, holder.provisional)
     holder.complete(id)
 
 
 def tx_commit(holder: SessionHolder, id: int, command: tx.Commit) -> None:
-    """tx.commit: all of it, and the next transaction begins."""
+    """Executes tx.commit: applies the transaction, and begins the next."""
     provisional = holder.provisional
     number = holder.tx.commit(taken=provisional.entries()) if holder.tx is not None else 0
     provisional.commit()
@@ -30,7 +30,7 @@ def tx_commit(holder: SessionHolder, id: int, command: tx.Commit) -> None:
 
 
 def tx_rollback(holder: SessionHolder, id: int, command: tx.Rollback) -> None:
-    """tx.rollback: nothing of it; what was accepted is the session's again, acquired and not accepted."""
+    """Executes tx.rollback: discards the transaction; accepted messages are acquired and unaccepted again."""
     if holder.tx is not None:
         holder.tx.rollback(False)
     holder.provisional.rollback()
@@ -38,7 +38,7 @@ def tx_rollback(holder: SessionHolder, id: int, command: tx.Rollback) -> None:
 
 
 def dtx_select(holder: SessionHolder, id: int, command: dtx.Select) -> None:
-    """dtx.select: the session may work on branches."""
+    """Executes dtx.select: the session may work on branches."""
     holder.complete(id)
 
 
@@ -77,7 +77,7 @@ def forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
 
 
 def recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
-    """dtx.recover: as many branches as fit into one frame; the client asks again when it has dealt with them."""
+    """Executes dtx.recover, with as many branches as fit into one frame; the client asks again when it has resolved them."""
     xids = holder.site.coordinator.recover(holder.frame_octets, own_branches(holder))
     while xids and not holder.fits(RecoverResult(xids)):
         xids = xids[: len(xids) // 2]
