@@ -1,4 +1,5 @@
-"""A channel: the transport of at most one session, where attach and detach are spoken; and all channels of a connection."""
+"""A 0-10 channel, the transport of at most one session, on which attach and detach are exchanged; and all channels of a
+connection."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.segments import CONTROL_SIZE, OneRange, Segmentation, SegmentReader
 
 _REMEMBERED: Final = 256
-"""Command segments of transfers that one channel remembers."""
+"""The most command segments of transfers that one channel remembers."""
 
 _REFUSED: Final[dict[int, str]] = {
     DetachCode.NORMAL: "detached by the other side",
@@ -39,11 +40,11 @@ _REFUSED: Final[dict[int, str]] = {
     DetachCode.NOT_ATTACHED: "not-attached",
     DetachCode.UNKNOWN_IDS: "unknown-ids",
 }
-"""What detached says to attach, by its code (session.detach-code)."""
+"""The reasons for detached as the answer to attach, by code (session.detach-code)."""
 
 
 class Channel:
-    """One channel of a connection.
+    """A channel of a connection with sessions.
 
     `session` is the one that is attached to it or about to be; `requested` names one that the other side asks for, until
     `accept` or `refuse` (then `requested_force` tells whether it is to be taken from another transport).
@@ -78,20 +79,20 @@ class Channel:
         self.commands: Final[dict[tuple[str, int, int, bool], tuple[bytes, bytes]]] = {}
         """Command segments of transfers, and frames with them, by destination, modes and sync."""
         self.discarded = 0
-        """Octets that came for no session, and count as such (limits.discarded_octets)."""
+        """Octets that arrived for no session, as far as they count (limits.discarded_octets)."""
 
     @property
     def free(self) -> bool:
-        """Whether no session is on it and no answer is awaited: its number may be used again."""
+        """Whether no session is on it and no answer is awaited, so that its number may be used again."""
         return self.session is None and self.requested is None and self.dialogue.state(self.own) in ("detached", "cut")
 
     @property
     def pristine(self) -> bool:
-        """Whether it is as good as one that was never used."""
+        """Whether its state is that of an unused channel."""
         return self.session is None and self.requested is None and self.dialogue.pristine
 
     def can_say(self, verb: str) -> bool:
-        """Whether we may say attach, attached, detach or detached now."""
+        """Returns whether this side may send attach, attached, detach or detached now."""
         return self.dialogue.can(self.own, verb)
 
     def say(self, control: Control) -> None:
@@ -102,7 +103,7 @@ class Channel:
         self.carrier._write(frame)
 
     def encode_transfer(self, destination: str, accept_mode: int, acquire_mode: int, sync: bool) -> tuple[bytes, bytes]:
-        """The command segment of a transfer, and the frame with it where content follows; remembered."""
+        """Encodes the command segment of a transfer, and the frame with it where content follows; remembers both."""
         check_modes(accept_mode, acquire_mode)
         payload = self.layout.encode_command(Transfer(destination, accept_mode, acquire_mode), bool(sync))
         command = payload, frame_begun(self.number, payload)
@@ -125,7 +126,7 @@ class Channel:
     # --- what the other side says -----------------------------------------------------------------------------------------
 
     def receive_control(self, control: Control, offset: int, octets: int = 0) -> None:
-        """A control of class session arrived.  It has `octets` octets; its frame begins at `offset` in the peer's octets."""
+        """Handles a control of class session of `octets` octets, whose frame begins at `offset` in the peer's octets."""
         verb = attachment_verb(control.VERB)
         if verb == OTHER:
             if self._hears(FRAME_HEADER_SIZE + octets, offset):
@@ -153,7 +154,7 @@ class Channel:
         return True
 
     def receive_command(self, assembly: Assembly) -> None:
-        """An assembly of track 1 arrived: decodes the command, walks the header, steps the session."""
+        """Handles an assembly of track 1: decodes the command, checks the header, steps the session."""
         payload, header, body = assembly.payload, assembly.header, assembly.body
         session = self.session
         if session is None or not session._hears or session._state == "refused":
@@ -163,7 +164,7 @@ class Channel:
         hear_assembly(session, payload, header, body, assembly.start)
 
     def receive_breach(self, rule: str, text: str, code: int, said: str, legal: tuple[str, ...], offset: int) -> None:
-        """A command on this channel could not be put together (error codes above 501 concern the session alone)."""
+        """Handles a command that could not be assembled (error codes above 501 concern the session alone)."""
         if self._hears(FRAME_HEADER_SIZE, offset):
             session = self.session
             assert session is not None
@@ -174,7 +175,7 @@ class Channel:
             violate(session, rule, said, legal, code, offset, text, id)
 
     def discard(self, octets: int, offset: int) -> None:
-        """`octets` octets, which end at `offset`, came for no session that hears them."""
+        """Counts `octets` octets, which end at `offset`, that no session processes."""
         self.discarded += octets
         self.channels.discard(octets, self.number, offset)
 
@@ -268,14 +269,14 @@ class Channel:
         self._take(session)
 
     def _take(self, session: Session) -> None:
-        """The channel is this session's."""
+        """Puts the session on the channel."""
         session._bind(self)
         self.session = session
         self.channels.name(self)
         self.in_step()
 
     def vacate(self) -> None:
-        """No session is on it any more."""
+        """Takes the session off the channel."""
         self.session = None
         self.channels.forget(self.number)
 
@@ -312,7 +313,7 @@ class Channel:
         self.requested = None
 
     def force_off(self) -> None:
-        """The session is taken to another transport: here it is detached, and lives on."""
+        """Detaches the session here, because another transport takes it; the session lives on."""
         session = self.session
         if session is not None:
             if self.carrier._closed_cause is None:
@@ -340,7 +341,7 @@ _ATTACHMENT: Final[dict[type[Control], Callable[[Channel, Any, bool, int], None]
 
 
 def check_role(said: str, session: object, role: Role) -> None:
-    """Raises for what is no session, or one of the other side's role."""
+    """Raises unless it is a session of this side's role."""
     if not isinstance(session, Session):
         raise EncodeError("session", f"takes a Session, not {type(session).__name__}")
     if session.role != role:
@@ -377,11 +378,11 @@ class Channels(Endpoints):
         super().__init__()
         self._carrier: Final = carrier
         self.layout: Final = layout
-        """Encodes the methods on them."""
+        """The encoder of the methods on the channels."""
         self.used: Final[dict[int, Channel]] = {}
-        """By number, those of which something is remembered."""
+        """The channels with any state, by number."""
         self.requests: Final[dict[bytes, Channel]] = {}
-        """Attaches that wait for their answers, by the name of the session."""
+        """Attach requests that await answers, by the name of the session."""
         self._named: Final[dict[bytes, Channel]] = {}
         self._names: Final[dict[int, bytes]] = {}
         self._lowest = 1  # from channel 1 up to here none is free
@@ -390,19 +391,19 @@ class Channels(Endpoints):
         self._reader: SegmentReader | None = None
         self._replies: OneRange | None = None
         self.discarded = 0
-        """Octets that came for no session, as far as they count (limits.discarded_octets)."""
+        """Octets that arrived for no session, as far as they count (limits.discarded_octets)."""
 
     # --- by number and by name --------------------------------------------------------------------------------------------
 
     def at(self, number: int) -> Channel:
-        """The channel of this number."""
+        """Returns the channel of this number."""
         channel = self.used.get(number)
         if channel is None:
             channel = self.used[number] = Channel(number, self._carrier, self)
         return channel
 
     def free(self, channel_max: int) -> Channel:
-        """The lowest one up to `channel_max` on which a session can be attached; LimitError when there is none.
+        """Returns the lowest channel up to `channel_max` that is free for a session.  Raises LimitError when none is.
 
         From 1 on, as C++ clients do: channel 0 stays readable for the connection's own controls as long as it can.
         """
@@ -416,16 +417,16 @@ class Channels(Endpoints):
         raise LimitError("channels", channel_max, channel_max + 1)
 
     def all(self) -> list[Channel]:
-        """Those that are remembered, by number."""
+        """Returns the channels with any state, by number."""
         return [channel for _, channel in sorted(self.used.items())]
 
     @property
     def sessions(self) -> tuple[Session, ...]:
-        """The sessions on them, by channel."""
+        """The sessions on the channels, by channel."""
         return tuple([channel.session for channel in self.all() if channel.session is not None])
 
     def session_named(self, name: bytes) -> Session | None:
-        """The session of that name, None when there is none."""
+        """Returns the session of that name, None when there is none."""
         channel = self._named.get(name)
         if channel is None or channel.session is None or channel.session.name != name:
             return None
@@ -433,11 +434,11 @@ class Channels(Endpoints):
 
     @property
     def attached(self) -> int:
-        """On how many channels there is a session."""
+        """The number of channels with a session."""
         return len(self._names)
 
     def name(self, channel: Channel) -> None:
-        """The session that is on the channel from now on can be asked for by its name."""
+        """Registers the channel under the name of its session."""
         if channel.session is not None:
             self._named[channel.session.name] = channel
             self._names[channel.number] = channel.session.name
@@ -463,7 +464,7 @@ class Channels(Endpoints):
             del self._named[name]
 
     def sweep(self, channel: Channel) -> None:
-        """Forgets the channel when there is nothing to remember of it."""
+        """Forgets the channel when it has no state."""
         if channel.free:
             self._lowest = max(1, min(self._lowest, channel.number))
         if channel.pristine:
@@ -562,7 +563,7 @@ class Channels(Endpoints):
                 self.discard(octets, number, offset)
 
     def discard(self, octets: int, number: int, offset: int) -> None:
-        """`octets` octets came on a channel for no session: too many end the connection."""
+        """Counts `octets` octets on a channel that has no session; too many end the connection."""
         self.discarded += octets
         carrier = self._carrier
         most = carrier.limits.discarded_octets
@@ -584,7 +585,7 @@ class Channels(Endpoints):
     # --- what they gathered -----------------------------------------------------------------------------------------------
 
     def touch(self, session: Session) -> None:
-        """The session has something to write before the next octets are taken."""
+        """Schedules the session to write before the next octets are taken."""
         if self._carrier._wake is not None and not self._touched:
             self._carrier._wake()
         self._touched[session] = None
@@ -598,7 +599,7 @@ class Channels(Endpoints):
             session._flush_pending()
 
     def wait_for_room(self, session: Session) -> None:
-        """The session goes on saying again what is in doubt when octets were taken."""
+        """Schedules the session to continue its replay once octets were taken."""
         self._roomless[session] = None
         self.roomless = len(self._roomless)
 
