@@ -1,5 +1,4 @@
-"""A 0-10 channel, the transport of at most one session, on which attach and detach are exchanged; and all channels of a
-connection."""
+"""A 0-10 channel, which carries at most one session and its attach and detach; and all channels of a connection."""
 
 from __future__ import annotations
 
