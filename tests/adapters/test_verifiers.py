@@ -230,7 +230,7 @@ def test_a_stranger_costs_as_much_as_a_wrong_password(tmp_path: Path, monkeypatc
 
 def test_what_cannot_be_a_password_or_a_user(tmp_path: Path) -> None:
     for password in ("", "a\0b", "\udc80"):
-        with pytest.raises(VerifierError, match="a password is"):
+        with pytest.raises(VerifierError, match="password is"):
             cheap(password)
     for user in ("", "a\0b", "x" * 256, "line\nbreak", "\udc80"):
         with pytest.raises(VerifierError, match="a user is"):

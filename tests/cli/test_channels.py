@@ -76,7 +76,9 @@ def test_the_outcome_of_messages_is_printed_as_in_0_10(served: ServedChannels, c
     assert said(capfdbinary, "receive", url, "missing", "--count", "1") == missing
     status, out, err = said(capfdbinary, "send", url, "--exchange", "amq.direct", "--key", "nobody", "--json", "x", "y")
     assert (status, json.loads(out)) == (1, {"sent": 0})
-    assert err == b"amqp-sansio: the other side returned the message: unroutable: NO_ROUTE\n"
+    assert err == (
+        b"amqp-sansio: the other side returned the message: unroutable: NO_ROUTE: exchange 'amq.direct', routing key 'nobody'\n"
+    )
     assert said(capfdbinary, "receive", url, "q", "--create", "--timeout", "0") == (0, b"", b"")
     served.broker.full.add("q")
     status, out, err = said(capfdbinary, "send", url, "--queue", "q", "--json", "x")

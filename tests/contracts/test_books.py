@@ -64,6 +64,7 @@ REASONS: dict[str, str] = {
     "captures/columns/heads.py Records.wrong": "= records",
     "captures/columns/runner.py Runner._awake": "= connections",
     "captures/columns/runner.py Runner._asleep": "= connections",
+    "captures/conversation.py Conversation.sums": "= octets and checksums of the two sides",
     "captures/flows.py Listener._used": "= hashes of ports and addresses",
     "captures/flows.py Talk.syn": "= the two sides",
     "captures/packet.py Marks.ends": "= offsets",

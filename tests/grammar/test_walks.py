@@ -1,4 +1,4 @@
-"""Conversations taken from automata: shortest, and random."""
+"""Conversations taken from automata: shortest, random, and what they cover."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections import Counter
 from random import Random
 
 from hypothesis import given
+from hypothesis import strategies as st
 from tests.grammar.naive import LONGEST, Expression, all_words, automaton, expressions, said
 
 from amqp_sansio.grammar import walks
-from amqp_sansio.grammar.algebra import one_of, optional, repeated, sequence
+from amqp_sansio.grammar.algebra import NOTHING, one_of, optional, repeated, sequence
 
 TALK = sequence("open", repeated(one_of("say", sequence("ask", "answer"))), "close")
 
@@ -31,6 +32,28 @@ def test_no_way_to_a_state_is_shorter(expression: Expression) -> None:
         if state is not None:
             found.setdefault(state, words)
     assert {state: way for state, way in ways.items() if len(way) <= 4} == found
+
+
+# What a number of conversations covers are the states and moves that each goes through before the first word that is refused.
+@given(expressions, st.lists(st.sampled_from(all_words(4)), max_size=6))
+def test_coverage_is_what_was_gone_through(expression: Expression, said_: list[tuple[str, ...]]) -> None:
+    language = automaton(expression)
+    moves: set[tuple[int, str]] = set()
+    states = {0}
+    for words in said_:
+        for end in range(1, len(words) + 1):
+            before, behind = language.run(words[: end - 1]), language.run(words[:end])
+            if before is not None and behind is not None:
+                moves.add((before, words[end - 1]))
+                states.add(behind)
+    coverage = walks.Coverage(language, said_)
+    assert (coverage.moves, coverage.states) == (moves, states)
+    assert coverage.refused == sum(language.run(words) is None for words in said_)
+    assert (
+        set(coverage.missing)
+        == {(state, word) for state, word, _ in language.transitions if state in language.reachable()} - moves
+    )
+    assert coverage.complete == (not coverage.missing)
 
 
 # No conversation of a language is shorter than the shortest.
@@ -65,7 +88,14 @@ def test_difference_names_the_side() -> None:
 def test_one_conversation_for_every_move() -> None:
     each = walks.transition_words(TALK)
     assert len(each) == len(TALK.transitions)
-    assert all(words[-1] == word and TALK.run(words[:-1]) == state for (state, word), words in each.items())
+    assert walks.Coverage(TALK, each.values()).complete
+
+
+def test_a_conversation_is_brought_to_its_end() -> None:
+    assert walks.completed(TALK, ("open", "ask")) == ("open", "ask", "answer", "close")
+    assert walks.completed(TALK, ("open", "close")) == ("open", "close")
+    assert walks.completed(TALK, ("close",)) is None
+    assert walks.completed(NOTHING, ()) is None
 
 
 # A sampler counts the conversations of a length, and gives only those.
@@ -88,3 +118,15 @@ def test_every_conversation_of_a_length_is_as_likely_as_any_other() -> None:
     drawn = Counter(sampler.word(2, Random(seed).randrange) for seed in range(400))
     assert set(drawn) == {("a", "b"), ("c", "d"), ("c", "e"), ("c", "f")}
     assert min(drawn.values()) > 60
+
+
+def test_coverage_counts_states_and_moves() -> None:
+    coverage = walks.Coverage(TALK)
+    coverage.add(("open", "say", "close"))
+    assert coverage.refused == 0
+    assert [word for _, word in coverage.missing] == ["ask", "answer"]
+    coverage.add(("open", "answer"))
+    assert coverage.refused == 1
+    coverage.add(("open", "ask", "answer"))
+    assert not coverage.missing
+    assert repr(coverage) == "<Coverage: 4 of 4 states, 5 of 5 moves>"

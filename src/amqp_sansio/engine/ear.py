@@ -130,7 +130,7 @@ class Ear:
             return True
         if self.state == HEADER:
             return self._known and not b"AMQP".startswith(self._head[:4])
-        return self.state == GUESSING or (self.state == FRAMES and self.reader is not None and self.reader.searching)
+        return self.state == GUESSING or (self.state == FRAMES and self.reader is not None and self.reader._searching)
 
     @property
     def unfinished(self) -> int | None:
@@ -147,7 +147,7 @@ class Ear:
         reader = self.reader
         if reader is None or self.state != FRAMES or self.ended or self.trace:
             return False
-        return not (reader.searching or reader.dead) and reader.waits
+        return not (reader._searching or reader.dead) and reader.waits
 
     def receive(self, octets: bytes) -> None:
         """Stores octets; behind a point from which nothing can be read they are only counted."""
@@ -172,7 +172,7 @@ class Ear:
         reader.wary = bool(self.doubt)  # also behind the first frames that a search finds
         thing = reader.next()
         if thing is None:
-            if reader.wary and not reader.searching:
+            if reader.wary and not reader._searching:
                 plausible = reader.plausible()
                 if plausible is False or (plausible is None and self.ended and reader.buffered):
                     if reader.break_off():

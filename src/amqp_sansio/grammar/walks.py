@@ -1,9 +1,9 @@
-"""Conversations drawn from an automaton: the shortest ones and random ones."""
+"""Conversations drawn from an automaton: the shortest ones, random ones, and how much of the automaton they cover."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.grammar.algebra import either
@@ -54,6 +54,15 @@ def transition_words(language: Automaton) -> dict[tuple[int, Word], Conversation
     return {(state, word): (*way, word) for state, way in ways.items() for word in language.legal(state)}
 
 
+def completed(language: Automaton, said: Conversation) -> Conversation | None:
+    """The conversation and the shortest end to it that the language has; None when it cannot be brought to an end."""
+    begun = language.run(said)
+    if begun is None:
+        return None
+    ends = [way for state, way in shortest_to_each(language, begun).items() if state in language.finals]
+    return (*said, *ends[0]) if ends else None
+
+
 class Sampler:
     """Uniform random conversations: every conversation of a length is as likely as any other of that length.
 
@@ -94,3 +103,44 @@ class Sampler:
             last = self._counts[-1]
             self._counts.append([sum([last[to] for to in moves.values()]) for moves in self._language.moves])
         return self._counts[length]
+
+
+class Coverage:
+    """What a number of conversations has been through: states and moves of one automaton."""
+
+    __slots__ = ("language", "moves", "refused", "states")
+
+    def __init__(self, language: Automaton, said: Iterable[Conversation] = ()) -> None:
+        self.language: Final = language
+        self.states: Final[set[int]] = {START}
+        self.moves: Final[set[tuple[int, Word]]] = set()
+        self.refused = 0
+        """Conversations in which a word was not legal; what came before it counts."""
+        for each in said:
+            self.add(each)
+
+    def add(self, said: Conversation) -> None:
+        """Follows one conversation."""
+        state = START
+        for text in said:
+            to = self.language.step(state, text)
+            if to is None:
+                self.refused += 1
+                return
+            self.moves.add((state, text))
+            self.states.add(to)
+            state = to
+
+    @property
+    def missing(self) -> tuple[tuple[int, Word], ...]:
+        """The moves that can be reached and were not taken, sorted."""
+        return tuple(sorted(transition_words(self.language).keys() - self.moves))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every move that can be reached was taken."""
+        return not self.missing
+
+    def __repr__(self) -> str:
+        every = len(transition_words(self.language))
+        return f"<Coverage: {len(self.states)} of {self.language.size} states, {len(self.moves)} of {every} moves>"

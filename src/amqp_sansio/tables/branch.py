@@ -34,7 +34,7 @@ class Phase(Enum):
     OPEN = "open"
     ROLLBACK_ONLY = "rollback-only"
     TIMED_OUT = "timed-out"
-    """Its work is rolled back; the first session that asks is told so, and then the branch is forgotten."""
+    """Its work is rolled back; the first session that asks gets this answer, which forgets the branch."""
     PREPARED = "prepared"
     HEURISTIC = "heuristic"
     """Prepared, and then completed by an administrator; known until it is forgotten."""

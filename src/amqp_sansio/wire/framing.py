@@ -314,8 +314,7 @@ class Reader:
         self._pending: list[bytes] = []
         self._pending_octets = 0
         self._needed = self.HEAD
-        self.searching = False
-        """It looks for the next frame behind lost octets."""
+        self._searching = False
         self._ended = False
 
     # --- what a family brings ---------------------------------------------------------------------------------------------
@@ -410,6 +409,11 @@ class Reader:
         return len(self.buffer) + self._base - self.offset + self._pending_octets
 
     @property
+    def searching(self) -> bool:
+        """Whether it looks for the next frame behind lost octets."""
+        return self._searching
+
+    @property
     def unfinished(self) -> int | None:
         """Where the earliest thing under way ends so far: a unit that goes on, or a frame of which a part has come."""
         ends = self._unfinished_units()
@@ -484,8 +488,8 @@ class Reader:
         self.position, needed = self._find(self.buffer, before)
         self.skipped += self.position - before
         self._needed = needed or self.HEAD
-        self.searching = needed > 0
-        return not self.searching
+        self._searching = needed > 0
+        return not self._searching
 
     def take(self) -> bytes:
         """Takes the octets that were received and not yet read out again: they are behind a security layer."""
@@ -513,12 +517,12 @@ class Reader:
         self._empty()
         self._needed = self.HEAD
         self._begin_search()
-        self.searching = True
+        self._searching = True
 
     def end(self) -> None:
         """Nothing more comes: no frame waits for those behind it."""
         self._ended = True
-        if not self.searching:
+        if not self._searching:
             self._needed = self.HEAD
 
     def finish(self) -> None:
@@ -530,7 +534,7 @@ class Reader:
 
     def _drain(self) -> None:
         """Reads all whole frames into the queue: what follows them is gone."""
-        if not self.searching:
+        if not self._searching:
             self._needed = self.HEAD  # the quick way may wait for more than one frame
         found: deque[Assembly | Malformed] = deque()
         while (thing := self.next()) is not None:

@@ -141,7 +141,7 @@ class MethodReader(Reader):
             self._return_ahead()
         queue = self._queue
         while not queue:
-            if self.dead or (self.searching and not self._search()):
+            if self.dead or (self._searching and not self._search()):
                 return None
             if len(self.buffer) - self.position < self._needed and not self.ready():
                 return None
@@ -207,7 +207,7 @@ class MethodReader(Reader):
         None for anything else: `next` reads the same octets with every check.
         """
         buffer, at = self.buffer, self.position
-        if len(buffer) - at < TAG_FRAME or self.dead or self.searching or self.wary or self._opening:
+        if len(buffer) - at < TAG_FRAME or self.dead or self._searching or self.wary or self._opening:
             return None
         kind, channel, size, method, tag, bit, end = tag_frame(buffer, at)
         if method != code or kind != METHOD or size != TAG_FRAME - OVERHEAD or end != FRAME_END or bit > 1:
@@ -370,7 +370,7 @@ class MethodReader(Reader):
     def _run(self) -> list[Cut]:
         """Such deliveries, one behind the other."""
         consumers = self._consumers
-        if self._queue or self.searching or self.dead or self.wary or self._dropping or self.trace is not None:
+        if self._queue or self._searching or self.dead or self.wary or self._dropping or self.trace is not None:
             return []
         if consumers is None or (len(self.buffer) - self.position < self._needed and not self.ready()):
             return []

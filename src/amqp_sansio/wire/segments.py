@@ -134,7 +134,7 @@ class SegmentReader(Reader):
         while not queue:
             if self.dead:
                 return None
-            if self.searching and not self._search():
+            if self._searching and not self._search():
                 return None
             buffer = self.buffer
             at = self.position
@@ -224,7 +224,7 @@ class SegmentReader(Reader):
         `walk_headers`.
         """
         assembler = self.assembler
-        if assembler.open or assembler.queue or self.searching or self.dead or self.trace is not None or not self.ready():
+        if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None or not self.ready():
             return []
         buffer = self.buffer
         at = self.position
@@ -459,7 +459,7 @@ class OneRange:
         if octets != _RANGE_OCTETS or not 0 <= place < _CHANNELS or not 0 <= high - low < _HALF:
             return None
         assembler = reader.assembler
-        if assembler.open or assembler.queue or reader.searching or reader.dead or reader.trace is not None:
+        if assembler.open or assembler.queue or reader._searching or reader.dead or reader.trace is not None:
             return None
         if assembler.heard is not None and (place << 4 | commands) not in assembler.heard:
             return None

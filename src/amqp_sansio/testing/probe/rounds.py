@@ -223,7 +223,7 @@ class Round:
         )
 
     def _became(self, word: Word, mark: int) -> Word:
-        """Returns the word that was really said: a prepare of a branch without work may be answered with read-only."""
+        """Returns the word that was spoken: the broker may answer a prepare of a branch without work with read-only."""
         if not word.startswith("session:prepare"):
             return word
         results = [step.said.value for step in self.talk.steps[mark:] if isinstance(step.said, Result)]
