@@ -51,7 +51,7 @@ class Sessions(Front):
 
     @property
     def busy(self) -> bool:
-        """Whether a stopped publisher may resume and was not told so yet."""
+        """Whether a stopped publisher may resume and has not heard so yet."""
         return self.throttle.relievable
 
     @property

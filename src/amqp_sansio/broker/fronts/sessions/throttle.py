@@ -27,7 +27,7 @@ class Throttle:
         """Queues that are too long, with the sessions that wait for each."""
         self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
         self.owing: Final[dict[SessionHolder, None]] = {}
-        """Sessions that could not be told to resume, because too much is kept for replay."""
+        """Sessions that may resume, but too much is kept for replay to send them so."""
         self._told: Final[dict[SessionHolder, bool]] = {}  # whether a session was told to stop, of those that were ever told
 
     def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
