@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -11,9 +11,11 @@ import pytest
 from tests.captures import build
 from tests.captures.build import RST, Segment
 from tests.captures.packets import batch, by_connection, gathered, packet_rows
+from tests.steps import assert_linear
 
 from amqp_sansio.captures import flows, repeats
 from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.repeats import Repeat, Withheld
 from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.verdicts import Verdict, verdicts
 from amqp_sansio.captures.witnesses import observers
@@ -150,3 +152,21 @@ def test_no_violation_is_lost_however_two_follow_one_another(tmp_path: Path) -> 
         second = ended([b"two"] * chance.randrange(3), chance.choice(ENDS), wrong=True)
         first = [each for each in first if chance.random() < 0.9]
         assert "violations" in {each[0] for each in told(write(tmp_path, [*first, *second])).values()}, number
+
+
+def test_segments_behind_a_hole_cost_no_more_for_being_many() -> None:
+    """They come in no order, and the first octet, for which all of them wait, comes last."""
+
+    def prepared(size: int) -> Callable[[], object]:
+        places = [*Random(7).sample(range(1, size), size - 1), 0]
+        repeat = Repeat(((1, size, size, 1), repeats.NOTHING), live=False, over=True)
+        segments = [Withheld(0, 1 + at, 0, 0, b"x", 0, at, at) for at in places]
+
+        def work() -> None:
+            for each in segments:
+                repeat.hear(each)
+            assert not repeat._later[0]
+
+        return work
+
+    assert_linear(prepared, 500)

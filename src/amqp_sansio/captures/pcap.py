@@ -62,7 +62,7 @@ def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
             raise source.error(f"a record claims {captured} octets, more than the {MAX_PACKET_OCTETS} a packet may have", start)
         data = take(captured)
         if len(data) < captured:
-            from amqp_sansio.captures.walk_pcap import PcapWalk
+            from amqp_sansio.captures.walk_pcap import PcapWalk  # here, for it imports this module
 
             clock = seconds if clock is None else clock
             if PcapWalk(order, unit, link, clock).find(data, 0, len(data), True) is not None:

@@ -99,7 +99,7 @@ class _Reader:
                 raise source.error(f"a block claims {total} octets, more than {MAX_BLOCK_OCTETS}", start + 4)
             rest = source.take(total - taken)
             if len(rest) < total - taken:
-                from amqp_sansio.captures.walk_pcapng import PcapngWalk
+                from amqp_sansio.captures.walk_pcapng import PcapngWalk  # here, for it imports this module
 
                 if PcapngWalk(self.order).find(rest, 0, len(rest), True) is not None:
                     raise source.error(f"a block claims {total} octets, and other blocks begin within them", start)

@@ -5,6 +5,7 @@ The SYN alone cannot tell them apart.  What follows it is withheld until its oct
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
@@ -24,6 +25,7 @@ them a checksum covers, and that checksum.  Plain values."""
 
 NOTHING: Final[Said] = (-1, 0, 0, 0)
 
+_Later: TypeAlias = tuple[int, int, bytes]  # the stream offset, the number of the segment, its octets
 _MASK: Final = 0xFFFFFFFF
 _HALF: Final = 1 << 31
 
@@ -60,7 +62,7 @@ class Repeat:
         self._over = over
         self._reached = [0, 0]  # so many octets from the first on have come again
         self._sums = [0, 0]
-        self._later: tuple[list[Withheld], list[Withheld]] = ([], [])  # behind a hole
+        self._later: tuple[list[_Later], list[_Later]] = ([], [])  # behind a hole: heaps
         self._ended = [False, False]
 
     def hear(self, segment: Withheld) -> None:
@@ -100,17 +102,14 @@ class Repeat:
         return away - _MASK - 1 if away >= _HALF else away
 
     def _compare(self, side: int, segment: Withheld) -> None:
+        """Compares the octets of a segment, and those that waited for it, with what the side said before."""
         later = self._later[side]
-        later.append(segment)
-        moved = True
-        while moved and self.is_same is None:
-            moved = False
-            for each in [each for each in later if self._at(each) <= self._reached[side]]:
-                later.remove(each)
-                moved = self._take(side, each.octets[self._reached[side] - self._at(each) :]) or moved
+        heappush(later, (self._at(segment), len(self.segments), segment.octets))
+        while later and later[0][0] <= self._reached[side] and self.is_same is None:
+            at, _, octets = heappop(later)
+            self._take(side, octets[self._reached[side] - at :])
 
-    def _take(self, side: int, octets: bytes) -> bool:
-        """Compares the next octets of a side; returns whether there are any."""
+    def _take(self, side: int, octets: bytes) -> None:
         _, _, summed, sum_ = self._said[side]
         reached = self._reached[side]
         if reached < summed:
@@ -118,7 +117,6 @@ class Repeat:
             if reached + len(octets) >= summed and self._sums[side] != sum_:
                 self.is_same = False
         self._reached[side] = reached + len(octets)
-        return bool(octets)
 
     def _settle(self) -> None:
         if self._over and any(self._reached[side] > self._said[side][1] for side in (0, 1)):

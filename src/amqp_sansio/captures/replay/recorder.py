@@ -109,24 +109,21 @@ class Recorder:
     def command(self, heard: Heard, said: CommandSeen) -> None:
         """Takes a command."""
         speaker = heard.speaker
-        verbs, verb = self._verbs[speaker], said.verb
-        verbs[verb] = verbs.get(verb, 0) + 1
+        self._count(speaker, said.verb)
         self.commands[speaker] += 1
         if self.history.command(heard, said):
             self.transferred[speaker] += 1
 
     def _method(self, heard: Heard, said: MethodSeen) -> None:
         speaker = heard.speaker
-        verbs, verb = self._verbs[speaker], said.verb
-        verbs[verb] = verbs.get(verb, 0) + 1
+        self._count(speaker, said.verb)
         if self.history.method(heard, said):
             self.transferred[speaker] += 1
 
     def transfers(self, run: Transfers[Properties]) -> None:
         """Takes consecutive messages, as `command` would one by one."""
         count = len(run.items)
-        verbs, verb = self._verbs[run.speaker], run.items[0][0].command.VERB
-        verbs[verb] = verbs.get(verb, 0) + count
+        self._count(run.speaker, run.items[0][0].command.VERB, count)
         self.commands[run.speaker] += count
         self.transferred[run.speaker] += count
         self.history.transfers(run)
@@ -134,8 +131,7 @@ class Recorder:
     def answered(self, answer: Answered) -> None:
         """Takes answers to messages, as `hear` would."""
         speaker, verb = answer.speaker, answer.verb
-        verbs = self._verbs[speaker]
-        verbs[verb] = verbs.get(verb, 0) + 1
+        self._count(speaker, verb)
         packet, time = self._talk.conversation.marks(speaker).at(answer.end)
         place = packet_place(packet)
         if answer.accepts:
@@ -143,6 +139,10 @@ class Recorder:
         else:
             self._controls.often((time, speaker, answer.channel, verb, answer.ids.ranges, answer.start, *place))
         self.history.answered(answer, time, *place)
+
+    def _count(self, speaker: Speaker, verb: str, count: int = 1) -> None:
+        verbs = self._verbs[speaker]
+        verbs[verb] = verbs.get(verb, 0) + count
 
     def _choose(self) -> None:
         """Selects the history of the family, before the first method: the dialect is now known as well as it ever will be."""
@@ -154,8 +154,7 @@ class Recorder:
 
     def _control(self, heard: Heard, said: ControlSeen) -> None:
         speaker = heard.speaker
-        verbs, verb = self._verbs[speaker], said.verb
-        verbs[verb] = verbs.get(verb, 0) + 1
+        self._count(speaker, said.verb)
         control = said.control
         time = heard.time
         place = heard.start, *packet_place(heard.packet)
