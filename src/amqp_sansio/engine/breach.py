@@ -30,9 +30,9 @@ def violate(
     id: int | None = None,
     codes: tuple[int | None, int | None] = (None, None),
 ) -> None:
-    """The other side broke a rule: report it, end the session.
+    """Reports the rule that the peer broke, and ends the session.
 
-    A detach code (0 to 4) goes out in detached, an error code in execution.exception and a detach behind it.
+    A detach code (0 to 4) goes out in session.detached; an error code goes out in execution.exception, followed by a detach.
     """
     channel = session._channel
     assert channel is not None
@@ -47,13 +47,13 @@ def violate(
 
 
 def unpointed(session: Session, said: str, offset: int) -> None:
-    """Command data came before any command-point on this attachment."""
+    """Reports command data that came before any command-point on this attachment."""
     code: int = DetachCode.UNKNOWN_IDS if session.profile.unpointed == "unknown-ids" else ErrorCode.ILLEGAL_STATE
     violate(session, RULE_UNPOINTED, said, ("session.command-point",), code, offset, "command data before any command-point")
 
 
 def undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
-    """A command that cannot be read, or ("what") its header."""
+    """Reports a command that cannot be decoded, or its header (`what`)."""
     session._inbound.outstanding.add(id)
     said = session._layout.verb_of("command", *codes)
     code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID

@@ -8,11 +8,11 @@ from typing import ClassVar, Final
 from amqp_sansio.kernel.value import Value
 
 KEY: Final = "capabilities"
-"""The entry of client-properties and server-properties under which they stand: a table of booleans."""
+"""The key of the table of capabilities (booleans) in client-properties and server-properties."""
 
 
 class Capabilities(Value):
-    """By side, the names of what it can do; empty before it said so, and for a side that says nothing."""
+    """The capabilities of each side, by name; empty until the side has announced them."""
 
     __slots__ = ("client", "server")
     FIELDS: ClassVar[tuple[str, ...]] = ("client", "server")
@@ -23,7 +23,7 @@ class Capabilities(Value):
         self.server: Final = server
 
     def of(self, role: str) -> frozenset[str]:
-        """Those of one side, "client" or "server"."""
+        """Returns the capabilities of one side, "client" or "server"."""
         return self.client if role == "client" else self.server
 
     def __repr__(self) -> str:
@@ -31,6 +31,6 @@ class Capabilities(Value):
 
 
 def capabilities_of(properties: Mapping[str, object] | None) -> frozenset[str]:
-    """What a side says in its properties that it can do."""
+    """Returns the capabilities that a side announces in its properties."""
     told = (properties or {}).get(KEY)
     return frozenset([str(name) for name, value in told.items() if value]) if isinstance(told, Mapping) else frozenset()

@@ -1,4 +1,4 @@
-"""The checker of the older dialects: reads methods with their contents on channels, and passes them to the witness."""
+"""The checker of the older dialects: reads the methods and contents of channels, and passes them to the witness."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ _NORMAL: Final = 200
 
 
 class ChannelChecker(Checker):
-    """See `Checker`.  `counted`: channel-max is how many channels there may be, not the highest number of one.
+    """Checks a conversation on channels; see `Checker`.
 
-    `variants` loads other editions of the same document, which what cannot be read may be in.
+    With `counted`, channel-max is the number of channels, not the highest channel number. `variants` loads other editions of
+    the same document, in which an unreadable method may be readable.
     """
 
     __slots__ = ("_counting", "_deliveries", "_others", "_properties", "_reading", "_told", "_variants", "_witness")
@@ -73,11 +74,11 @@ class ChannelChecker(Checker):
         super().__init__(strict, limits, ears, said)
         self._variants: Final = variants
         self._told: set[tuple[str, str]] = set()
-        """Verbs that another edition has, and which one."""
+        """Verbs that exist in another edition only, with the name of that edition."""
         self._counting: Final = {codec.name: counted}
-        """In which dialects channel-max is a count."""
+        """For each dialect, whether channel-max is a count."""
         self._others: list[MethodCodec] = []
-        """The other dialects of a stream that starts in its middle."""
+        """The other candidate dialects, for a stream that starts in the middle."""
         self._reading: Final = Reading.of(limits, canonical=strict)
         self._deliveries = RepeatedDeliveries(codec, self._reading, limits)
         self._properties = RepeatedProperties(codec, self._reading)
@@ -89,7 +90,7 @@ class ChannelChecker(Checker):
         return self._deliveries.codec
 
     def _take(self, codec: MethodCodec) -> None:
-        """It is known by now to be in this dialect."""
+        """Settles on this dialect."""
         if codec is not self._codec:
             self._deliveries = RepeatedDeliveries(codec, self._reading, self.findings.limits)
             self._properties = RepeatedProperties(codec, self._reading)
@@ -120,7 +121,7 @@ class ChannelChecker(Checker):
             self.findings.note(f"frame.{name}", f"a frame of type {name}, which nobody is known to read")
 
     def excuses(self, speaker: Speaker, malformed: Malformed) -> bool:
-        """A side that answers the close of the other one does not go on with the content that it is in."""
+        """Excuses a side that breaks off its content in order to answer the other side's close."""
         return malformed.rule == "content.interrupted" and self._witness.may_break_off(speaker, malformed.channel)
 
     def frame(self, cut: FrameCut) -> FrameSeen:
@@ -157,10 +158,10 @@ class ChannelChecker(Checker):
                 return
         raise DecodeError("snapshot", 0, "not the state of a checker of channels")
 
-    # What is heard.
+    # --- units ----------------------------------------------------------------------------------------------------------------
 
     def _control(self, speaker: Speaker, unit: Assembly) -> None:
-        """A method of class connection, or a heartbeat."""
+        """Checks a method of class connection, or a heartbeat."""
         verb = self._codec.verb_of(unit.payload)
         control: Control | None = None
         error: DecodeError | None = None
@@ -188,13 +189,13 @@ class ChannelChecker(Checker):
             self._tell_close(speaker, "connection", control)
 
     def _limit_frames(self, speaker: Speaker) -> None:
-        """What is agreed on binds each side from its own word on."""
+        """Applies the negotiated frame size, which binds each side from its own tune or tune-ok on."""
         reader, opening = self.ears[speaker].reader, self._witness.opening
         if reader is not None and opening.agreed and opening.frame_max:
             reader.max_frame_size = max(opening.frame_max, MIN_MAX_FRAME_SIZE)
 
     def _method(self, speaker: Speaker, unit: Assembly) -> None:
-        """A method of another class, with its content."""
+        """Checks a method of another class, with its content."""
         verb = self._codec.verb_of(unit.payload)
         method: Method | None = None
         properties: Value | None = None
@@ -228,9 +229,9 @@ class ChannelChecker(Checker):
             self.findings.breach(rule, verb, str(wrong), legal_of(wrong), wrong.code)
 
     def _read(self, speaker: Speaker, payload: bytes) -> Method | Control:
-        """A method.  DecodeError.
+        """Reads a method. Raises DecodeError.
 
-        Of several dialects that it may be in, those fall out in which it cannot be read, or is not for `speaker` to say.
+        Of several candidate dialects, drops those in which it cannot be read or `speaker` may not send it.
         """
         if not self._others:
             return self._read_exactly(payload)
@@ -244,7 +245,7 @@ class ChannelChecker(Checker):
         return self._read_exactly(payload)
 
     def _read_exactly(self, payload: bytes) -> Method | Control:
-        """A method as the dialect has it; a note names another edition that has it so: nobody chooses that but the caller."""
+        """Reads a method by the dialect; notes another edition that can read it, for only the caller may switch."""
         try:
             return self._deliveries.read(payload)
         except DecodeError:
@@ -265,13 +266,13 @@ class ChannelChecker(Checker):
         return True
 
     def _undecodable(self, verb: str, error: DecodeError) -> bool:
-        """What cannot be read in a method, told apart; whether it is a method at all, which the other side may have read."""
+        """Reports what is unreadable in a method; returns whether it is one at all, which the other side may have read."""
         rule = rule_of_unreadable(verb, error)
         self.findings.breach(rule, verb, str(error), legal_of(error), error.code)
         return rule != "method.unknown"
 
     def _tell_close(self, speaker: Speaker, what: str, method: Method | Control) -> None:
-        """Notes which side closes it with which code, and what the code is about."""
+        """Notes which side closes with which code, and the method at fault."""
         said = dict(zip(method.FIELDS, method.values(), strict=True))
         code, class_id, method_id = said.get("reply_code"), said.get("class_id"), said.get("method_id")
         if code == _NORMAL or not isinstance(class_id, int) or not isinstance(method_id, int):

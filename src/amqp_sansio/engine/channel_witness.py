@@ -1,4 +1,4 @@
-"""The witness of a connection in an older dialect and of its channels: runs the machines, and reports broken rules."""
+"""The witness of a connection in an older dialect and of its channels: runs the state machines, and reports violations."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _LIVES: Final = (OPEN_CHANNEL, OPEN_OK, CLOSE_CHANNEL, CLOSE_OK_CHANNEL)
 
 
 class ConversationWitness(ConnectionWitness):
-    """See `ConnectionWitness`: that of a conversation on channels.
+    """The `ConnectionWitness` of a conversation on channels.
 
-    `counted`: channel-max is how many channels there may be; otherwise it is the highest number of one.
+    With `counted`, channel-max is the number of channels; otherwise it is the highest channel number.
     """
 
     __slots__ = ("_channels", "_open", "_secrets", "counted", "opening")
@@ -50,20 +50,20 @@ class ConversationWitness(ConnectionWitness):
         self._secrets = 0
         self._channels: dict[int, NumberedWitness] = {}
         self._open: set[int] = set()
-        """Those that were opened and not closed, as far as we know."""
+        """The channels known to be open, by number."""
 
     @property
     def late(self) -> bool:
-        """Whether we missed something."""
+        """Whether we missed part of the conversation."""
         return self._late
 
-    # The connection.
+    # --- the connection -------------------------------------------------------------------------------------------------------
 
     def header(self, speaker: str, same: bool) -> None:
         super().header(speaker, False)  # servers send one only to refuse
 
     def control(self, speaker: str, channel: int, verb: str, control: Control | None) -> None:
-        """A word of class connection; None where only its name could be read."""
+        """Judges a control of class connection; None when only its name could be read."""
         findings = self.findings
         findings.channel = channel or None
         if channel:
@@ -77,7 +77,7 @@ class ConversationWitness(ConnectionWitness):
             if control is not None:
                 self.opening.hear(control)
             else:
-                self.opening.agreed = True  # on what, we do not know
+                self.opening.agreed = True  # we do not know the values
             if verb == UPDATE_SECRET:
                 self._secrets += 1
             elif verb == UPDATE_SECRET_OK:
@@ -86,7 +86,7 @@ class ConversationWitness(ConnectionWitness):
                 self._secrets = max(0, self._secrets - 1)
 
     def _turned(self, speaker: str, verb: str) -> bool:
-        """The wrong side says it."""
+        """Reports a control that only the other side may send."""
         who, other = WHO[speaker], SERVER if speaker == "C" else CLIENT
         text = f"the {who} says what only the {other} may say"
         self.findings.breach("method.direction", verb, text, (), _COMMAND_INVALID)
@@ -105,7 +105,7 @@ class ConversationWitness(ConnectionWitness):
         self.findings.breach(rule, verb, text, legal, code)
 
     def _able(self, who: str, verb: str) -> None:
-        """An extension needs a capability of the other side."""
+        """Checks that the other side announced the capability that an extension needs."""
         capability = CAPABILITIES.get((who, verb))
         if capability is None:
             return
@@ -114,10 +114,10 @@ class ConversationWitness(ConnectionWitness):
             text = f"the {other} did not say that it has the capability {capability}"
             self.findings.divergence(f"capability.{capability}", verb, text, (), _COMMAND_INVALID, about=verb)
 
-    # Channels.
+    # --- channels -------------------------------------------------------------------------------------------------------------
 
     def method(self, speaker: str, channel: int, verb: str, method: Method, extended: bool = True) -> None:
-        """A method of another class, whole; `extended`: of a dialect with RabbitMQ's extensions."""
+        """Judges a complete method of another class; `extended`: the dialect has RabbitMQ's extensions."""
         who = WHO[speaker]
         findings = self.findings
         findings.channel = channel
@@ -141,18 +141,18 @@ class ConversationWitness(ConnectionWitness):
             self._open.discard(channel)
 
     def may_break_off(self, speaker: str, channel: int) -> bool:
-        """Whether a side may leave its content unfinished, for the other one has closed the channel."""
+        """Returns whether a side may leave its content unfinished because the other one has closed the channel."""
         witness = self._channels.get(channel)
         return witness is not None and witness.may_break_off(WHO[speaker])
 
     def broken_off(self, speaker: str, channel: int, verb: str, method: Method) -> None:
-        """A method whose content we do not have whole.  The other side may have it, and nobody is held to that."""
+        """Handles a method whose content is incomplete here; the other side may have it all, so later ones are not blamed."""
         witness = self._channels.get(channel)
         if witness is not None and may_say(WHO[speaker], verb, True):
             witness.broken_off(WHO[speaker], verb, method)
 
     def unreadable(self, channel: int, verb: str) -> None:
-        """A method of which we read the verb alone.  The other side may have read all of it, and nobody is held to that."""
+        """Handles a method of which only the verb is readable; the other side may have read it, as in `broken_off`."""
         if channel:
             self._channel(channel, verb).lose()
 
@@ -172,7 +172,7 @@ class ConversationWitness(ConnectionWitness):
         return witness
 
     def _in_range(self, number: int, verb: str) -> None:
-        """What was agreed on is a count in some versions, and the highest number in others."""
+        """Checks a channel number against channel-max: a count in some versions, the highest number in others."""
         most = self.opening.channels
         if number <= most:
             return
@@ -188,27 +188,28 @@ class ConversationWitness(ConnectionWitness):
         else:
             self.findings.note(rule, f"{said}: some take the {most} that were agreed on for the highest number")
 
-    # What is lost.
+    # --- gaps -----------------------------------------------------------------------------------------------------------------
 
     def lost(self, speaker: str) -> None:
         self.unsettle()
 
     def unsettle(self) -> None:
-        """Some octets were lost, or may come out of turn: every state is possible again."""
+        """Makes every state possible again: octets were lost, or may come out of order."""
         self.dialogue = ConnectionDialogue.unknown(PIPELINED)
         self._forget()
 
     def _forget(self) -> None:
-        """Nothing is known of any channel any more: whatever comes next is late."""
+        """Forgets all channels; whatever comes next counts as late."""
         self._late = True
         self._channels.clear()
         self._open.clear()
 
 
 class NumberedWitness:
-    """One channel from one opening to the next.  What it says collects in `findings`, whose speaker and offset the caller sets.
+    """One channel from one opening to the next.
 
-    `late`: we missed some of its words, and nobody is held to what depends on them.
+    Reports into `findings`, whose speaker and offset the caller sets. `late`: we missed part of it, so nothing that depends on
+    the missing part is a violation.
     """
 
     __slots__ = ("_findings", "_late", "_life", "_use")
@@ -218,15 +219,15 @@ class NumberedWitness:
         self._late = late
         self._life = Machine.unknown(LIFE) if late else Machine(LIFE)
         self._use: ChannelUse | None = None
-        """None while it is unused: most of a great many channels are idle."""
+        """None until the channel is used: of a great many channels most are idle."""
 
     @property
     def reopens(self) -> bool:
-        """Whether an open begins it anew."""
+        """Whether channel.open starts it anew."""
         return self._life.can(CLIENT, OPEN_CHANNEL)
 
     def hear(self, speaker: str, verb: str, method: Method) -> None:
-        """A method that its speaker may say at all."""
+        """Judges a method that its sender's role may send."""
         resumes = verb in (RESUME_CHANNEL, RESUMED) and self._life.can(speaker, verb)
         word = verb if resumes or verb in _LIVES else WORK
         before = self._life.state
@@ -235,7 +236,7 @@ class NumberedWitness:
             rule, text = order_of(before, word)
             self._findings.breach(rule, verb, text, refusal.legal_for(speaker), _CHANNEL_ERROR)
             if before in ("not-open", "closed"):
-                self.lose()  # the other side may treat it as open
+                self.lose()  # the other side may consider it open
             elif word == WORK:
                 self.refused(speaker, verb)
         elif word == WORK:
@@ -246,20 +247,20 @@ class NumberedWitness:
             self._use.close(CLIENT, SERVER)
 
     def may_break_off(self, speaker: str) -> bool:
-        """Whether `speaker` owes close-ok, for which it may leave its content unfinished."""
+        """Returns whether `speaker` owes close-ok, for which it may leave its content unfinished."""
         return self._life.can(speaker, CLOSE_OK_CHANNEL)
 
     def broken_off(self, speaker: str, verb: str, method: Method) -> None:
-        """A method whose content we do not have whole."""
+        """Handles a method whose content is incomplete here."""
         self._used().break_off(speaker, verb, method)
 
     def refused(self, speaker: str, verb: str) -> None:
-        """A method at the wrong time.  The other side may take it all the same, and nobody is held to that."""
+        """Records a method that came at the wrong time. The other side may accept it, so later methods are not blamed."""
         self._used().ask(speaker, verb, None)
         self._used().taken(verb)
 
     def lose(self) -> None:
-        """We missed some of its words."""
+        """Records that we missed some methods."""
         self._late = True
         self._life.forget()
         if self._use is not None:

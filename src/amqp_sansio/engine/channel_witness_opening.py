@@ -1,4 +1,4 @@
-"""Judges the opening in the older dialects (mechanism, tune, capabilities), and the end of a connection."""
+"""Judges the opening of a connection in the older dialects (mechanism, tune, capabilities), and its end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SMALL: Final = f"everybody must accept frames of {MIN_MAX_FRAME_SIZE} octets"
 
 
 class OpeningWitness:
-    """Remembers what was offered; judges the answers.  It accuses nobody of what it missed."""
+    """Remembers what was offered, and judges the answers. Accuses no side because of something it missed."""
 
     __slots__ = (
         "_answer", "_answered", "_capabilities", "_chosen", "_findings", "_mechanism", "_mechanisms", "_offer", "agreed",
@@ -28,25 +28,25 @@ class OpeningWitness:
         self._mechanisms: tuple[str, ...] | None = None
         self._mechanism: str | None = None
         self._chosen = 0
-        """Where the client said it."""
+        """The verb and offset at which the client chose its mechanism."""
         self._capabilities: dict[str, tuple[str, ...]] = {}
         self._offer: tuple[int, int] | None = None
         self._answer: tuple[int, int] | None = None
         self._answered = 0
         self.agreed = False
-        """Whether tune-ok has come."""
+        """Whether tune-ok has arrived."""
         self.channels = MAX_CHANNELS
-        """channel-max as it was agreed on; `MAX_CHANNELS` for no bound."""
+        """The negotiated channel-max; `MAX_CHANNELS` for unlimited."""
         self.frame_max = 0
-        """Octets of the largest frame agreed on; 0 for no bound."""
+        """The largest negotiated frame in octets; 0 for unlimited."""
 
     def able(self, speaker: str, capability: str) -> bool | None:
-        """Whether this side said that it has a capability; None where we missed its properties."""
+        """Returns whether this side announced a capability; None when we missed its properties."""
         told = self._capabilities.get(speaker)
         return None if told is None else capability in told
 
     def hear(self, control: Control) -> None:
-        """A word of class connection that was legal when it was sent."""
+        """Judges a control of class connection that was legal in its state."""
         if isinstance(control, Start):
             self._capabilities["server"] = tuple(sorted(capabilities_of(control.server_properties)))
             self._mechanisms = None if control.mechanisms is None else tuple([str(each) for each in control.mechanisms])
@@ -60,7 +60,7 @@ class OpeningWitness:
         elif isinstance(control, Tune):
             self._offer = control.channel_max or 0, control.max_frame_size or 0
             self._judge("connection.tune", broken_by_offer(control, MIN_MAX_FRAME_SIZE))
-            if self._answer is not None:  # the client was ahead
+            if self._answer is not None:  # the client did not wait for start
                 late = broken_by_answer(control, TuneOk(*self._answer), MIN_MAX_FRAME_SIZE)
                 self._judge("connection.tune-ok", [each for each in late if each.rule != MINIMUM], ("C", self._answered))
         elif isinstance(control, TuneOk):

@@ -1,4 +1,4 @@
-"""The witness's books of a channel in use: its mode, requests, consumers, tags, and 0-9's references."""
+"""The witness's records of a channel in use: its mode, requests, consumers, tags, and 0-9's references."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _TRANSFER: Final = "message.transfer"
 _MODES: Final = (SELECT_TX, COMMIT, ROLLBACK, SELECT_CONFIRM)
 _CONSUMES: Final = ("basic.consume", "file.consume", "stream.consume", "message.consume")
 _FLOWS: Final = ("basic.publish", "basic.deliver", "file.stage", "stream.publish", "stream.deliver")
-"""The contents that a side stops: what was asked for by name, and what comes back, it does not."""
+"""The contents that channel.flow stops; answers to basic.get and returned messages continue."""
 _OTHER: Final = {CLIENT: SERVER, SERVER: CLIENT}
 
 
 class ChannelUse:
-    """The legal words of a channel.  Each part is made when it is first used.
+    """Judges the methods on an open channel. Creates each part when it is first needed.
 
-    `late`: we missed some of its words, and nobody is held to what depends on them.
+    `late`: we missed some methods, so nothing that depends on them is a violation.
     """
 
     __slots__ = (
@@ -61,7 +61,7 @@ class ChannelUse:
         """The sides that have agreed to send no contents."""
 
     def lose(self) -> None:
-        """We missed some of its words."""
+        """Records that we missed some methods."""
         self._late = True
         self._mode.forget()
         self._stopped = ()
@@ -73,15 +73,15 @@ class ChannelUse:
         self.doubt_deliveries()
 
     def doubt_deliveries(self) -> None:
-        """We may have missed deliveries."""
+        """Records that we may have missed deliveries."""
         self._delivered().tags.doubt = True
 
     def close(self, *silent: str) -> None:
-        """These sides answer nothing any more."""
+        """Records that these sides will answer nothing more."""
         self._questions.forget(*[_OTHER[speaker] for speaker in silent])
 
     def hear(self, speaker: str, verb: str, method: Method) -> None:
-        """A method that its speaker may say on an open channel."""
+        """Judges a method that its sender may send on an open channel."""
         if verb in ANSWERS:
             self._answer(speaker, verb, method)
         if self._stopped and verb in _FLOWS and speaker in self._stopped:
@@ -111,23 +111,23 @@ class ChannelUse:
             self._deliveries.recover()
 
     def break_off(self, speaker: str, verb: str, method: Method) -> None:
-        """A method whose content we do not have whole: the other side may have it."""
+        """Handles a method whose content is incomplete here: the other side may have it all."""
         if verb in ANSWERS:
             self._questions.answer(_OTHER[speaker], verb, None)
         self.ask(speaker, verb, method)
         self.taken(verb)
 
     def taken(self, verb: str) -> None:
-        """The other side may have taken what brings a tag with it, or not."""
+        """Records that the other side may or may not have accepted something that gets a tag."""
         if verb == "basic.publish":
             self._publish()
         elif verb in ("basic.deliver", "basic.get-ok", "file.deliver", "stream.deliver"):
             self.doubt_deliveries()
 
-    # Answers.
+    # --- answers --------------------------------------------------------------------------------------------------------------
 
     def ask(self, speaker: str, verb: str, method: Method | None) -> None:
-        """A method that may want an answer; None where nobody is held to what it says."""
+        """Records a method that may require an answer; None when its fields are unknown."""
         if verb not in REPLIES or not _waits(method):
             return
         tag = _text(method, "consumer_tag")
@@ -154,7 +154,7 @@ class ChannelUse:
             said, text = f'{verb} with consumer-tag "{tag[:200]}"', "it answers a method with another consumer-tag"
             self._findings.breach(f"{verb}.consumer-tag", said, text, (f'consumer-tag "{asked.tag[:200]}"',), _COMMAND_INVALID)
 
-    # Modes.
+    # --- modes ----------------------------------------------------------------------------------------------------------------
 
     def _switch(self, verb: str) -> None:
         refusal = self._mode.step(CLIENT, verb)
@@ -171,10 +171,10 @@ class ChannelUse:
         elif self._deliveries is not None and verb == ROLLBACK:
             self._deliveries.roll_back()
 
-    # Flow.
+    # --- flow -----------------------------------------------------------------------------------------------------------------
 
     def _flow(self, speaker: str, verb: str, active: bool) -> None:
-        """A side that has agreed to stop says no contents until it is asked, or says, that it goes on."""
+        """Checks channel.flow: a side that agreed to stop sends no contents until it is asked to resume or says it does."""
         if not active:
             if verb == FLOW_OK and not self._questions.waits(_OTHER[speaker], FLOW):
                 self._stopped = (*self._stopped, speaker)
@@ -182,7 +182,7 @@ class ChannelUse:
         goes_on = speaker if verb == FLOW_OK else _OTHER[speaker]
         self._stopped = tuple([each for each in self._stopped if each != goes_on])
 
-    # Consumers.
+    # --- consumers ------------------------------------------------------------------------------------------------------------
 
     def _consuming(self) -> Consumers:
         if self._consumers is None:
@@ -201,10 +201,10 @@ class ChannelUse:
         elif not self._consuming().cancel(verb, tag, _waits(method)):
             self.doubt_deliveries()
 
-    # References.
+    # --- references -----------------------------------------------------------------------------------------------------------
 
     def _refer(self, speaker: str, verb: str, method: Method) -> None:
-        """0-9: a message that is sent in parts, under a name."""
+        """Checks 0-9's messages that are sent in parts under a name."""
         name = reference_of(verb, method)
         if name is None or self._late:
             return
@@ -212,7 +212,7 @@ class ChannelUse:
             self._references = References()
         self._references.hear(self._findings, speaker, verb, name)
 
-    # Tags.
+    # --- tags -----------------------------------------------------------------------------------------------------------------
 
     def _delivered(self) -> Deliveries:
         if self._deliveries is None:
@@ -279,19 +279,19 @@ def _bit(method: Method | None, name: str) -> bool:
 
 
 def _waits(method: Method | None) -> bool:
-    """Whether it does not say that it wants no answer."""
+    """Returns whether a method awaits an answer: it has no no-wait bit, or it is not set."""
     return not (_bit(method, "nowait") or _bit(method, "no_wait"))
 
 
 class Question(NamedTuple):
-    """A method that wants an answer: what it says of acknowledgements, and which consumer it names; "" for none."""
+    """A method that awaits an answer: its no-ack bit, and the consumer tag that it names ("" for none)."""
 
     no_ack: bool
     tag: str
 
 
 class Questions:
-    """Those of both sides, by the asking side."""
+    """The unanswered methods of both sides, by the side that sent them."""
 
     __slots__ = ("_asked",)
 
@@ -299,18 +299,21 @@ class Questions:
         self._asked: Final[dict[str, PendingReplies[Question]]] = {}
 
     def ask(self, speaker: str, verb: str, no_ack: bool, tag: str, most: int) -> bool:
-        """`speaker` asks.  Of more than `most` questions the oldest is forgotten: whether one was."""
+        """Records a request of `speaker`. Beyond `most`, forgets the oldest one and returns True."""
         asked = self._asked.setdefault(speaker, PendingReplies())
         asked.ask(verb, Question(no_ack, tag))
         return asked.bound(most)
 
     def waits(self, speaker: str, verb: str) -> bool:
-        """Whether `speaker` has asked this."""
+        """Returns whether `speaker` awaits an answer to this verb."""
         asked = self._asked.get(speaker)
         return asked is not None and asked.waits(verb)
 
     def answer(self, asker: str, verb: str, findings: Findings | None) -> Question | None:
-        """`asker` is answered: what with.  `findings`: of the answering side; None where we missed something."""
+        """Matches an answer to a request of `asker`, and returns that request.
+
+        `findings` belong to the answering side; None when we missed something.
+        """
         asked = self._asked.get(asker)
         answered = None if asked is None else asked.answer(verb)
         if answered is None:
@@ -327,13 +330,13 @@ class Questions:
         return answered.kept
 
     def forget(self, *askers: str) -> None:
-        """What these have asked is not answered any more."""
+        """Drops the requests of these sides, which get no answer any more."""
         for asker in askers:
             self._asked.pop(asker, None)
 
 
 def reference_of(verb: str, method: Method) -> bytes | None:
-    """The reference that a method names; None for one that names none."""
+    """Returns the reference that a method names; None when it names none."""
     if verb == _TRANSFER:
         body: object = getattr(method, "body", None)
         return body.octets if isinstance(body, BodyContent) and body.by_reference else None
@@ -342,17 +345,17 @@ def reference_of(verb: str, method: Method) -> bytes | None:
 
 
 class References:
-    """Those in scope, by who opened them and name.  What it says collects in `findings`."""
+    """The references in scope, by the side that opened them and by name."""
 
     __slots__ = ("_doubt", "_scopes")
 
     def __init__(self) -> None:
         self._scopes: Final[dict[tuple[str, bytes], Machine]] = {}
         self._doubt = False
-        """There may be some that are not followed."""
+        """Whether some references may be untracked."""
 
     def hear(self, findings: Findings, speaker: str, verb: str, name: bytes) -> None:
-        """`speaker` names one of its own."""
+        """Judges a method in which `speaker` names one of its references."""
         key = speaker, name
         scope = self._scopes.get(key) or Machine(REFERENCE[speaker])
         if scope.step(speaker, TRANSFER if verb == _TRANSFER else verb) is not None:
@@ -375,7 +378,7 @@ class References:
 
 
 class Consumers:
-    """The consumers by their tags, as the ledger keeps them; each class has its own."""
+    """The consumers by class and tag, as the ledger keeps them."""
 
     __slots__ = ("_findings", "_tags")
 
@@ -384,13 +387,11 @@ class Consumers:
         self._tags: Final = ConsumerTags(unnamed)
 
     def lose(self) -> None:
-        """There may be consumers whose tags nobody heard."""
+        """Records that consumers with unknown tags may exist."""
         self._tags.unnamed = True
 
     def consume(self, verb: str, tag: str, no_ack: bool, waits: bool, held: bool) -> bool:
-        """The client consumes under a tag, and waits for an answer or does not; `held`: nothing is missing.  False where there
-        are
-        more than are followed."""
+        """Records basic.consume; `waits`: for an answer; `held`: nothing was missed. Returns False beyond the limit."""
         key = _key(verb, tag)
         if tag and self._tags.taken(key) and held:
             legal = ("a tag that is not in use", "an empty one")
@@ -402,29 +403,29 @@ class Consumers:
         return self._bounded()
 
     def name(self, verb: str, tag: str, no_ack: bool) -> None:
-        """The server names one."""
+        """Records the tag that the server generated."""
         self._tags.started(_key(verb, tag), False, no_ack)
 
     def cancel(self, verb: str, tag: str, waits: bool) -> bool:
-        """The client cancels, and waits for an answer or does not.  False as in `consume`."""
+        """Records the client's cancel; `waits`: for an answer. Returns False beyond the limit."""
         self._tags.cancel(_key(verb, tag), waits)
         return self._bounded()
 
     def drop(self, verb: str, tag: str) -> None:
-        """The client cancels, and nobody follows what comes."""
+        """Records the client's cancel, and tracks no further deliveries to the consumer."""
         self._tags.drop(_key(verb, tag))
 
     def revoke(self, verb: str, tag: str) -> None:
-        """The server cancels."""
+        """Judges the server's cancel."""
         if not self._tags.cancelled(_key(verb, tag)):
             self._nobody(verb, tag)
 
     def left(self, verb: str, tag: str) -> None:
-        """The server has carried out a cancel, and what came before it."""
+        """Records that the server has executed a cancel: no deliveries follow."""
         self._tags.left(_key(verb, tag))
 
     def deliver(self, verb: str, tag: str) -> bool:
-        """The server delivers to a consumer; whether that need not be settled."""
+        """Judges a delivery; returns whether it needs no acknowledgement."""
         settled = self._tags.settled(_key(verb, tag))
         if settled is None and not self._tags.unnamed:
             self._nobody(verb, tag)

@@ -1,4 +1,4 @@
-"""The interface between an observer and a family of dialects: it takes both sides' words, and reports violations."""
+"""The interface between an observer and a family of dialects: takes what both sides send, and reports violations."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ T = TypeVar("T")
 
 
 class Checker:
-    """The checker of one family, plugged into an observer when it is known what is spoken.  A base class.
+    """The checker of one family; the observer creates it when it knows the dialect. A base class.
 
-    The words go to `said` at once, the verdicts to `findings`, whose speaker and offset the observer sets; `ears` are the
+    What was sent goes to `said` at once, verdicts to `findings`, whose speaker and offset the observer sets. `ears` are the
     observer's.
     """
 
     __slots__ = ("_said", "ears", "findings")
 
     FAMILY: ClassVar[str] = ""
-    """What the family is called; captures find by it what writes its rows."""
+    """The name of the family; captures choose their row writer by it."""
     PARTS: ClassVar[tuple[type, ...]] = ()
-    """The classes of which `state` consists, those of the framing included."""
+    """The classes of which `state` consists, including those of the framing."""
     TABLES: ClassVar[tuple[Table, ...]] = ()
-    """The tables that machines in `state` run."""
+    """The tables that the machines in `state` run."""
 
     def __init__(self, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]) -> None:
         self.findings = Findings(strict, limits)
@@ -46,39 +46,38 @@ class Checker:
         self._said: Final = said
 
     def say(self, speaker: Speaker, start: int, end: int, event: Observation) -> None:
-        """Tells what lies in these octets of what `speaker` said."""
+        """Reports what these octets of `speaker` contain."""
         self._said.append(Observed(speaker, start, end, event))
 
     def flush(self, speaker: Speaker, start: int, end: int) -> None:
-        """Hands out the findings, after the words that they are about."""
+        """Hands out the findings, after the events that they are about."""
         found = self.findings.found
         while found:
             self._said.append(Observed(speaker, start, end, found.popleft()))
 
     def consider(self, others: Sequence[Dialect[Codec]]) -> None:
-        """The stream starts in its middle: as far as frames tell, it may be in one of these others as well."""
+        """Receives the other candidate dialects of a stream that starts in the middle."""
 
     def carries(self, class_code: int, code: int) -> bool:
-        """Whether what has these numbers may have a content; of what is unknown nobody can say that it may not."""
+        """Returns whether a unit with these numbers may carry a content; True for unknown numbers."""
         raise NotImplementedError
 
-    # What is heard.
+    # --- units ----------------------------------------------------------------------------------------------------------------
 
     def header(self, speaker: Speaker, same: bool) -> None:
-        """A protocol header; `same`: it is that of the dialect under observation."""
+        """Judges a protocol header; `same`: it is that of the dialect under observation."""
         raise NotImplementedError
 
     def hear(self, speaker: Speaker, unit: Assembly) -> None:
-        """Any unit: says what it is, and judges it."""
+        """Reports and judges a unit."""
         raise NotImplementedError
 
     def excuses(self, speaker: Speaker, malformed: Malformed) -> bool:
-        """Whether the words before it excuse a frame of `speaker` that is wrong otherwise."""
+        """Returns whether what came before excuses a malformed frame of `speaker`."""
         return False
 
     def hear_plain(self, speaker: Speaker, cut: Cut) -> Observed | None:
-        """A unit like others before it (see `Reader.cut_run`): its event, which nothing may come before.  None: it needs every
-        check."""
+        """Handles a unit that repeats an earlier one (see `Reader.cut_run`); returns its event, or None to check it in full."""
         return None
 
     def next_alike(self, speaker: Speaker, headers: Headers[T], head: int) -> Transfers[T] | Answered | None:
@@ -86,36 +85,35 @@ class Checker:
         return None
 
     def frame(self, cut: FrameCut) -> FrameSeen:
-        """A frame as it stands in `Reader.trace`."""
+        """Returns a frame in the form of `Reader.trace`."""
         raise NotImplementedError
 
     def shake(self, shaky: bool) -> None:
-        """Before a unit.  `shaky`: we do not have all of what a speaker says yet, for the search for its frames goes on; as
-        with `unsettle`."""
+        """Prepares for a unit. `shaky`: the search for a speaker's frames goes on, so units may be missing; see `unsettle`."""
         raise NotImplementedError
 
     def unsettle(self) -> None:
-        """The next word may be out of turn: the other side may have answered already what we do not have yet."""
+        """Records that the next unit may be out of order: the other side may have answered what we do not have yet."""
         raise NotImplementedError
 
     def lost(self, speaker: Speaker) -> None:
-        """Some octets of `speaker` were lost: nobody is accused of what depends on them."""
+        """Records lost octets of `speaker`: nothing that depends on them is a violation."""
         raise NotImplementedError
 
     def ended(self, speaker: Speaker) -> None:
-        """`speaker` has ended its half of the connection."""
+        """Records that `speaker` has closed its half of the connection."""
         raise NotImplementedError
 
     def books(self, channel: int) -> ChannelWitness | None:
-        """What is kept of the session on a channel; None where there is none."""
+        """Returns the records of the session on a channel; None when there is none."""
         return None
 
-    # Plain values.
+    # --- snapshots ------------------------------------------------------------------------------------------------------------
 
     def state(self) -> object:
-        """What it remembers: objects of PARTS, of TABLES' machines and of the ledger."""
+        """Returns what it remembers: objects of PARTS, of the machines of TABLES, and of the ledger."""
         raise NotImplementedError
 
     def resume(self, state: object) -> None:
-        """Goes on with what `state` gave.  DecodeError for anything else."""
+        """Restores what `state` returned. Raises DecodeError for anything else."""
         raise NotImplementedError

@@ -29,13 +29,13 @@ from amqp_sansio.wire.framing import Assembly
 
 
 class ClientHandshake(Connection):
-    """A connection as its client, whatever is spoken on its channels."""
+    """A client connection, independent of what its channels carry."""
 
     def __init__(self, config: ClientConfig, endpoints: Endpoints, confidential: bool) -> None:
         super().__init__("client", config, endpoints)
         self._settings: Final = config
         self._barred: Final = frozenset() if confidential or config.insecure_plain else IN_CLEAR
-        # All begin now, so that a missing library is told to the caller and not in the middle of a conversation.
+        # Creates every mechanism now, so that the caller learns of a missing library before the conversation begins.
         self._exchanges: Final[dict[str, ClientExchange]] = {each.name: each.start() for each in client_mechanisms(config)}
         self._exchange: ClientExchange | None = None
         self._properties: Final = self._told(config.properties)
@@ -60,7 +60,7 @@ class ClientHandshake(Connection):
         self._refuse_header("connection.start.client-support", header)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
-        _HEARS[type(control)](self, control, assembly)  # the table of the handshake lets nothing else come here
+        _HEARS[type(control)](self, control, assembly)  # the handshake's table lets no other control pass
 
     # --- authentication ----------------------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ class ClientHandshake(Connection):
             self._give_up(f"authentication by {chosen} failed: {_reason(error)}")
 
     def _locale(self, offered: tuple[str, ...]) -> str:
-        """Ours where the server speaks it, else en_US, which every server has to."""
+        """Returns our locale if the server offers it, else en_US, which every server must offer."""
         ours = self._settings.locale
         return ours if ours in offered or not offered else "en_US" if "en_US" in offered else offered[0]
 
@@ -116,14 +116,14 @@ class ClientHandshake(Connection):
             self._give_up(f"authentication failed: {_reason(error)}")
 
     def _give_up(self, text: str) -> None:
-        """Nobody broke the protocol, but this client cannot go on: it closes the socket."""
+        """Closes the socket: no side broke the protocol, but this client cannot continue."""
         self._closed_cause = text
         self._end(Origin.LOCAL, None, text)
 
     def _end(
         self, origin: Origin, code: int | None, text: str, violation: Violation | None = None, method: str | None = None
     ) -> None:
-        """A server may refuse a login without a word: then the end of the octets says it."""
+        """Ends the connection; EOF during authentication counts as refused credentials, as some servers do not send a close."""
         mechanism, self._mechanism = self._mechanism, ""
         if mechanism and self._handshake.silent_refusal and not self._ended:
             if origin is Origin.EOF:
@@ -150,8 +150,8 @@ class ClientHandshake(Connection):
         self._channel_max = min(self._channel_max, offer.channel_max or self._channel_max)
         self._max_frame_size = min(self._largest_frame, offer.max_frame_size or self._framing.largest)
         interval = tuning.interval_agreed(self._settings.heartbeat, offer)
-        # A server that offers no heartbeats must not be answered with any (tune-ok.heartbeat.no-heartbeat-min); 0 is said
-        # where it lies in the range.
+        # A server that offers no heartbeats must not get any (tune-ok.heartbeat.no-heartbeat-min); we send 0 where that is
+        # within the range.
         heartbeat = interval if interval or offer.heartbeat_min == 0 else None
         self._say(TuneOk(self._channel_max, self._max_frame_size, heartbeat))
         self._tuned(interval)
@@ -195,5 +195,5 @@ _HEARS: Final[dict[type[Control], Callable[[ClientHandshake, Any, Assembly], Non
 
 
 def _reason(error: Exception) -> str:
-    """Why a mechanism failed, without what it may quote: only a SaslError's text is known to hold no secret."""
+    """Returns why a mechanism failed. Only the text of a SaslError is known to contain no secret."""
     return str(error) if isinstance(error, SaslError) else type(error).__name__

@@ -23,10 +23,10 @@ def _acks(command: Consume) -> bool:
 
 
 class Consumers:
-    """`late`: we missed the beginning of the conversation, so that a tag may be anybody's.
+    """The consumers of one class.
 
-    `role`: the server carries a cancel out when it receives it; the client says nothing after which it would
-    not know what is to be acknowledged.
+    `late`: we missed the beginning of the conversation, so any tag may be in use. `role`: a server executes a cancel when it
+    receives it; a client sends nothing that would leave it unsure what to acknowledge.
     """
 
     __slots__ = ("_acks", "_cancels", "_latest", "_machines", "_name", "_role", "_table", "late")
@@ -45,15 +45,15 @@ class Consumers:
         return len(self._machines)
 
     def acknowledged(self, tag: str) -> bool | None:
-        """Whether what is delivered to a tag waits for an acknowledgement; None while that is not to be known."""
+        """Returns whether deliveries to a tag need an acknowledgement; None when unknown."""
         return self._acks.get(tag)
 
     def state(self, tag: str) -> str:
-        """Where a tag stands."""
+        """Returns the state of a tag."""
         return self._machine(tag).state
 
     def check_consume(self, command: Consume, most: int) -> Objection | None:
-        """What is wrong with a consume, when there may be `most` consumers."""
+        """Checks a consume; at most `most` consumers may exist."""
         verb, tag = command.VERB, command.consumer_tag or ""
         said = f"{verb} {tag!r:.80}"
         if not command.queue:
@@ -80,7 +80,7 @@ class Consumers:
         return None
 
     def check(self, speaker: str, verb: str, tag: str) -> Objection | None:
-        """What is wrong with a consume-ok, cancel or deliver for a tag."""
+        """Checks a consume-ok, cancel or deliver for a tag."""
         machine = self._machine(tag)
         if refused(machine, speaker, verb) is None:
             return None
@@ -94,18 +94,18 @@ class Consumers:
         return Objection(verb, said, tuple(able), code, text)
 
     def consume(self, command: Consume) -> None:
-        """A consume was sent."""
+        """Records a consume."""
         tag = command.consumer_tag or ""
         acks = _acks(command)
         machine = self._machine(tag)
         fresh = machine.states == (NO_CONSUMER,)
         self._machines[tag] = machine
         machine.step(CLIENT, nowait(self._name) if command.nowait else command.VERB)
-        # What is still under way for the old consumer of that tag was delivered on the old one's terms.
+        # Deliveries still in flight to the tag's former consumer keep the former consumer's terms.
         self._acks[tag] = acks if fresh or self._acks.get(tag) is acks else None
 
     def step(self, speaker: str, verb: str, tag: str, id: int | None) -> None:
-        """A consume-ok, cancel or deliver was sent, as the command `id` (None: unknown)."""
+        """Records a consume-ok, cancel or deliver, sent as command `id` (None: unknown)."""
         machine = self._machine(tag)
         if machine.step(speaker, verb) is not None:
             return
@@ -120,7 +120,7 @@ class Consumers:
         self._tidy(tag, machine)
 
     def completed(self, ids: RangeSet) -> None:
-        """The server has carried out these commands of the client."""
+        """Records that the server has executed these commands of the client."""
         for id in pick(ids, self._cancels) if self._cancels else ():
             tag = self._cancels.pop(id)
             self._latest.pop(tag, None)
@@ -130,20 +130,20 @@ class Consumers:
                 self._tidy(tag, machine)
 
     def forget(self) -> None:
-        """Something was lost: a tag may be anybody's."""
+        """Records a gap: any tag may be in use."""
         self.late = True
         for kept in (self._machines, self._acks, self._cancels, self._latest):
             kept.clear()
 
     def snapshot(self) -> dict[str, object]:
-        """As a plain value."""
+        """Returns the state as a plain value."""
         return {
             "tags": tuple([(tag, machine.states, self._acks.get(tag)) for tag, machine in self._machines.items()]),
             "cancels": tuple(self._cancels.items()),
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
         for tag, states, acks in snapshot["tags"]:
             self._machines[typed(tag, str)] = machine_in(Machine(self._table), states)
             self._acks[tag] = typed(acks, bool, type(None))

@@ -1,6 +1,6 @@
-"""The conversation about files and streams in one session, in the third person: our client, our server and an observer run it.
+"""The rules for files and streams in one session; client, server and observer run the same ones.
 
-The rows stand in `tables.file` and `tables.stream`; what is memory beside them in `consumers`, `staging` and `deliveries`.
+The rows are in `tables.file` and `tables.stream`; `consumers`, `staging` and `deliveries` keep what the rows cannot.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _HEADERS: Final = {
     "stream.return": "stream.stream-properties",
     "stream.deliver": "stream.stream-properties",
 }
-"""Commands whose content must have a header, and what is in it."""
+"""Commands whose content must have a header, and the struct in it."""
 
 _RETURN_CODES: Final = (311, 312, 313)
 
@@ -56,7 +56,7 @@ Role: TypeAlias = str | None
 
 
 class ContentClass:
-    """What classes file and stream have in common."""
+    """What the classes file and stream have in common."""
 
     __slots__ = ("consumers", "publishing", "qos")
 
@@ -66,30 +66,31 @@ class ContentClass:
         self.consumers: Final = Consumers(name, consumer, role, late)
 
     def machine(self, command: Command) -> Machine:
-        """The machine of a word that is about no tag and no file."""
+        """Returns the machine for a command that concerns neither a tag nor a file."""
         return self.qos if isinstance(command, _QOS) else self.publishing
 
     def forget(self) -> None:
-        """Something was lost."""
+        """Records a gap."""
         self.qos.forget()
         self.publishing.forget()
         self.consumers.forget()
 
     def snapshot(self) -> dict[str, object]:
-        """As a plain value."""
+        """Returns the state as a plain value."""
         return {"qos": self.qos.states, "publishing": self.publishing.states, "consumers": self.consumers.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
         machine_in(self.qos, snapshot["qos"])
         machine_in(self.publishing, snapshot["publishing"])
         self.consumers.restore(snapshot["consumers"])
 
 
 class Contents:
-    """`role` is whose session this is, None for an observer.  `late`: we missed its beginning.
+    """The files and streams of one session.
 
-    A client has received what it hears, a server has carried out what it hears; to an observer much may be under way.
+    `role` is the side that runs it, None for an observer. `late`: we missed the beginning. At a client every command it reads
+    is received, at a server executed; to an observer it may still be in flight.
     """
 
     __slots__ = ("_asked", "_deliveries", "_file", "_limits", "_role", "_staging", "_stream")
@@ -105,9 +106,9 @@ class Contents:
         self._asked: tuple[int, int] = (0, 0)
 
     def check(self, speaker: str, command: Command, header: bool | None, octets: int | None) -> Objection | None:
-        """What is wrong with a command that `speaker` says; changes nothing.
+        """Checks a command of `speaker` without changing anything.
 
-        `header`: whether it has a header, `octets`: of its body; None when that is not known.
+        `header`: whether it has one; `octets`: the size of its body; None when unknown.
         """
         verb = command.VERB
         if header is False and verb in _HEADERS:
@@ -145,7 +146,7 @@ class Contents:
         )
 
     def step(self, speaker: str, command: Command, id: int | None) -> None:
-        """`speaker` said a command, to which nothing (sure) was to be objected, as its command `id` (None: unknown)."""
+        """Records a command without a (sure) objection, sent as command `id` (None: unknown)."""
         verb = command.VERB
         if isinstance(command, file.Consume | stream.Consume):
             self._of(command).consumers.consume(command)
@@ -168,7 +169,7 @@ class Contents:
                 self._deliveries.open_window(*self._asked)
 
     def completed(self, speaker: str, ids: RangeSet) -> None:
-        """`speaker` has completed these commands of the other side."""
+        """Records that `speaker` has completed these commands of the other side."""
         if speaker == SERVER:
             self._file.consumers.completed(ids)
             self._stream.consumers.completed(ids)
@@ -177,11 +178,11 @@ class Contents:
             self._deliveries.completed(ids)
 
     def close_window(self) -> None:
-        """Another session asked for quality of service on the whole connection: what holds here is not to be known."""
+        """Forgets the prefetch window: another session changed it for the whole connection."""
         self._deliveries.close_window()
 
     def forget(self) -> None:
-        """Something was lost, or looks as if it was: from here on everything is possible."""
+        """Records a gap: every state is possible from here on."""
         self._file.forget()
         self._stream.forget()
         self._deliveries.forget()
@@ -189,7 +190,7 @@ class Contents:
             staging.forget()
 
     def snapshot(self) -> dict[str, object]:
-        """As a plain value."""
+        """Returns the state as a plain value."""
         return {
             "file": self._file.snapshot(),
             "stream": self._stream.snapshot(),
@@ -199,7 +200,7 @@ class Contents:
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
         self._file.restore(snapshot["file"])
         self._stream.restore(snapshot["stream"])
         for who, staging in self._staging.items():
@@ -213,23 +214,23 @@ class Contents:
 
 
 def _stager(speaker: str, command: Command) -> str:
-    """Whose file a word of the staging is about: the receiver sends open-ok."""
+    """Returns the side that stages the file: open-ok comes from the receiver."""
     other = SERVER if speaker == CLIENT else CLIENT
     return other if isinstance(command, file.OpenOk) else speaker
 
 
 def is_global(command: Command) -> bool:
-    """Whether a command changes what the server may send in advance in other sessions of the connection."""
+    """Returns whether a command changes the prefetch window of the connection's other sessions."""
     return isinstance(command, file.Qos) and command.global_
 
 
-# --- what a session does with them: its own and the other side's ------------------------------------------------------------
+# --- a session's own commands and its peer's --------------------------------------------------------------------------------
 
 
 def say_content(session: Session, command: Command, header: bool, octets: int) -> Callable[[int], None]:
-    """Whether a command with such a header and `octets` octets of body is legal now, and its effect; changes nothing.
+    """Checks one of our commands and returns its effect; changes nothing.
 
-    LocalProtocolError, LimitError.
+    Raises LocalProtocolError or LimitError.
     """
     contents = _contents(session)
     wrong = contents.check(session.role, command, header, octets)
@@ -247,7 +248,7 @@ def say_content(session: Session, command: Command, header: bool, octets: int) -
 
 
 def hear_content(session: Session, id: int, command: Command, header: bytes, body: bytes) -> Objection | None:
-    """The other side says a command: what is wrong with it, else it is remembered."""
+    """Returns what is wrong with a command of the peer; records it when nothing is."""
     contents = _contents(session)
     wrong = contents.check(session.peer, command, bool(header), len(body))
     if wrong is not None and (wrong.sure or session.profile.strict):
@@ -261,16 +262,16 @@ def _contents(session: Session) -> Contents:
 
 
 _ANSWERS: Final = {"qos": "qos-ok", "consume": "consume-ok", "open": "open-ok", "open-ok": "stage"}
-"""What the other side may answer even when it was asked at the wrong time: it is not the one to blame."""
+"""The answers that are legal even to a request at the wrong time: the answering side is not at fault."""
 
 
-# --- what a third person makes of them --------------------------------------------------------------------------------------
+# --- an observer ------------------------------------------------------------------------------------------------------------
 
 
 class ContentWitness:
-    """What both sides of one attachment say about files and streams.
+    """Judges what both sides of one attachment send about files and streams.
 
-    `late`: we missed its beginning, or it goes on from an attachment before.
+    `late`: we missed its beginning, or it continues an earlier attachment.
     """
 
     __slots__ = ("_contents", "_excused", "_findings", "_late")
@@ -278,14 +279,14 @@ class ContentWitness:
     def __init__(self, findings: Findings, late: bool) -> None:
         self._findings: Final = findings
         self._late = late
-        # Made when first needed: most sessions have neither files nor streams.
+        # Created on first use: most sessions carry neither files nor streams.
         self._contents: Contents | None = None
         self._excused: set[str] = set()
 
     def hear(self, speaker: str, id: int | None, command: Command | None, octets: int, body: int | None) -> None:
-        """`speaker` says a command of these classes, None when it cannot be read or is not for `speaker` to say.
+        """Judges a command of these classes; None when it cannot be read or is not for `speaker` to send.
 
-        `octets` of header and body, and of `body` alone (None: unknown).
+        `octets` counts header and body, `body` the body alone (None: unknown).
         """
         contents = self._contents
         if contents is None:
@@ -313,30 +314,30 @@ class ContentWitness:
             contents.step(speaker, command, id)
 
     def completed(self, speaker: str, ids: RangeSet) -> None:
-        """`speaker` has completed these commands of the other side."""
+        """Records that `speaker` has completed these commands of the other side."""
         if self._contents is not None:
             self._contents.completed(speaker, ids)
 
     def pointed(self, control: CommandPoint, following: int | None) -> None:
-        """Somebody numbers the next command: `following` the last one that arrived (None: none did).
+        """Handles a command-point; `following` is the id after the last command that arrived (None: none did).
 
-        Where it is another, the session began before, or says something again.
+        Any other id means that the session began earlier, or that a side replays commands.
         """
         if (control.command_id or 0) != (following or 0) or control.command_offset:
             self.forget()
 
     def flushed(self, control: Flush) -> None:
-        """Somebody asks what the other side expects, as one does to go on with a session."""
+        """Handles a flush that asks for the expected commands, as a side does to resume a session."""
         if control.expected:
             self.forget()
 
     def close_window(self) -> None:
-        """What may be sent in advance changes for the whole connection, in another session."""
+        """Forgets the prefetch window: another session changed it for the whole connection."""
         if self._contents is not None:
             self._contents.close_window()
 
     def forget(self) -> None:
-        """Something was lost: everything is possible."""
+        """Records a gap: every state is possible."""
         self._late = True
         if self._contents is not None:
             self._contents.forget()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def hear_control(session: Session, control: Control, offset: int) -> None:
-    """A control of class session other than attach, attached, detach and detached."""
+    """Handles a control of class session other than attach, attached, detach and detached."""
     hear = _CONTROLS.get(type(control))
     if hear is not None:
         hear(session, control, offset)
@@ -34,7 +34,7 @@ def _request_timeout(session: Session, control: controls.RequestTimeout, offset:
 
 
 def _lesser(a: int | None, b: int | None) -> int | None:
-    """The shorter of two lifetimes, of which None is the one without end."""
+    """Returns the shorter of two lifetimes; None is unlimited."""
     return b if a is None else a if b is None else min(a, b)
 
 
@@ -46,7 +46,7 @@ def _timeout(session: Session, control: controls.Timeout, offset: int) -> None:
 def _command_point(session: Session, control: controls.CommandPoint, offset: int) -> None:
     id = control.command_id or 0
     if control.command_offset:
-        # We keep no part of a command, so there is nothing that could be continued.
+        # We keep no part of a command, so nothing can be continued.
         violate(
             session,
             "session.command-point.nonzero-offset",
@@ -77,7 +77,7 @@ def _check_ranges(session: Session, said: str, offset: int) -> None:
 
 
 def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet, offset: int) -> bool:
-    """Whether ids that nobody has sent end the session: they do wherever an observer accuses for them."""
+    """Returns whether a set with ids that nobody has sent ends the session. It does wherever an observer would report it."""
     if not beyond:
         return False
     violate(
@@ -116,7 +116,7 @@ def _confirmed(session: Session, control: controls.Confirmed, offset: int) -> No
     outbound = session._outbound
     beyond = outbound.beyond(ids)
     if not session.profile.strict and beyond.ranges == ((outbound.next_id, outbound.next_id),):
-        beyond = EMPTY  # qpidd's set ends one behind the last
+        beyond = EMPTY  # qpidd's set ends one id too late
     if _beyond(session, control.VERB, ids, beyond, offset):
         return
     news = outbound.confirm(ids)
@@ -129,7 +129,7 @@ def _completed(session: Session, control: controls.Completed, offset: int) -> No
 
 
 def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> None:
-    """session.completed: the other side has executed these."""
+    """Handles session.completed: the peer has executed these commands."""
     outbound = session._outbound
     beyond = outbound.beyond(ids)
     if beyond and _beyond(session, controls.Completed.VERB, ids, beyond, offset):
@@ -156,7 +156,7 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
 
 
 def completed_run(session: Session, low: int, high: int, timely: bool, offset: int) -> CommandsCompleted | None:
-    """`completed` for the ids from `low` to `high`.  Where nothing but that event follows, it is not emitted but returned."""
+    """Does the same as `completed` for one range of ids. Returns the event if it is the only effect, instead of queueing it."""
     outbound, subscribers = session._outbound, session._subscribers
     if (
         subscribers.windows or subscribers.replenished or session._subscriptions.withdrawals or session._outbound.asked

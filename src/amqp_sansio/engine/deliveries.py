@@ -1,4 +1,4 @@
-"""Deliveries of class file that may be acknowledged: the rows of `tables.file`, the known tags, and the prefetch windows."""
+"""Deliveries of class file that await acknowledgement: the rows of `tables.file`, the known tags, and the prefetch windows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ _WINDOW: Final = "file.qos.prefetch-count.prefetch-discretion"
 
 
 Delivery: TypeAlias = tuple[str, int | None, int, int]
-"""Its state, its command's id (None: unknown), octets of the file (0: unknown), which delivery of the session it is."""
+"""Its state, its command's id (None: unknown), the file's octets (0: unknown), and its number in the session."""
 
 
 class Deliveries:
-    """`late`: we missed some deliveries, so that a tag may name one.  `at_once`: hearing them is receiving them.
+    """The deliveries of one session.
 
-    `_open` are in order; `_perhaps` were acknowledged, as one of all, when they were perhaps still under way.  `_all`: the last
-    command that acknowledged all, until the server has completed it: what is delivered before is under way for all one knows.
+    `late`: we missed some deliveries, so any tag may name one. `at_once`: a delivery counts as received when it is read.
+
+    `_open` is in order. `_perhaps` holds deliveries that an acknowledgement of "all" may have crossed in flight. `_all` is the
+    last such acknowledgement until the server has completed it: until then, any delivery may have been sent before it.
     """
 
     __slots__ = ("_all", "_at_once", "_count", "_ids", "_octets", "_open", "_perhaps", "_received", "_window", "late")
@@ -39,7 +41,7 @@ class Deliveries:
     def __init__(self, at_once: bool, late: bool) -> None:
         self._at_once: Final = at_once
         self.late = late
-        # In order, and taken from the front: a dict would pass over what is gone again and again.
+        # Ordered, and removed from the front: a plain dict would step over removed entries again and again.
         self._open: dict[int, Delivery] = OrderedDict()
         self._perhaps: dict[int, Delivery] = OrderedDict()
         self._count = 0
@@ -50,20 +52,20 @@ class Deliveries:
         self._window: tuple[int, int] | None = None if late else (0, 0)
 
     def __len__(self) -> int:
-        """Deliveries that wait for an acknowledgement."""
+        """The number of deliveries that await acknowledgement."""
         return len(self._open)
 
     def open_window(self, octets: int, messages: int) -> None:
-        """So much may be sent in advance from now on; 0 is without limit."""
+        """Sets the prefetch window; 0 is unlimited."""
         if self._window is not None:
             self._window = octets, messages
 
     def close_window(self) -> None:
-        """What may be sent in advance is not to be known any more."""
+        """Forgets the prefetch window."""
         self._window = None
 
     def check_deliver(self, command: file.Deliver, acks: bool | None, octets: int, most: int) -> Objection | None:
-        """What is wrong with a delivery to a consumer that acknowledges, or not, or perhaps; `most` may be open."""
+        """Checks a delivery; `acks`: whether it needs an acknowledgement (None: unknown); at most `most` may be open."""
         tag = command.delivery_tag or 0
         said = f"{command.VERB} with tag {tag}"
         if not tag:
@@ -88,7 +90,7 @@ class Deliveries:
         return None
 
     def check_ack(self, command: file.Ack | file.Reject) -> Objection | None:
-        """What is wrong with an acknowledgement or a rejection."""
+        """Checks an acknowledgement or a rejection."""
         tag, multiple = command.delivery_tag or 0, isinstance(command, file.Ack) and command.multiple
         if not tag and multiple:
             return None
@@ -101,11 +103,11 @@ class Deliveries:
         return Objection(rule, said, legal, ErrorCode.INVALID_ARGUMENT, text)
 
     def deliver(self, tag: int, acks: bool | None, id: int | None, octets: int) -> None:
-        """A delivery was sent."""
+        """Records a delivery."""
         if acks is False:
             return
         before = self._perhaps.pop(tag, None)
-        if before is not None:  # the tag is used anew, so the old one was settled
+        if before is not None:  # the tag is reused, so the former delivery was settled
             self._drop(tag, before)
         if acks is None or self._all is not None:
             state = rows.PERHAPS_RECEIVED if self._at_once else rows.PERHAPS
@@ -121,7 +123,7 @@ class Deliveries:
             self._ids[id] = tag
 
     def settle(self, command: file.Ack | file.Reject, id: int | None, heard: bool) -> None:
-        """An acknowledgement or a rejection was sent, as the command `id` (None: unknown); `heard`: the server has it."""
+        """Records an acknowledgement or rejection, command `id` (None: unknown); `heard`: the server has received it."""
         tag = command.delivery_tag or 0
         if not isinstance(command, file.Ack) or not command.multiple:
             self._settle(tag, command.VERB)
@@ -138,7 +140,7 @@ class Deliveries:
                 self._settle(each, rows.ACK_ALL)
 
     def completed(self, ids: RangeSet) -> None:
-        """The client has completed these commands of the server: it has received those deliveries."""
+        """Records that the client has completed these commands, and so received their deliveries."""
         for id in pick(ids, self._ids) if self._ids else ():
             tag = self._ids.pop(id)
             kept = self._open if tag in self._open else self._perhaps
@@ -149,12 +151,12 @@ class Deliveries:
                 self._received[tag] = None
 
     def carried_out(self, ids: RangeSet) -> None:
-        """The server has completed these commands of the client."""
+        """Records that the server has completed these commands of the client."""
         if self._all is not None and self._all in ids:
             self._all = None
 
     def forget(self) -> None:
-        """Something was lost: any tag may name a delivery."""
+        """Records a gap: any tag may name a delivery."""
         self.late = True
         for kept in (self._open, self._perhaps, self._received, self._ids):
             kept.clear()
@@ -163,12 +165,12 @@ class Deliveries:
         self._window = None
 
     def snapshot(self) -> dict[str, object]:
-        """As a plain value."""
+        """Returns the state as a plain value."""
         kept = [(tag, *delivery) for each in (self._open, self._perhaps) for tag, delivery in each.items()]
         return {"deliveries": tuple(kept), "count": self._count, "window": self._window, "all": self._all}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
         self._count = typed(snapshot["count"], int)
         for tag, state, id, octets, number in snapshot["deliveries"]:
             if {type(each) for each in (tag, octets, number)} != {int} or state not in rows.DELIVERY.states:
@@ -191,7 +193,7 @@ class Deliveries:
         self._window = window
 
     def _settle(self, tag: int, verb: str) -> None:
-        """Steps one delivery: it ends, or is acknowledged perhaps."""
+        """Steps one delivery: it is settled, or may be."""
         perhaps = tag in self._perhaps
         delivery = self._perhaps.get(tag) if perhaps else self._open.get(tag)
         if delivery is None:
@@ -214,7 +216,7 @@ class Deliveries:
 
 
 def _up_to(kept: Mapping[int, Delivery], last: int) -> list[int]:
-    """The tags of those that are not behind the delivery of that number."""
+    """Returns the tags of the deliveries up to the one with this number."""
     found: list[int] = []
     for tag, delivery in kept.items():
         if delivery[3] > last:

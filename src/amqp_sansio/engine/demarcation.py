@@ -1,4 +1,4 @@
-"""Applies the book of a session's transactions for client, server and observer: which commands are legal, and their errors."""
+"""Applies the ledger of a session's transactions for client, server and observer: legal commands, and the errors for others."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from amqp_sansio.tables import demarcation as rows
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-# --- a client, before it says something -----------------------------------------------------------------------------------
+# --- a client, before it sends a command ----------------------------------------------------------------------------------
 
 Effect: TypeAlias = Callable[[int], None]
 
 NAMES_BRANCH: Final = (
     dtx.Start, dtx.End, dtx.Prepare, dtx.Commit, dtx.Rollback, dtx.Forget, dtx.GetTimeout, dtx.SetTimeout,
 )  # fmt: skip
-"""Commands that are about one branch: without an xid they mean nothing."""
+"""Commands that concern one branch and need its xid."""
 COMMANDS: Final = (tx.Select, tx.Commit, tx.Rollback, dtx.Select, dtx.Recover, *NAMES_BRANCH)
-"""Those of classes tx and dtx."""
+"""The commands of classes tx and dtx."""
 
 
 def check(session: Session, command: Command) -> Effect:
-    """Whether our client may say a command of class tx or dtx, by the letter, and its effect.  LocalProtocolError."""
+    """Checks whether our client may send a command of class tx or dtx; returns its effect. Raises LocalProtocolError."""
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         raise EncodeError(f"{command.VERB}.xid", "names the branch")
     demarcation = session._demarcation
@@ -54,32 +54,32 @@ def check(session: Session, command: Command) -> Effect:
 
 
 def check_verb(session: Session, verb: str) -> None:
-    """LocalProtocolError when our client may not say a verb of the rows now."""
+    """Raises LocalProtocolError when our client may not send this verb now."""
     cell = session._demarcation.refusal(verb)
     if cell is not None:
         raise LocalProtocolError(verb, state_of(session._demarcation), session._demarcation.legal(verb), cell.rule)
 
 
 def unaccepting(session: Session) -> bool:
-    """Whether the client has a subscription with accept-mode none that is not cancelled."""
+    """Returns whether the client has an active subscription with accept-mode none."""
     if session.role == "client":
         return any(each.accept_mode == 1 and not each.cancelled for each in session.subscriptions.values())
     return any(each.accept_mode == 1 for each in session.subscribers.values())
 
 
 def state_of(demarcation: Demarcation) -> str:
-    """Where the session stands, for a sentence."""
+    """Returns the state of the session's transactions, as error texts show it."""
     if demarcation.state == rows.NO_TRANSACTIONS:
         return "no transactions"
     branch = "" if demarcation.associated is None else f" with xid {show(demarcation.associated)}"
     return f"{demarcation.state}{branch}"
 
 
-# --- a server, when a client has said something -----------------------------------------------------------------------------
+# --- a server, when a client's command arrives ------------------------------------------------------------------------------
 
 
 def hear(session: Session, id: int, command: Command) -> Objection | None:
-    """The client of our server said a command of class tx or dtx: None when it is for the broker to judge further."""
+    """Checks the client's command of class tx or dtx; None when the broker has to judge it further."""
     demarcation = session._demarcation
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         verb = rows.START if isinstance(command, dtx.Start) else rows.END_OTHER if isinstance(command, dtx.End) else None
@@ -108,7 +108,7 @@ def hear(session: Session, id: int, command: Command) -> Objection | None:
 
 
 def hear_subscribe(session: Session) -> Objection | None:
-    """The client of our server subscribes with accept-mode none."""
+    """Checks the client's subscribe with accept-mode none."""
     cell = session._demarcation.refusal(rows.SUBSCRIBE_NONE)
     code = None if cell is None else _code(session, cell)
     if cell is None or code is None:
@@ -118,7 +118,7 @@ def hear_subscribe(session: Session) -> Objection | None:
 
 
 def _handed_on(demarcation: Demarcation, cell: rows.Forbidden, command: Command) -> bool:
-    """Whether it is for the coordinator to refuse: which code is right depends on the branch, not on the session."""
+    """Returns whether the coordinator must refuse it: the right code depends on the branch, not on the session."""
     again = isinstance(command, dtx.Start) and key_of(command.xid) == demarcation.associated
     return again or (cell.state, cell.verb) in rows.HANDED_ON
 
@@ -127,13 +127,13 @@ def _code(session: Session, cell: rows.Forbidden) -> int | None:
     return cell.spec if session.profile.error_codes == "spec" else cell.qpid
 
 
-# --- a third person ---------------------------------------------------------------------------------------------------------
+# --- an observer ------------------------------------------------------------------------------------------------------------
 
 
 class DemarcationWitness:
-    """Holds the client to the rows.  What deployed brokers let pass is a note, unless strict.
+    """Checks a client against the rows. What deployed brokers accept is a note, unless strict.
 
-    A client may have said something before it heard that its dtx.start had failed: it is held to neither.
+    While a dtx.start is unanswered its outcome is unknown, and the client may act on either.
     """
 
     __slots__ = ("_demarcation", "_findings", "_unaccepting")
@@ -147,7 +147,7 @@ class DemarcationWitness:
             self._demarcation.lost()
 
     def hear(self, id: int | None, command: Command) -> None:
-        """The client says a command of class tx or dtx, or one about its subscriptions, as its command `id`."""
+        """Judges a command of class tx or dtx, or one about subscriptions, sent as command `id`."""
         demarcation = self._demarcation
         if isinstance(command, Cancel):
             self._unaccepting.discard(command.destination or "")
@@ -180,10 +180,10 @@ class DemarcationWitness:
             self._findings.breach(cell.rule, words, text, legal, cell.spec if self._findings.strict else cell.qpid)
 
     def answered(self, id: int | None, value: object) -> None:
-        """The server says the result of the client's command `id`."""
+        """Handles the result of the client's command `id`."""
         if isinstance(value, dtx.XaResult) and value.status is not None:
             self._demarcation.answered(id, value.status, heard=False)
 
     def lost(self) -> None:
-        """We missed something that the client sent, or it sends it again."""
+        """Records that we missed something from the client, or that it replays commands."""
         self._demarcation.lost()

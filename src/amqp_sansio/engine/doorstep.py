@@ -13,11 +13,11 @@ from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.protocol import SIZE
 
 PATIENCE: Final = 256
-"""Controls and commands of one connection that bring no event, heartbeats say, before others have their turn."""
+"""How many controls and commands without an event (such as heartbeats) one connection may process before others get a turn."""
 
 
 def speaking(config: ServerConfig, dialect: int = 0) -> ServerHandshake:
-    """A connection in one of the config's dialects: the preferred one, unless another place among them is named."""
+    """Returns a connection in one of the config's dialects: the preferred one, or the one at this index."""
     chosen = config.dialects[dialect]
     if len(config.dialects) == 1:
         return chosen.server(config)
@@ -26,23 +26,23 @@ def speaking(config: ServerConfig, dialect: int = 0) -> ServerHandshake:
 
 
 class Doorstep:
-    """Keeps the first octets of a client until they tell which of several dialects it speaks.
+    """Buffers a client's first octets until they identify its dialect.
 
-    `connection` is one of the preferred dialect until then, without an octet.  It keeps the time of the handshake, and it
-    answers a header that is none of theirs.
+    Until then `connection` speaks the preferred dialect and has received no octets. It keeps the handshake timeout, and answers
+    a header of an unsupported dialect.
     """
 
     def __init__(self, config: ServerConfig, wake: Callable[[], object] | None = None) -> None:
         self._config: Final = config
-        self._wake: Final = wake  # called when the connection has something to send, or has ended, and had not before
+        self._wake: Final = wake  # called when the connection has output or has ended, and before was neither
         self._early = bytearray()
         self.connection = self._speaking(0)
-        """Whom to ask and to tell from now on."""
+        """The connection; replaced once the dialect is known."""
         self.passed = len(config.dialects) == 1
-        """Whether it is known who hears the octets: they go to `connection` directly."""
+        """Whether the dialect is known: from then on, octets may go to `connection` directly."""
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Stores octets that came from the client, as `Connection.receive_data` does."""
+        """Stores octets from the client, like `Connection.receive_data`."""
         if self.passed:
             self.connection.receive_data(data)
             return
@@ -51,7 +51,7 @@ class Doorstep:
             self._pass()
 
     def receive_eof(self) -> None:
-        """The client sends nothing more."""
+        """Records that the client sends nothing more."""
         self._pass()
         self.connection.receive_eof()
 
@@ -67,7 +67,7 @@ class Doorstep:
         self.passed = True
         header, waited, dialects = bytes(self._early[:SIZE]), self.connection, self._config.dialects
         chosen = next((at for at, dialect in enumerate(dialects) if header in dialect.spellings), 0)
-        if chosen and waited.closed_cause is None:  # else it is over, and nothing begins behind that
+        if chosen and waited.closed_cause is None:  # otherwise the connection is over, and no new one begins
             self.connection = self._speaking(chosen)
             if waited.now is not None:
                 self.connection.tick(waited.now)

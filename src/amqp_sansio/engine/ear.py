@@ -1,4 +1,4 @@
-"""One speaker's octets, as an observer reads them: a protocol header, then frames, or octets that cannot be decoded."""
+"""One speaker's octets as an observer reads them: a protocol header, then frames or octets that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.framing import Assembly, Carries, Cut, Framing, Malformed, Reader
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Found
-"""One thing of a stream.  Found: the framing of its frames, where they could have been in any of several."""
+"""One item of a stream. Found: the framing of its frames, where several were possible."""
 
 HEADER: Final = "header"
-"""The first octets: a protocol header, if we have the beginning of the conversation."""
+"""Expects a protocol header: we have the beginning of the conversation."""
 ANSWER: Final = "answer"
-"""The first octets of a side that is asked for no header: frames, or the header of another version."""
+"""Expects frames, or a header for another version: this side answers, and need not send a header."""
 DECIDING: Final = "deciding"
-"""The header has been handed out; the observer has not yet said how to go on."""
+"""The header has been handed out; the observer has not decided yet how to continue."""
 GUESSING: Final = "guessing"
-"""It starts in the middle, and nobody knows yet in which of several framings its frames are."""
+"""The stream starts in the middle, and its framing is not known yet."""
 FRAMES: Final = "frames"
 OPAQUE: Final = "opaque"
 
 
 class Heard(NamedTuple):
-    """A thing and the octets of this speaker's stream in which it lies."""
+    """An item, and where it is in this speaker's stream."""
 
     start: int
     end: int
@@ -33,11 +33,11 @@ class Heard(NamedTuple):
 
 
 class Ear:
-    """`receive` stores; `next` hands out one thing.  Offsets count this speaker's octets, lost ones included.
+    """Reads one speaker's stream: `receive` stores, `next` hands out one item. Offsets include lost octets.
 
-    `framing` is what reads frames, `carries` is for its reader (see there).  `known`: frames may come without a header before
-    them.  `others`: in the middle they may be in any of these framings.  The first in which three frames in a row are found is
-    handed out, for the observer to plug it in.
+    `framing` creates the reader of frames, and `carries` is passed to it. `known`: frames may come without a header before
+    them. `others`: further candidate framings for a stream that starts in the middle. Hands out the first framing in which
+    three consecutive frames are found; the observer then plugs it in.
     """
 
     __slots__ = (
@@ -69,63 +69,63 @@ class Ear:
         self.framing = framing
         self._carries = carries
         self.guess: Guess | None = Guess(others) if others else None
-        """In the middle, as long as nobody knows the framing."""
+        """The search for the framing of a stream that starts in the middle."""
         self._known: Final = known
         self._head = b""
         self.state = HEADER
         self.reader: Reader | None = None
         self.received = 0
         self.heard = 0
-        """`received` without what was lost."""
+        """`received` without lost octets."""
         self.late = False
-        """It starts in the middle, or something of it was lost."""
+        """Whether the stream starts in the middle, or some of it was lost."""
         self.joined = False
-        """The other side starts in the middle: this one need not begin with a header, whatever its octets look like."""
+        """Whether the other side's stream starts in the middle: then this one need not begin with a header either."""
         self.doubt = ""
         """Why the next octets may not be frames at all ("behind a security layer"); "" when they must be."""
         self.reason = ""
         self.opaque_start = 0
-        """Where what cannot be read begins; while frames are looked for, where the search began."""
+        """Where the unreadable octets begin; during a search for frames, where the search began."""
         self.told = False
-        """Whether the caller has learned that nothing more can be read."""
+        """Whether the caller knows that nothing more can be read."""
         self.ended = False
         self.found = False
-        """Something could be read."""
+        """Whether anything could be read."""
         self.trace = False
         """Whether to hand out every frame."""
 
     @property
     def rest(self) -> int:
-        """Octets at the end that belong to a frame which never came whole."""
+        """The octets at the end that belong to an incomplete frame."""
         if self.state == GUESSING and self.guess is not None:
             return self.guess.size
         return self.reader.buffered if self.reader is not None and self.state == FRAMES and not self.reader.dead else 0
 
     @property
     def opaque(self) -> int:
-        """Octets that could not be read."""
+        """The octets that could not be read."""
         return self.received - self.opaque_start if self.state == OPAQUE else 0
 
     @property
     def frameless(self) -> bool:
-        """Whether it starts in the middle and nothing in it was ever found to be a frame."""
+        """Whether the stream starts in the middle and no frame was ever found in it."""
         return (self.state == FRAMES or self.state == GUESSING) and self.late and not self.found
 
     @property
     def reads_frames(self) -> bool:
-        """Whether it began as our protocol does, or something in its middle could be read."""
+        """Whether it began with our protocol header, or something in its middle could be read."""
         return self.found and self.reader is not None
 
     @property
     def unread(self) -> int:
-        """Octets that arrived and belong to nothing that could be read."""
+        """The octets that arrived and are part of nothing readable."""
         skipped = 0 if self.reader is None else self.reader.skipped
         passed = 0 if self.guess is None else self.guess.passed
         return self.opaque + self.rest + skipped + passed
 
     @property
     def searching(self) -> bool:
-        """The next frame is being looked for, or none will ever be found."""
+        """Whether it searches for the next frame, or has given up."""
         if self.told:
             return True
         if self.state == HEADER:
@@ -134,7 +134,7 @@ class Ear:
 
     @property
     def unfinished(self) -> int | None:
-        """Lower bound of the end offset of every later event; None when nothing is under way."""
+        """A lower bound for the end offset of every later event; None when nothing is incomplete."""
         if self.frameless and self.heard:
             return self.opaque_start + 1
         if self.state == FRAMES:
@@ -143,14 +143,14 @@ class Ear:
 
     @property
     def rests(self) -> bool:
-        """Whether it reads frames, and `next` has nothing to hand out before more octets come."""
+        """Whether it reads frames, and `next` needs more octets to hand out anything."""
         reader = self.reader
         if reader is None or self.state != FRAMES or self.ended or self.trace:
             return False
         return not (reader._searching or reader.dead) and reader.waits
 
     def receive(self, octets: bytes) -> None:
-        """Stores octets; behind a point from which nothing can be read they are only counted."""
+        """Stores octets; once the stream is unreadable, only counts them."""
         self.received += len(octets)
         self.heard += len(octets)
         if self.state == FRAMES and self.reader is not None:
@@ -161,7 +161,7 @@ class Ear:
             self._head += octets
 
     def next(self) -> Heard | None:
-        """The next thing; None when more octets are needed or nothing can be read any more."""
+        """Returns the next item; None when it needs more octets or can read nothing more."""
         if self.state == HEADER or self.state == ANSWER:
             return self._header()
         if self.state == GUESSING and self.guess is not None:
@@ -191,7 +191,7 @@ class Ear:
         return Heard(thing.offset, min(thing.offset + reader.HEAD, self.received), thing)
 
     def cut(self) -> Cut | None:
-        """See `Reader.cut_run`.  It reads frames that arrived before: no doubt applies to them."""
+        """See `Reader.cut_run`. It only reads frames like earlier ones, to which no doubt applies."""
         reader = self.reader
         if reader is None or self.state != FRAMES or not reader.known:
             return None
@@ -221,18 +221,18 @@ class Ear:
         return Heard(0, len(header.octets), header)
 
     def plug(self, framing: Framing, carries: Carries, greets: bool = True) -> bool:
-        """What is spoken is known, or known again; whether octets waited for it, which are read now."""
+        """Sets or changes the framing; returns whether octets waited for it, which are read now."""
         former, self.framing = self.framing, framing
         if not greets and self.state == HEADER:
             self.state = ANSWER
         self._carries = carries
         guess, self.guess = self.guess, None
         if self.state == FRAMES and self.reader is not None and former is not framing:
-            self._head = self.reader.take()  # it was taken for something else
+            self._head = self.reader.take()  # the octets were taken for something else
             self.read_frames(self.reader.offset)
             return True
         if self.state == OPAQUE and self.reader is not None and former is not framing:
-            dead = framing.overhearing(self._limits, carries, self.reader.offset)  # it counts as the former one did, no more
+            dead = framing.overhearing(self._limits, carries, self.reader.offset)  # counts on as the former one did
             dead.frames, dead.skipped, dead.dead = self.reader.frames, self.reader.skipped, True
             self.reader = dead
         if guess is None or self.state != GUESSING:
@@ -245,7 +245,7 @@ class Ear:
         return True
 
     def _read_middle(self, start: int) -> None:
-        """Frames may follow, in one framing or another."""
+        """Continues in the middle of the stream, whose framing may be unknown."""
         if self.guess is not None:
             self.state = GUESSING
             self.guess.begin(start)
@@ -258,12 +258,12 @@ class Ear:
         found = guess.look(self.ended)
         if found is None:
             return None
-        self.received -= len(found.rest)  # it is received again behind what the other side said meanwhile
+        self.received -= len(found.rest)  # the rest is received again, after what the other side said meanwhile
         self.heard -= len(found.rest)
         return Heard(found.place, found.place + 1, found)
 
     def read_frames(self, start: int = SIZE) -> None:
-        """What follows is frames.  When heard from the middle, the first one is looked for."""
+        """Reads frames from here on. In the middle of a stream, searches for the first one."""
         reader = self.framing.overhearing(self._limits, self._carries, start)
         if self.late:
             self.opaque_start = start
@@ -278,7 +278,7 @@ class Ear:
             reader.finish()
 
     def be_opaque(self, reason: str, start: int) -> None:
-        """What follows the offset `start` cannot be read: it is only counted."""
+        """Stops reading at the offset `start`: what follows is only counted."""
         if self.state != OPAQUE:
             self.state = OPAQUE
             self.reason = reason
@@ -286,7 +286,7 @@ class Ear:
             self._head = b""
 
     def lost(self, octets: int) -> None:
-        """`octets` octets of the stream are missing here."""
+        """Records that `octets` octets of the stream are missing here."""
         self.received += octets
         self.late = True
         if self.state == FRAMES and self.reader is not None:
@@ -300,7 +300,7 @@ class Ear:
             self._read_middle(self.received)
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Records the end of the stream."""
         self.ended = True
         if self.reader is not None and self.state == FRAMES:
             self.reader.finish()

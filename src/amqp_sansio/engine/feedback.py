@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def tell(session: Session) -> None:
-    """Says what was gathered since the last time, on an attached session."""
+    """Sends what was gathered since the last call, on an attached session."""
     inbound, outbound = session._inbound, session._outbound
     if inbound.asked or inbound.answered:
         answer_flush(session, inbound.take_asked())
@@ -31,12 +31,12 @@ def tell(session: Session) -> None:
 
 
 def answer_flush(session: Session, asked: int) -> None:
-    """Says what a flush of the other side asks for: see `Inbound.asked`."""
+    """Sends what the peer's flush asks for: see `Inbound.asked`."""
     channel, inbound = session._channel, session._inbound
     assert channel is not None
     if asked & ASKED_EXPECTED:
-        # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
-        # everything after it, so that we get some commands again which we then discard.
+        # A single control. If it is too small for all holes, it names the first ones: its greatest id stands for everything
+        # after it, so we receive some commands twice and discard them.
         channel.say(Expected(parts(session, inbound.expected(new=session._attachments <= 1))[0]))
         inbound.stream.step(session.role, EXPECTED)
     if asked & ASKED_CONFIRMED:
@@ -47,7 +47,7 @@ def answer_flush(session: Session, asked: int) -> None:
 
 
 def _completed(session: Session, timely: bool) -> None:
-    """Says the completions that the other side does not know of, the empty set too."""
+    """Sends the completions that the peer does not know of, even if there are none."""
     assert session._channel is not None
     for part in parts(session, session._inbound.tell_completed()):
         session._channel.say(Completed(part, timely))
@@ -56,7 +56,7 @@ def _completed(session: Session, timely: bool) -> None:
 
 
 def parts(session: Session, ids: RangeSet) -> list[RangeSet]:
-    """A set cut so that each part fits into one control."""
+    """Splits a set so that each part fits into one control."""
     ranges = ids.ranges
     if len(ranges) <= 1:
         return [ids]
@@ -66,7 +66,7 @@ def parts(session: Session, ids: RangeSet) -> list[RangeSet]:
 
 @cache
 def replies_of(layout: Layout) -> OneRange:
-    """What cuts the answers to messages: session.completed and message.accept."""
+    """Returns what cuts runs of answers to messages: session.completed and message.accept."""
     ids = RangeSet.of(0)
     completed, timely = layout.encode_control(Completed(ids)), layout.encode_control(Completed(ids, True))
     return OneRange(completed, timely, layout.encode_command(Accept(ids), False), layout.encode_command(Accept(ids), True))

@@ -1,4 +1,4 @@
-"""The findings of a witness: violations, which accuse, and notes, which accuse nobody."""
+"""The findings of a witness: violations, which accuse a side, and notes, which do not."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from amqp_sansio.events import Note, Violation
 from amqp_sansio.limits import Limits
 
 CREDIT_RULE: Final = "message.flow"
-"""What a transfer beyond the credit of its destination breaks."""
+"""The rule that a transfer beyond its destination's credit breaks."""
 DESTINATION_RULE: Final = "message.transfer.destination"
-"""What a transfer to a destination without subscription breaks."""
+"""The rule that a transfer to a destination without a subscription breaks."""
 UNITS: Final = ("message", "byte")
-"""The units of credit by their numbers, as message.credit-unit calls them."""
+"""The units of credit by number, as message.credit-unit names them."""
 
 _TOLD: Final = 4096
-"""Divergences remembered as reported; beyond it they are reported again."""
+"""How many divergences are remembered as reported; beyond it they are reported again."""
 
 
 class Findings:
-    """Collects them; `speaker` ("C" or "S"), `channel` and `offset` are those of the unit under judgement.
+    """Collects findings; `speaker` ("C" or "S"), `channel` and `offset` are those of the unit under judgement.
 
-    By default what deployed peers do everywhere is tolerated; `strict` reports the letter.
+    By default it tolerates what deployed peers commonly do; `strict` reports every deviation from the letter.
     """
 
     __slots__ = ("_count", "_told", "channel", "found", "limits", "offset", "speaker", "strict")
@@ -46,16 +46,16 @@ class Findings:
         code: int = 0,
         before: tuple[str, int] | None = None,
     ) -> None:
-        """The speaker broke a rule.  `before`: it turns out now that this speaker did, at this offset of what it said."""
+        """Reports a violation by the speaker, or in a unit at `before` (side and offset) that only now proves illegal."""
         speaker, offset = before or (self.speaker, self.offset)
         self.found.append(Violation(speaker, rule, said, legal, code, self.channel, offset, text))
 
     def note(self, rule: str, text: str) -> None:
-        """Worth knowing; nobody is at fault."""
+        """Reports something worth knowing without accusing a side."""
         self.found.append(Note(rule, text, self.channel))
 
     def divergence(self, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0, about: str = "") -> None:
-        """Against the letter, but deployed peers do it: a note, a breach when strict.  Told once per channel and `about`."""
+        """Reports a deviation of deployed peers: a note, or a violation when strict. Once per channel and `about`."""
         if self._first(rule, about):
             if self.strict:
                 self.breach(rule, said, text, legal, code)
@@ -63,12 +63,12 @@ class Findings:
                 self.note(rule, text)
 
     def letter(self, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0, about: str = "") -> None:
-        """Against the letter, but deployed peers do it everywhere: nothing, a breach when strict.  Told once likewise."""
+        """Reports a deviation that is common among deployed peers, and only when strict. Once per channel and `about`."""
         if self.strict and self._first(rule, about):
             self.breach(rule, said, text, legal, code)
 
     def bounded(self, excess: bool, limit: str, what: str) -> bool:
-        """`excess`: there was more of something than this limit lets us remember.  A note, once per channel and speaker."""
+        """When `excess`, notes that there is more of `what` than this limit lets us remember: once per channel and speaker."""
         if excess and self._first(f"limits.{limit}", what):
             self.note(f"limits.{limit}", f"more {what} than we remember: the oldest are not followed any more")
         return excess
@@ -84,5 +84,5 @@ class Findings:
         return True
 
     def forget(self, channel: int) -> None:
-        """What was reported about a channel may be reported again: another session is on it now."""
+        """Allows the findings of a channel to be reported again: another session uses it now."""
         self._count -= len(self._told.pop(channel, ()))

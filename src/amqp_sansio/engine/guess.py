@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 from amqp_sansio.wire.framing import Framing
 
 SMALL: Final = 4096
-"""Octets that may be looked at again with every one that comes."""
+"""How many octets may be searched again whenever more arrive."""
 
 
 class Found(NamedTuple):
-    """Where in the speaker's stream three frames in a row begin, in which framing, and the octets behind those that tell it."""
+    """Where three consecutive frames begin in the speaker's stream, their framing, and the octets after those that prove it."""
 
     place: int
     framing: Framing
@@ -19,10 +19,10 @@ class Found(NamedTuple):
 
 
 class Guess:
-    """Keeps octets until one of the `framings` finds three frames in a row in them.
+    """Keeps octets until one of the `framings` finds three consecutive frames in them.
 
-    What none of them will look at again is dropped, so each waits for three frames of its own at most.  Linear: it looks when
-    what is kept has grown by a sixteenth to an eighth, if that is much, and each framing goes on where it looked last.
+    Drops what no framing needs, so each keeps at most three frames. Linear: with much in store it searches only after growth by
+    a sixteenth to an eighth, and each framing continues where it stopped.
     """
 
     __slots__ = ("_kept", "_places", "_wanted", "base", "begun", "framings", "passed", "size")
@@ -30,19 +30,19 @@ class Guess:
     def __init__(self, framings: tuple[Framing, ...]) -> None:
         self.framings: Final = framings
         self.begun = 0
-        """Where in the speaker's stream it began."""
+        """Where in the speaker's stream the search began."""
         self.base = 0
-        """Where the octets begin that are kept."""
+        """Where the kept octets begin."""
         self.passed = 0
-        """Octets that were dropped."""
+        """The number of dropped octets."""
         self.size = 0
-        """Octets kept."""
+        """The number of kept octets."""
         self._kept: list[bytes] = []
         self._places: list[int] = [0 for _ in framings]
         self._wanted = 0
 
     def begin(self, start: int) -> None:
-        """It begins there in the speaker's stream."""
+        """Begins at this offset of the speaker's stream."""
         self.begun = self.base = start
 
     def receive(self, octets: bytes) -> None:
@@ -51,10 +51,10 @@ class Guess:
         self.size += len(octets)
 
     def look(self, ended: bool) -> Found | None:
-        """The framing in which three frames in a row are found; None as long as there are none.
+        """Returns the framing in which three consecutive frames are found; None until then.
 
-        That does not depend on the pieces in which the octets came: what counts is the first octet with which they are there,
-        or, where much is kept, the next one of those at which it looks in any case.  What is kept then ends there.
+        The result does not depend on how the octets were split: it counts from the first octet that completes the frames or,
+        with much in store, from the next fixed point of search. What is kept ends there.
         """
         if self.size < self._wanted and not ended:
             return None
@@ -82,13 +82,13 @@ class Guess:
         return None
 
     def _find(self, octets: bytes, ended: bool) -> tuple[tuple[int, int] | None, list[tuple[int, int]]]:
-        """Where three frames begin, and the number of their framing; and what each of them says (see `Framing.find`)."""
+        """Returns where three frames begin and the index of their framing, and what each `Framing.find` returned."""
         looks = [framing.find(octets, self._places[number], ended) for number, framing in enumerate(self.framings)]
         found = [(place, number) for number, (place, needed) in enumerate(looks) if not needed]
         return min(found, default=None), looks
 
     def _first(self, octets: bytes) -> tuple[tuple[int, int] | None, list[tuple[int, int]], int]:
-        """What `_find` gives with as few of the octets as it takes, and behind how many of them that counts."""
+        """Returns the result of `_find` with the fewest octets that suffice, and how many those are."""
         few, enough = 0, len(octets)
         while enough - few > 1:
             middle = (few + enough) // 2
@@ -100,25 +100,25 @@ class Guess:
         return *self._find(octets[:enough], False), self._grid(enough, kept)
 
     def _next(self, wanted: list[int]) -> int:
-        """How many octets must be kept for the next look; `wanted`: for each framing to say something else."""
+        """Returns how many octets must be kept before the next search; `wanted`: by framing, before its result can change."""
         later = self._grid(self.size + 1, self.size)
         first_stuck = min([each for each, place in zip(wanted, self._places, strict=True) if not place])
         return max(min(wanted), min(later, first_stuck))
 
     def _grid(self, octets: int, kept: int) -> int:
-        """The first place, not before `octets`, at which it looks in any case while it keeps `kept` octets."""
+        """Returns the first fixed point of search at or after `octets`, while `kept` octets are kept."""
         step = 1 if kept <= SMALL else 1 << (kept // 8).bit_length() - 1
         return -(-(self.base + octets) // step) * step - self.base
 
     def take(self) -> bytes:
-        """The octets that are kept; they are kept no longer."""
+        """Returns the kept octets and drops them."""
         octets = self._kept[0] if len(self._kept) == 1 else b"".join(self._kept)
         self._kept.clear()
         self.size = 0
         return octets
 
     def lost(self, octets: int) -> None:
-        """`octets` octets are missing here: it begins anew behind them."""
+        """Starts anew after `octets` missing octets."""
         self.base += self.size + octets
         self.passed += self.size
         self.take()

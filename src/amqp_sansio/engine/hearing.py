@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _NOT_ACQUIRED: Final = rows.NOT_ACQUIRED
 _ACQUIRED: Final = rows.ACQUIRED
 RESULT_RULE: Final = "execution.result.value"
-"""A result is of the type that its command has."""
-_new: Final = tuple.__new__  # what a NamedTuple does, for a third of the time
+"""A result must have the type that its command declares."""
+_new: Final = tuple.__new__  # what a NamedTuple does, at a third of the cost
 
 
 def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
-    """A command arrived, as octets."""
+    """Handles an undecoded command."""
     carrier, layout = session._carrier, session._layout
     if session._state == "resuming" and not holds(session, payload, header, body, offset):
         return
@@ -72,7 +72,7 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
 
 
 def _take(session: Session, said: str, offset: int) -> int:
-    """The id of a command that arrived; negative when it does not count, and then all that follows from it is done."""
+    """Returns the id of a command that arrived; negative when it does not count and has been dealt with."""
     inbound = session._inbound
     if not inbound.pointed:
         unpointed(session, said, offset)
@@ -97,14 +97,14 @@ def hear_transfer(
     subscription: Subscription | None,
     empty_body: bool = False,
 ) -> TransferReceived | None:
-    """A message, its header walked: its event, which is not emitted here.  `empty_body`: a body segment of 0 octets came.
-    `subscription` is that of ours which it is for.
+    """Handles a message with a checked header; returns its event without queueing it. `empty_body`: it has a body of 0 octets.
 
-    None when it broke a rule, was received before or does not count any more: what follows from that is done.
+    `subscription` is our subscription at the transfer's destination. Returns None when the message broke a rule, is a duplicate
+    or no longer counts, and has been dealt with.
     """
     inbound = session._inbound
     id = inbound.cursor
-    if id == inbound.next_id and inbound.pointed and session._speaks:  # nearly always: `_take` without the calls
+    if id == inbound.next_id and inbound.pointed and session._speaks:  # nearly always: `_take` inlined
         inbound.cursor = inbound.next_id = (id + 1) & 0xFFFFFFFF
     elif (id := _take(session, transfer.VERB, offset)) < 0:
         return None
@@ -138,7 +138,7 @@ def hear_transfer(
         elif subscription._book.limited and not _spend(session, subscription, id, header, body, offset):
             return None
         highs = inbound.known.highs
-        if highs and id and highs[-1] == id - 1:  # `add` without the call
+        if highs and id and highs[-1] == id - 1:  # `add` inlined
             highs[-1] = id
         else:
             inbound.known.add(id)
@@ -168,10 +168,10 @@ def hear_transfer(
     elif (unit := subscription._book.spend(octets, charge)) is not None:
         _beyond_credit(session, subscription, id, unit, charge, offset)
         return None
-    # `Profile.publish_is_explicit`, without the call; a delivery without a mode is explicit.
+    # `Profile.publish_is_explicit` inlined; a delivery without a mode is explicit
     explicit = accept_mode == EXPLICIT if accept_mode is not None else session.profile.strict or not session.delivers
     if explicit or subscription is not None:
-        # What is published is not anybody else's: the mode means something from a queue to its reader only.
+        # A published message is not acquired by a reader: the mode only has a meaning from a queue to its reader.
         state = _NOT_ACQUIRED if acquire_mode and not session.delivers else _ACQUIRED
         deliveries = session._transfers.deliveries
         deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False, charge))
@@ -184,7 +184,7 @@ def hear_transfer(
 
 
 def _spend(session: Session, subscription: Subscription, id: int, header: bytes, body: bytes, offset: int) -> bool:
-    """Counts a message that is complete as soon as it is handed out; False when it broke the credit."""
+    """Counts a message that is complete when handed out; returns False when it exceeds the credit."""
     octets = len(header) + len(body) if session.counts_headers else len(body)
     charge = octets if session.charges_headers else len(body)
     unit = subscription._book.spend(octets, charge)
@@ -318,16 +318,16 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
 
 
 def exception_of(received: execution.Exception_) -> tuple[int | None, int | None, int | None, int | None]:
-    """The command id, class code, command code and field index of an exception that came.
+    """Returns the command id, class code, command code and field index of a received exception.
 
-    Deployed brokers fill all of them with 0 when an exception has nothing to do with a command: that is None.
+    Deployed brokers set all of them to 0 when the exception concerns no command: then all are None.
     """
     if not received.class_code and not received.command_code and not received.command_id and received.class_code is not None:
         return None, None, None, None
     return received.command_id, received.class_code, received.command_code, received.field_index
 
 
-# What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.
+# What the peer's commands about credit change; an objection when they are invalid.
 
 
 _UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
@@ -335,7 +335,7 @@ _NOT_FOUND: Final = "message.cancel.destination.subscription-not-found"
 
 
 def _no_such(what: str, said: str, value: int) -> Objection:
-    """A number that the domain does not have."""
+    """Returns the objection to a number that the domain does not define."""
     text = f"no such {what.partition('.')[2]}"
     return Objection(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text)
 
@@ -373,7 +373,7 @@ def _note_cancel(session: Session, id: int, command: message.Cancel) -> Objectio
     return None
 
 
-# Without a subscription, an empty destination means all that we publish.
+# Without a subscription, an empty destination means everything that we publish.
 
 
 def _note_flow(session: Session, id: int, command: message.Flow) -> Objection | None:
@@ -418,7 +418,7 @@ def _note_flush(session: Session, id: int, command: message.Flush) -> None:
 def _note_settled(
     session: Session, id: int, command: message.Accept | message.Reject | message.Release | message.Acquire
 ) -> Objection | None:
-    """Transfers that we never sent are left out, as real-traffic.md says; the letter names only those that were."""
+    """Checks ids in settlements. By default ignores ids that we never sent, as deployed peers do (real-traffic.md)."""
     if not session.profile.strict:
         return None
     ids = command.transfers or EMPTY

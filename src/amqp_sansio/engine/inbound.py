@@ -14,21 +14,21 @@ from amqp_sansio.spec.base import Struct
 from amqp_sansio.tables.session import COMMAND, COMMAND_POINT, SERVER
 
 TIMELY_IDS: Final = 256
-"""By how many ids the set of completed commands that the sender does not know of may grow before we ask for its reply."""
+"""We ask for a reply when the set of completed commands unknown to the sender has grown by this number of ids."""
 TIMELY_RANGES: Final = 16
 EXPECTED_RANGES: Final = 64
-"""Holes that are named where commands are expected: the last id that is named stands for all that follow."""
+"""The largest number of holes named in session.expected; the last id named stands for all that follow."""
 
 ASKED_EXPECTED: Final = 1
 ASKED_CONFIRMED: Final = 2
 ASKED_COMPLETED: Final = 4
 
 DUPLICATE: Final = -1
-"""Not an id: the command was received before."""
+"""Instead of an id: the command is a duplicate."""
 
 
 class Owed(NamedTuple):
-    """A command of the other side that is not complete: its codes, and the name of the result that it waits for or ""."""
+    """A command of the peer that is not complete: its codes, and the name of the result that it awaits ("" for none)."""
 
     class_code: int
     code: int
@@ -39,18 +39,18 @@ _SETS: Final = {
     "holes": "holes", "gapped": "gapped", "incomplete": "outstanding", "skipped": "skipped", "completed": "known",
     "confirmed": "confirmed",
 }  # fmt: skip
-"""Sets of ids by their names in a snapshot."""
+"""The sets of ids, by their names in a snapshot."""
 
 
 class Inbound(OwnIds):
-    """The book of the other side's ids, and what a receiver adds: holes, and what it has to tell.
+    """The ids of the peer's commands, and what a receiver adds: holes, and the feedback that it owes.
 
-    * `pointed`: a command may come on this attachment, as `stream` says.  `cursor`: the id of the next command in the stream.
-    * `next_id`: the one after the highest seen.
-    * `holes`: ids below it that were never seen.  `gapped`: ids ahead of the cursor that will never come.
-    * `outstanding`: as far as it was received; an execution.sync waits in `syncs` instead, `sync_count` of them.
-    * `skipped`: those of them that a gap has completed while the application still works on them.
-    * `owed`: those of them that are no transfers.
+    * `pointed`: a command may come on this attachment, according to `stream`.
+    * `cursor`: the id of the next command in the stream; `next_id`: the one after the highest received.
+    * `holes`: ids below `next_id` that were never received; `gapped`: ids ahead of the cursor that will never come.
+    * `outstanding`: received and not complete, except execution.sync, which waits in `syncs` (`sync_count` of them).
+    * `skipped`: ids that a gap has completed while the application still works on their commands.
+    * `owed`: the incomplete commands other than transfers.
     """
 
     __slots__ = (
@@ -81,22 +81,21 @@ class Inbound(OwnIds):
         self.syncs: MutableRangeSet = MutableRangeSet()
         self.sync_count = 0
         self.throttle: Credit | None = None
-        """What we let the other side publish, in messages; None as long as we never throttled it."""
+        """The credit, in messages, that we granted to the peer's publishing; None unless we ever throttled it."""
         self.due = False
-        """There are completions that we have not sent on this attachment."""
+        """Whether there are completions not sent yet on this attachment."""
         self.asked = 0
-        """What a flush of the other side asked for and we have not sent yet: ASKED_EXPECTED | ASKED_CONFIRMED |
-        ASKED_COMPLETED."""
+        """What a flush asked for and we have not sent yet: ASKED_EXPECTED | ASKED_CONFIRMED | ASKED_COMPLETED."""
         self.answered = 0
         """What we answered at once since octets were last taken."""
         self.timely_at = 0
         self.counting = False
-        """Whether `untold` has all completions since the last report: when they fall into many ranges."""
+        """Whether `untold` holds all completions since the last report: it does once they form many ranges."""
         self.untold: MutableRangeSet = MutableRangeSet()
         self.owed: dict[int, Owed] = {}
 
     def begin_attachment(self) -> None:
-        """A new transport: nothing may come before a command-point."""
+        """Starts a new attachment: no command may come before a command-point."""
         super().begin_attachment()
         self.pointed = self.stream.can(self.sender, COMMAND)
         self.timely_at = 0
@@ -105,18 +104,19 @@ class Inbound(OwnIds):
         self.asked = self.answered = 0
 
     def resume(self) -> bool:
-        """The attachment goes on where another ended: whether there are completions to report."""
+        """Resumes the session on a new attachment; returns whether there are completions to report."""
         self.due = bool(self.known)
         return self.due
 
     def stop_publisher(self) -> None:
-        """We say message.stop of all that the other side publishes."""
+        """Records that we stopped the peer's publishing with message.stop."""
         self.throttle = Credit()
 
     def point(self, id: int) -> None:
-        """session.command-point with offset 0: the next command has this id.
+        """Handles session.command-point with offset 0: the next command has this id.
 
-        Behind what was seen: what follows was received before, up to there.  Ahead of it: the ids in between are holes.
+        A lower id than the highest received: the commands up to there are duplicates. A higher one: the ids in between become
+        holes.
         """
         self.stream.step(self.sender, COMMAND_POINT)
         self.pointed = self.stream.can(self.sender, COMMAND)
@@ -129,7 +129,7 @@ class Inbound(OwnIds):
             self.gapped.discard(RangeSet([(serial_add(id, 1 - HALF), serial_add(id, -1))]))
 
     def take(self) -> int:
-        """A command arrived whole: its id, or DUPLICATE when it was received before."""
+        """Counts a complete command; returns its id, or DUPLICATE."""
         id = self.cursor
         if id == self.next_id:
             self.next_id = self.cursor = (id + 1) & 0xFFFFFFFF
@@ -144,7 +144,7 @@ class Inbound(OwnIds):
             self.holes.discard_id(id)
             return id
         if id in self.known:
-            self.add_completed(id)  # the sender seems not to have heard
+            self.add_completed(id)  # the sender seems to have missed our report
             self.due = True
         return DUPLICATE
 
@@ -154,14 +154,14 @@ class Inbound(OwnIds):
         return serial_add(self.cursor, -1)
 
     def seen(self, id: int) -> bool:
-        """Whether a command with this id was ever received."""
+        """Returns whether a command with this id was ever received."""
         return self.begun and serial_lt(id, self.next_id) and id not in self.holes
 
     def complete(self, ids: RangeSet) -> RangeSet:
-        """These commands, a subset of `outstanding` and `skipped`, are executed: what of it is news."""
+        """Completes these commands, a subset of `outstanding` and `skipped`; returns those that were not complete before."""
         if self.skipped.highs:
             ids -= self.skipped.take(ids)
-        self.outstanding.discard(ids)  # all are there: `Ids.complete` would look which
+        self.outstanding.discard(ids)  # all are outstanding: `Ids.complete` would check that
         if self.confirmed.highs:
             self.confirmed.discard(ids)
         self._update_completed(ids)
@@ -172,7 +172,7 @@ class Inbound(OwnIds):
         return ids
 
     def complete_one(self, id: int) -> None:
-        """`complete` of one command, which no gap has skipped."""
+        """Completes one command, which no gap has skipped."""
         self.outstanding.discard_id(id)
         self.owed.pop(id, None)
         if self.confirmed.lows:
@@ -185,12 +185,12 @@ class Inbound(OwnIds):
             self.settle_syncs()
 
     def owe(self, id: int, class_code: int, code: int, result: str) -> int:
-        """The other side said a command, which is under way: how many are."""
+        """Records an incomplete command; returns how many there are."""
         self.owed[id] = Owed(class_code, code, result)
         return len(self.owed)
 
     def check_result(self, id: int, value: Struct | None) -> None:
-        """LocalProtocolError unless their command `id` waits for a result of this kind."""
+        """Raises LocalProtocolError unless the peer's command `id` awaits a result of this type."""
         owed = self.owed.get(id)
         if owed is None or not owed.result:
             waiting = tuple([f"execution.result for {id}: {o.result}" for id, o in self.owed.items() if o.result][:8])
@@ -201,24 +201,24 @@ class Inbound(OwnIds):
             )
 
     def given(self, id: int) -> None:
-        """The result of their command `id` was sent."""
+        """Records that the result of the peer's command `id` was sent."""
         self.owed[id] = self.owed[id]._replace(result="")
 
     def check_results_given(self, ids: RangeSet) -> None:
-        """LocalProtocolError when a command among them still waits for its result: the result comes first."""
+        """Raises LocalProtocolError when one of these commands still awaits its result, which must come first."""
         waiting = [id for id in pick(ids, self.owed) if self.owed[id].result]
         if waiting:
             legal = tuple([f"execution.result for {id}: {self.owed[id].result}" for id in waiting[:8]])
             raise LocalProtocolError(f"session.completed {RangeSet.of(*waiting)}", "a result is owed", legal)
 
     def add_sync(self, id: int) -> None:
-        """This command is an execution.sync."""
+        """Records an execution.sync."""
         self.syncs.add(id)
         self.sync_count += 1
         self.settle_syncs()
 
     def settle_syncs(self) -> None:
-        """Completes each execution.sync before which every command has come and is complete."""
+        """Completes each execution.sync before which all commands have arrived and are complete."""
         if not self.syncs:
             return
         oldest = serial_add(self.next_id, -HALF)
@@ -236,9 +236,9 @@ class Inbound(OwnIds):
         self.due = True
 
     def gap(self, ids: RangeSet) -> RangeSet:
-        """session.gap: these ids will never come.  Returns those that were not received before.
+        """Handles session.gap: these ids will never come. Returns those that were not received before.
 
-        All of them count as completed, and so as confirmed, from now on; so does what was received and is under way.
+        All of them now count as completed and confirmed, including received commands that are still incomplete.
         """
         if not ids:
             return EMPTY
@@ -265,7 +265,7 @@ class Inbound(OwnIds):
         return news
 
     def add_completed(self, id: int) -> None:
-        """One command is completed."""
+        """Records that a command is complete."""
         self.known.add(id)
         if self.counting:
             self.untold.add(id)
@@ -276,9 +276,10 @@ class Inbound(OwnIds):
             self.untold.update(ids)
 
     def ask(self, asked: int) -> int:
-        """A flush of the other side asks for this: what of it is answered at once.
+        """Handles a flush; returns what to answer at once.
 
-        Said again before our octets are taken, it is answered once more in the end: the answer may be 4000 times as long.
+        If the peer repeats it before our octets are taken, we answer just once more, later: the answer may be 4000 times as
+        long.
         """
         new = asked & ~self.answered
         self.asked |= asked & self.answered
@@ -286,25 +287,25 @@ class Inbound(OwnIds):
         return new
 
     def take_asked(self) -> int:
-        """What is still to be answered."""
+        """Returns what is still to be answered."""
         asked, self.asked, self.answered = self.asked, 0, 0
         return asked
 
     def tell_confirmed(self) -> RangeSet:
-        """The confirmations to report; with us, all that is complete is confirmed."""
+        """Returns the confirmations to report: we confirm every command that is complete."""
         if self.known.range_count > TIMELY_RANGES:
-            self.due = True  # told once, it is not said all over again to who asks again
+            self.due = True  # Reported once in full; a repeated request does not get it all again.
         return self.confirmed.freeze() | self.untold_completed()
 
     def tell_completed(self) -> RangeSet:
-        """The completions to report: all that the sender does not know of; of many ranges those that have changed.
+        """Returns the completions to report: all unknown to the sender or, with many ranges, those that have changed.
 
-        It reports a range whole, for some clients know only up to which id all is complete.
+        Reports a changed range whole: some clients only understand up to which id everything is complete.
         """
-        # The letter: completed informs "of all commands completed", but for those that the receiver knows to be considered
-        # complete at the sender.  What is left out here was told with timely-reply on this attachment, and since then "the
-        # sender is no longer free to delay the known-completed reply", which would have taken it out of the set.  So whoever
-        # keeps that rule gets all; whoever does not would make us say the same thousands of ranges for each flush.
+        # By the letter, completed informs "of all commands completed", except those that the sender is known to consider
+        # complete. What we leave out here was reported with timely-reply on this attachment, after which "the sender is no
+        # longer free to delay the known-completed reply", and that reply would have removed it from the set. A sender that
+        # keeps this rule gets everything; one that does not would make us repeat the same thousands of ranges at each flush.
         told = self.untold_completed()
         self.due = False
         self.counting = self.known.range_count > TIMELY_RANGES
@@ -312,24 +313,24 @@ class Inbound(OwnIds):
         return told
 
     def untold_completed(self) -> RangeSet:
-        """What `tell_completed` would tell."""
+        """What `tell_completed` would report."""
         return self.known.around(self.untold.freeze()) if self.counting else self.known.freeze()
 
     def known_completed(self, ids: RangeSet) -> None:
-        """session.known-completed: the sender knows of these; there is no need to repeat them."""
+        """Handles session.known-completed: the sender knows of these, and we need not repeat them."""
         self.known.discard(ids)
         self.confirmed.discard(ids)
         self.timely_at = 0
 
     def expected(self, new: bool) -> RangeSet:
-        """What we expect: the holes and the id after the highest seen; nothing when the session is `new` and has no state."""
+        """Returns what we expect: the holes and the id after the highest received; nothing for a `new` session."""
         if not self.begun:
             return EMPTY if new else RangeSet.of(0)
         holes = self.holes.first_ranges(serial_add(self.next_id, -HALF), EXPECTED_RANGES)
         return holes if self.holes.range_count > EXPECTED_RANGES else holes | RangeSet.of(self.next_id)
 
     def wants_timely(self) -> bool:
-        """Whether to ask for known-completed now: what the sender does not know has grown."""
+        """Returns whether to ask for known-completed now, because what the sender does not know has grown."""
         many = self.known.range_count >= TIMELY_RANGES
         size = 0 if many else len(self.known)
         if many or size - self.timely_at >= TIMELY_IDS:
@@ -340,17 +341,17 @@ class Inbound(OwnIds):
 
     @property
     def ranges(self) -> int:
-        """The most ranges in any of the sets that the other side can make grow."""
+        """The largest number of ranges in any set that the peer can make grow."""
         return max(self.holes.range_count, self.known.range_count, self.gapped.range_count)
 
     def _open_hole(self, id: int) -> None:
-        """`id` becomes the next one never seen."""
+        """Makes `id` the next expected one, and the ids before it holes."""
         self.holes.add_range(self.next_id, serial_add(id, -1))
         self.next_id = id
         trim(self.holes, id)
 
     def _behind_gap(self, id: int) -> int:
-        """The id behind the gap in which this one is."""
+        """Returns the id after the gap that contains this one."""
         end = self.gapped.end_of(id)
         if end == TOP and 0 in self.gapped:
             end = self.gapped.end_of(0)
@@ -358,7 +359,7 @@ class Inbound(OwnIds):
         return serial_add(end, 1)
 
     def snapshot(self) -> dict[str, object]:
-        """As plain values, without what belongs to one attachment."""
+        """Returns the state as plain values, without what belongs to one attachment."""
         seen = {"cursor": self.cursor, "received": self.next_id if self.begun else None}
         syncs = [id for low, high in zip(self.syncs.lows, self.syncs.highs, strict=True) for id in range(low, high + 1)]
         half = {**seen, **self._sets(_SETS), "syncs": tuple(syncs)}
@@ -366,7 +367,7 @@ class Inbound(OwnIds):
         return {"inbound": half, "throttle": self.throttle and self.throttle.snapshot(), "owed": owed}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
         half, throttle = snapshot["inbound"], snapshot["throttle"]
         received, syncs = half["received"], half["syncs"]
         self._restore_sets(_SETS, half)

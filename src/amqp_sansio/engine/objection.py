@@ -1,4 +1,4 @@
-"""What is wrong with a command of either side."""
+"""An objection to a command of either side."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from amqp_sansio.kernel.machine import Machine, Refusal
 
 
 class Objection(NamedTuple):
-    """`legal`: what would have been; `code`: an error code; `sure`: False where only this session's hearing speaks against it.
+    """Why a command is illegal.
 
-    What one of our limits stands in the way of has the rule "limits." and its name, and in `legal` what it lets pass.
+    `legal`: what would have been legal; `code`: an error code; `sure`: False when only this side's view of the conversation
+    speaks against it. When one of our limits is exceeded, `rule` is "limits." and its name, and `legal` what it allows.
     """
 
     rule: str
@@ -23,12 +24,12 @@ class Objection(NamedTuple):
 
 
 def refused(machine: Machine, speaker: str, verb: str) -> Refusal | None:
-    """What `machine` would answer; it stays where it is."""
+    """Returns the refusal that `machine` would give, without changing its state."""
     return None if machine.can(speaker, verb) else machine.step(speaker, verb)
 
 
 def machine_in(machine: Machine, states: object) -> Machine:
-    """The machine in states that a snapshot names.  ValueError when its table has no such states."""
+    """Returns the machine, put into the states that a snapshot names. Raises ValueError for unknown states."""
     if not isinstance(states, tuple) or not states or not set(states) <= set(machine.table.states):
         raise ValueError(f"states {states!r:.80} of {machine.table.name}")
     machine.states = tuple([state for state in machine.table.states if state in states])
@@ -36,7 +37,7 @@ def machine_in(machine: Machine, states: object) -> Machine:
 
 
 def some(things: Iterable[object]) -> list[str]:
-    """The first eight, as they are shown to people."""
+    """Returns the first eight, for an error text."""
     shown: list[str] = []
     for thing in things:
         if len(shown) == 8:

@@ -13,11 +13,11 @@ from amqp_sansio.wire.framing import KnownCommand
 T = TypeVar("T")
 
 Speaker: TypeAlias = Literal["C", "S"]
-"""C: the side that opened the connection, or that sent the protocol header first.  S: the other one."""
+"""C: the side that opened the connection, or that sent the protocol header first. S: the other one."""
 
 
 class Observed(NamedTuple):
-    """What was observed, who said it, and in which octets of that speaker's stream (end is the one behind the last)."""
+    """What was observed, which side sent it, and where in its stream; `end` is the offset after the last octet."""
 
     speaker: Speaker
     start: int
@@ -26,14 +26,17 @@ class Observed(NamedTuple):
 
 
 TransferSeen: TypeAlias = tuple[KnownCommand[Transfer], int, "int | None", bytes, int, int, T, "bytes | None"]
-"""One transfer: its command, octets of its header, of its body (None: it has no body segment), the first of them, where it
-begins and ends, what was wanted of its header, its message-id."""
+"""A transfer.
+
+Its command, octets of header and body (None: no body segment), its octets from first to last, what was wanted of its header,
+and its message-id.
+"""
 
 
 class Transfers(NamedTuple, Generic[T]):
-    """Transfers of one speaker on one channel, one behind the other, with ids from `id` on (None: not known).
+    """Consecutive transfers of one speaker on one channel, with ids from `id` on (None: unknown).
 
-    `alike`: all of them say the same command.
+    `alike`: all of them have the same command.
     """
 
     speaker: Speaker
@@ -50,9 +53,9 @@ class Transfers(NamedTuple, Generic[T]):
 
 
 class Answered(NamedTuple):
-    """What answers messages: a message.accept (`accepts`), which has an `id`, or a session.completed of these `ids`.
+    """An answer to messages: a message.accept with an `id` (`accepts`), or a session.completed of these `ids`.
 
-    `start` and `end` are where it lies in what its speaker said.
+    `start` and `end` are its place in its speaker's stream.
     """
 
     speaker: Speaker
@@ -67,7 +70,7 @@ class Answered(NamedTuple):
 
     @property
     def verb(self) -> str:
-        """What it says."""
+        """The name of the command or control."""
         return Accept.VERB if self.accepts else Completed.VERB
 
     @property

@@ -20,10 +20,10 @@ from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Carries
 
 VERSION: Final = 2
-"""Of the form; the first one had no number."""
+"""The version of the format; the first one had no number."""
 
 _CLASSES: Final = (Ear, Findings, Guess, Limits, Machine, MutableRangeSet, ProtocolHeader)
-"""What is in a snapshot whatever is plugged in."""
+"""The classes that a snapshot contains in any dialect."""
 
 
 def _classes(checker: Checker) -> dict[str, type]:
@@ -35,12 +35,12 @@ def _framings(dialects: Sequence[Dialect[Codec]]) -> dict[str, object]:
 
 
 def dump(root: object, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> Plain:
-    """The state of an observer of these dialects, with this checker, as plain values."""
+    """Returns the state of an observer of these dialects, with this checker, as plain values."""
     return Dumper(_classes(checker), _framings(dialects)).dump(root)
 
 
 def load(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]], carries: Carries | None = None) -> object:
-    """The state again; its readers ask `carries`, that of the checker when None."""
+    """Restores the state; its readers ask `carries`, or the checker's own when None."""
     tables = {table.name: table for table in checker.TABLES}
     return Loader(_classes(checker), tables, carries or checker.carries, _framings(dialects)).load(plain)
 
@@ -59,9 +59,9 @@ State = tuple[
 
 
 def names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:
-    """What is plugged in by a snapshot of an observer, and what was recognised, by their names; None for what it does not say.
+    """Returns the names of a snapshot's dialect and of the recognised one; None for each that it lacks.
 
-    DecodeError for a version that is not read.
+    Raises DecodeError for an unsupported version.
     """
     state = snapshot[0] if snapshot else None
     if not isinstance(state, tuple) or len(state) < 4:
@@ -75,7 +75,7 @@ def names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:
 
 
 def load_state(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]], carries: Carries) -> State:
-    """The parts of an observer, as `load`.  DecodeError when it is not a snapshot of one."""
+    """Restores the parts of an observer, like `load`. Raises DecodeError for anything but a snapshot of one."""
     state = load(plain, checker, dialects, carries)
     former = isinstance(state, tuple) and state[:1] != (VERSION,)
     if isinstance(state, tuple) and len(state) == (8 if former else 10):

@@ -22,25 +22,25 @@ from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EX
 _STATUSES: Final = {int(status): status for status in XaStatus}
 
 Said = tuple[bytes, bytes | None, bytes | None]
-"""What a command is made of, as octets: command segment, header segment, body segment.  Frames are cut anew on replay."""
+"""The octets of a command: command, header and body segment. Frames are cut anew on replay."""
 
 _SETS: Final = {"outstanding": "outstanding", "confirmed": "confirmed", "known": "known"}
-"""Sets of ids by their names in a snapshot."""
+"""The sets of ids, by their names in a snapshot."""
 
 
 class Outbound(OwnIds):
-    """Our ids, the octets that are kept for replay, and the commands that wait for an answer.
+    """Our ids, the octets kept for replay, and the commands that await an answer.
 
-    * `position`: the id that the other side will give to the next command on this
-      attachment; None before any command-point on it.
-    * `known_due`: the other side asked for a timely reply about what is `known`.
-    * `expected_asked`: answers to come that say what the other side expects: one for each flush that asked for it.
-    * `kept`: octets that may have to be sent again; nothing is kept unless `retain`.  `bare`: what is in doubt and is not kept;
-      what was sent from `bare_from` on, while nothing was kept, is looked up when it is wanted.
-    * `asked`: commands that wait for a result or, of class tx and dtx, for their outcome, in the order in which they were
-      sent.  `stray` counts results that nobody asked for.
-    * `boundary`: the id behind our last tx.select, tx.commit or tx.rollback: where the open transaction begins.
-    * `refused`: id and error code of the command at which the other side ended the session; what came behind it is undone.
+    * `position`: the id that the peer will give to the next command on this attachment; None before any command-point on it.
+    * `known_due`: the peer asked for a timely reply about what is `known`.
+    * `expected_asked`: how many session.expected are still to come, one for each flush that asked for it.
+    * `kept`: octets that may have to be replayed; empty unless `retain`.
+    * `bare`: ids in doubt whose octets are not kept. Those sent from `bare_from` on, while nothing was kept, are added on
+      demand.
+    * `asked`: commands in the order sent that await a result or, of class tx and dtx, their outcome.
+    * `stray`: the number of results without a command that awaits one.
+    * `boundary`: the id after our last tx.select, tx.commit or tx.rollback, where the open transaction begins.
+    * `refused`: id and error code of the command at which the peer ended the session; later commands are undone.
     """
 
     __slots__ = (
@@ -68,7 +68,7 @@ class Outbound(OwnIds):
         self.expected_asked = 0
         self.retain = retain
         self.producer: Credit | None = None
-        """What the other side lets us publish, in messages; None as long as it never throttled us."""
+        """The credit in messages that the peer grants to our publishing; None unless it ever throttled us."""
         self.kept: Final[ById[Said]] = ById()
         self.kept_octets = 0
         self.bare: MutableRangeSet = MutableRangeSet()
@@ -80,18 +80,18 @@ class Outbound(OwnIds):
 
     @property
     def throttled(self) -> bool:
-        """Whether the other side lets us publish nothing now."""
+        """Whether the peer has paused our publishing."""
         return self.producer is not None and not self.producer.available
 
     def check_room(self, octets: int, limits: Limits, commands: int = 1) -> None:
-        """LimitError when `commands` commands of `octets` octets together cannot be kept for replay.  Changes nothing."""
+        """Raises LimitError when `commands` commands of `octets` octets in total cannot be kept for replay. Changes nothing."""
         if len(self.kept) + commands > limits.replay_commands:
             raise LimitError("replay_commands", limits.replay_commands, len(self.kept) + commands)
         if self.kept_octets + octets > limits.replay_octets:
             raise LimitError("replay_octets", limits.replay_octets, self.kept_octets + octets)
 
     def say(self, payload: bytes, header: bytes | None, body: bytes | None) -> int:
-        """A command is written: gives it its id."""
+        """Records a written command; returns its id."""
         id = self.next_id
         self.next_id = self.position = (id + 1) & 0xFFFFFFFF
         self.begun = True
@@ -102,7 +102,7 @@ class Outbound(OwnIds):
         return id
 
     def stop_retaining(self) -> None:
-        """No detached lifetime is wanted any more: nothing will be replayed."""
+        """Stops keeping commands for replay: no detached lifetime is wanted any more."""
         if self.retain:
             self.retain = False
             self.bare.update(self.kept.ids.freeze())
@@ -117,40 +117,40 @@ class Outbound(OwnIds):
             self.retain = True
 
     def _look_up_bare(self) -> None:
-        """What was sent while nothing was kept and is in doubt: costs what was sent since the last look."""
+        """Adds to `bare` what was sent while nothing was kept and is in doubt; costs as much as was sent since."""
         if self.bare_from != self.next_id:
             said = RangeSet([(self.bare_from, serial_add(self.next_id, -1))])
             self.bare.update(self.confirmed.missing(self.outstanding.common(said)))
             self.bare_from = self.next_id
 
     def begin_attachment(self) -> None:
-        """A new transport: the numbering must be sent again."""
+        """Starts a new attachment, which needs a command-point again."""
         super().begin_attachment()
         self.position = None
         self.expected_asked = 0
         self.known_due = False
 
     def point(self, id: int) -> None:
-        """command-point is sent: the next command has this id."""
+        """Records a sent command-point: the next command has this id."""
         self.stream.step(self.sender, COMMAND_POINT)
         self.position = id
 
     def say_again(self, id: int) -> Said:
-        """A command is written again, behind what `position` says: what it is made of."""
+        """Records a replayed command, which follows `position`; returns its octets."""
         self.position = serial_add(id, 1)
         return self.kept[id]
 
     def stop_producer(self) -> None:
-        """The other side says message.stop of all that we publish."""
+        """Records that the peer stopped our publishing with message.stop."""
         self.producer = Credit()
 
     def ask_expected(self) -> None:
-        """flush is sent, which asks what the other side expects."""
+        """Records a sent flush that asks for the expected commands."""
         self.stream.step(self.sender, FLUSH_EXPECTED)
         self.expected_asked += 1
 
     def hear_expected(self) -> bool:
-        """The other side says what it expects: whether it was asked, once for each answer."""
+        """Records a session.expected; returns whether it answers one of our flushes."""
         receiver = SERVER if self.sender == CLIENT else CLIENT
         if self.stream.step(receiver, EXPECTED) is not None or not self.expected_asked:
             return False
@@ -158,7 +158,10 @@ class Outbound(OwnIds):
         return True
 
     def completed(self, ids: RangeSet, timely: bool, beyond: RangeSet | None = None) -> RangeSet:
-        """session.completed: what of it is news.  Ids that were never sent, `beyond` where that is known, are left out."""
+        """Handles session.completed; returns the ids that were not complete before.
+
+        Ignores ids that were never sent: `beyond`, where the caller knows them.
+        """
         if beyond is None:
             beyond = self.beyond(ids)
         news = self.complete(ids)
@@ -171,9 +174,9 @@ class Outbound(OwnIds):
         return news
 
     def completed_run(self, low: int, high: int, timely: bool = False) -> RangeSet | None:
-        """`completed` for the ids from `low` to `high` where that takes no algebra, as it nearly always does: what is news.
+        """Does the same as `completed` for one range of ids, where no set algebra is needed (nearly always).
 
-        None, and nothing has changed, where `complete_run` gives that, or what is known would be no range.
+        Returns None, and changes nothing, when `complete_run` does or what is known would no longer be a range.
         """
         known, tops = self.known.lows, self.known.highs
         if (tops and (len(tops) > 1 or not known[0] <= low <= tops[0] + 1)) or high - (known[0] if tops else low) >= WIDEST:
@@ -193,23 +196,23 @@ class Outbound(OwnIds):
         return news
 
     def confirm(self, ids: RangeSet) -> RangeSet:
-        """session.confirmed: what of it is news; it need not be kept any more."""
+        """Handles session.confirmed; returns the ids that were not confirmed before, whose octets are dropped."""
         news = super().confirm(ids)
         if news:
             self._drop(news)
         return news
 
     def take_known(self) -> RangeSet:
-        """What known-completed has to say now; it is then forgotten."""
+        """Returns what known-completed has to report now, and forgets it."""
         ids = self.known.freeze()
         self.known.clear()
         self.known_due = False
         return ids
 
     def wanted(self, expected: RangeSet) -> RangeSet:
-        """Which of our ids the other side wants when it expects these.
+        """Returns which of our ids the peer wants when it expects these, a non-empty set.
 
-        A set cannot be open-ended: its greatest id stands for itself and everything after it.  A non-empty set only.
+        A set cannot be open-ended: its greatest id stands for itself and everything after it.
         """
         last = expected.last
         wanted = expected - self.beyond(expected)
@@ -218,33 +221,33 @@ class Outbound(OwnIds):
         return wanted
 
     def ever(self, ids: RangeSet) -> RangeSet:
-        """Those of the ids that may be of commands said in this session: the others are too far back."""
+        """Returns the ids that may belong to commands of this session; the others are too far back."""
         return ids & RangeSet([(serial_add(self.next_id, -WIDEST), serial_add(self.next_id, -1))])
 
     def missing(self, wanted: RangeSet) -> RangeSet:
-        """Those of the ids that are in doubt and were not kept: the session cannot go on."""
+        """Returns the ids that are in doubt and whose octets were not kept: the session cannot be resumed."""
         if not self.retain:
             self._look_up_bare()
         return self.bare.common(wanted)
 
     def _drop(self, ids: RangeSet) -> None:
-        """What is in doubt no more is not kept either."""
+        """Drops the octets of ids that are no longer in doubt."""
         if self.bare.highs:
             self.bare.discard(ids)
         for payload, header, body in self.kept.take(ids):
             self.kept_octets -= len(payload) + len(header or b"") + len(body or b"")
 
-    # --- what becomes of commands with a result, and of class tx and dtx: one event each, when it is known or can never be ---
+    # --- outcomes of commands with a result and of classes tx and dtx: one event each, once it is known or can never be ------
 
     def expect_answer(self, id: int, command: Command) -> None:
-        """We said a command that has a result, or is of class tx or dtx."""
+        """Records a command that has a result, or is of class tx or dtx."""
         if isinstance(command, tx.Select | tx.Commit | tx.Rollback):
             self.boundary = (id + 1) & 0xFFFFFFFF
         if not isinstance(command, tx.Select | dtx.Select):
             self.asked[id] = command
 
     def asked_for(self, id: int) -> Command | None:
-        """execution.result came for our command `id`: the command, which waits still; None when it waits for no result."""
+        """Returns our command `id`, for which an execution.result came; None when it awaits no result."""
         command = self.asked.get(id)
         if command is None or not command.RESULT:
             self.stray += 1
@@ -252,16 +255,16 @@ class Outbound(OwnIds):
         return command
 
     def refuse(self, id: int, error_code: int) -> None:
-        """The other side refused our command `id`, and ends the session."""
+        """Records that the peer refused our command `id` and ends the session."""
         self.refused = id, error_code
 
     def answered(self, id: int, command: Command, value: Struct | None) -> Event | None:
-        """The result of our command `id` came: what it means for a branch; None when it is about something else."""
+        """Handles the result of our command `id`; returns the event if it concerns a branch, else None."""
         del self.asked[id]
         return self._answer(id, command, value, status_of(value))
 
     def executed(self, ids: RangeSet) -> list[Event]:
-        """The other side has completed these of our commands: what that means for those that have no result."""
+        """Handles the completion of commands; returns the events of those without a result."""
         events: list[Event | None] = []
         for id in self.asked.among(ids):
             command = self.asked[id]
@@ -271,7 +274,7 @@ class Outbound(OwnIds):
         return [event for event in events if event is not None]
 
     def ended(self) -> list[Event]:
-        """The session is over: reports everything without an answer, in the order in which it was sent."""
+        """Ends the session: returns an event for each command without an answer, in the order sent."""
         refused = self.refused
         commands = list(self.asked.items())
         self.asked.clear()
@@ -285,7 +288,7 @@ class Outbound(OwnIds):
     def _end(
         self, id: int, command: Command, commit: TransactionOutcome, status: XaStatus | None, refused: int | None
     ) -> Event | None:
-        """What became of a command: `commit` if it is one; a rollback is as good as done when the session is over."""
+        """Returns the event of an unanswered command: `commit` is a commit's outcome; a rollback counts as done."""
         if isinstance(command, tx.Commit | tx.Rollback):
             outcome = commit if isinstance(command, tx.Commit) else TransactionOutcome.ROLLED_BACK
             return TransactionEnded(self._session, id, outcome)
@@ -294,7 +297,7 @@ class Outbound(OwnIds):
     def _answer(
         self, id: int, command: Command, value: Struct | None, status: XaStatus | None, refused: int | None = None
     ) -> Event | None:
-        """The event of an answer; without `value` and `status` that of none."""
+        """Returns the event of an answer; without `value` and `status`, that of a missing answer."""
         name = self._session
         if isinstance(command, dtx.Recover):
             if not isinstance(value, dtx.RecoverResult):
@@ -307,10 +310,10 @@ class Outbound(OwnIds):
             return BranchTimeout(name, id, xid, value.timeout if isinstance(value, dtx.GetTimeoutResult) else None)
         return BranchAnswered(name, id, command.VERB, xid, status, refused)
 
-    # --- plain values --------------------------------------------------------------------------------------------------------
+    # --- snapshots ------------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, object]:
-        """As plain values, without what belongs to one attachment."""
+        """Returns the state as plain values, without what belongs to one attachment."""
         begun = {"next_id": self.next_id, "sent": self.begun}
         asked = self.asked.items()
         return {
@@ -326,7 +329,7 @@ class Outbound(OwnIds):
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
         half, producer, unanswered = snapshot["outbound"], snapshot["producer"], snapshot["unanswered"]
         self._restore_sets(_SETS, half)
         self.next_id = self.bare_from = RangeSet.of(half["next_id"]).first
@@ -341,14 +344,14 @@ class Outbound(OwnIds):
 
 
 def status_of(value: Struct | None) -> XaStatus | None:
-    """What a result says of a branch; None when it says nothing."""
+    """Returns the status of a branch in a result; None when it has none."""
     return _STATUSES.get(value.status) if isinstance(value, dtx.XaResult) and value.status is not None else None
 
 
 def _undone(refused: tuple[int, int] | None, id: int) -> bool:
-    """Whether a commit was certainly not executed: it was refused, or came behind what was.
+    """Returns whether a commit was certainly not executed: it was refused, or sent after a refused command.
 
-    A commit that broke down inside the server (internal-error) may have had its effect.
+    A commit that failed inside the server (internal-error) may have taken effect.
     """
     if refused is None:
         return False

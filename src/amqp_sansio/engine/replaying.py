@@ -1,4 +1,4 @@
-"""Replays the commands of a session that is attached again, as fast as its connection has room."""
+"""Replays the commands of a resumed session, as fast as its connection has room."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Replaying:
-    """Goes through the ids that the other side expects: first those that never come, then those of the commands to say again.
+    """Steps through the ids that the peer expects: first those that were not kept, then those of the commands to replay.
 
-    Each costs the same whatever else is kept, and what is kept no more is passed over.
+    Each step costs the same however much is kept, and skips what is no longer kept.
     """
 
     __slots__ = ("_gaps", "_ids")
@@ -37,16 +37,16 @@ class Replaying:
         self._ids: Final = _ids(kept, spans)
 
     def gap(self, most: int) -> RangeSet:
-        """The next ids that are expected and not kept, in at most `most` ranges; none when all were named."""
+        """Returns the next ids that are expected and not kept, in at most `most` ranges; none when all were returned."""
         return RangeSet(islice(self._gaps, most))
 
     def next(self) -> int | None:
-        """The next id to say again; None when there is no other."""
+        """Returns the next id to replay; None after the last one."""
         return next(self._ids, None)
 
 
 def _gaps(kept: MutableRangeSet, spans: list[Range]) -> Iterator[Range]:
-    """The ranges of the spans that are not kept."""
+    """Yields the ranges of the spans that are not kept."""
     for start, stop in spans:
         while start <= stop:
             low, high = kept.first_within(start, stop) or (stop + 1, stop)
@@ -56,7 +56,7 @@ def _gaps(kept: MutableRangeSet, spans: list[Range]) -> Iterator[Range]:
 
 
 def _ids(kept: MutableRangeSet, spans: list[Range]) -> Iterator[int]:
-    """The ids of the spans that are kept, one by one."""
+    """Yields the ids of the spans that are kept."""
     for start, stop in spans:
         while start <= stop and (first := kept.first_within(start, stop)) is not None:
             yield first[0]
@@ -64,7 +64,7 @@ def _ids(kept: MutableRangeSet, spans: list[Range]) -> Iterator[int]:
 
 
 def resume(session: Session, ids: RangeSet, offset: int) -> None:
-    """The other side has told what it expects: begins to say again what it has not got."""
+    """Starts the replay of the commands that the peer has reported as missing."""
     outbound = session._outbound
     if not ids and not session.has_state:
         session._resumed(False)
@@ -94,7 +94,7 @@ def resume(session: Session, ids: RangeSet, offset: int) -> None:
 
 
 def go_on(session: Session) -> None:
-    """Says again as much as there is room for; when that is all, the session is attached."""
+    """Replays as much as the output has room for; after the last command the session is attached."""
     replaying, channel, outbound = session._replaying, session._channel, session._outbound
     assert replaying is not None
     assert channel is not None
@@ -122,7 +122,7 @@ def go_on(session: Session) -> None:
 
 
 def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> bool:
-    """A command came before the session is attached: whether it can wait until then, as far as its octets go."""
+    """Returns whether a command that came before the session is attached can wait until then, by its octets."""
     octets = session._hold(len(payload) + len(header or b"") + len(body or b""))
     most = session.limits.early_octets
     if octets <= most:
@@ -135,7 +135,7 @@ def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | 
 
 
 def _fits(session: Session, outbound: Outbound, id: int, room: int) -> bool:
-    """Whether a command goes into frames with so much room each: only deliveries may have their headers cut."""
+    """Returns whether a command fits into frames with this much room each; only deliveries may split their headers."""
     payload, header, _ = outbound.kept[id]
     return len(payload) <= room and (len(header or b"") <= room or session.delivers)
 
@@ -147,7 +147,7 @@ def _done(session: Session) -> None:
 
 
 def _give_up(session: Session, origin: Origin, text: str) -> None:
-    """The session cannot be resumed and is over.  A client hears why: session.detach has neither code nor text."""
+    """Ends a session that cannot be resumed. Tells the client why in an exception: session.detach has neither code nor text."""
     if session.role == "server":
         description = f"session cannot be resumed: {text}"
         say_exception(session, execution.Exception_(ErrorCode.ILLEGAL_STATE, description=description))

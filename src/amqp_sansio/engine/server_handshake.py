@@ -22,22 +22,25 @@ from amqp_sansio.wire.framing import Assembly
 
 
 class ServerHandshake(Connection):
-    """A connection as its server, whatever is spoken on its channels.  EncodeError for a config of several dialects."""
+    """A server connection, independent of what its channels carry.
+
+    Raises EncodeError for a config with several dialects.
+    """
 
     def __init__(self, config: ServerConfig, endpoints: Endpoints) -> None:
         if len(config.dialects) > 1:
             raise EncodeError("ServerConfig.dialects", "takes one for a connection; several are for a Doorstep")
         super().__init__("server", config, endpoints)
         self._settings: Final = config
-        # All begin now, so that a missing library is told to the caller and not in the middle of a conversation.
+        # Creates every mechanism now, so that the caller learns of a missing library before the conversation begins.
         self._exchanges: Final[dict[str, ServerExchange]] = {each.name: each.start() for each in server_mechanisms(config)}
         self._exchange: ServerExchange | None = None
         self._mechanism = ""
         self._client_properties = Map()
         self._rounds = 0
         self._deferred: Callable[[], Accepted | Rejected] | None = None
-        self._deciding = False  # a deferred verdict is awaited: nothing is read before it
-        self._asked: Open | None = None  # an open that waits for its answer
+        self._deciding = False  # awaits a deferred verdict, and reads nothing before it
+        self._asked: Open | None = None  # an unanswered open
         self._fits(self._start_control())
         self._fits(OpenOk(config.known_hosts))
 
@@ -57,7 +60,7 @@ class ServerHandshake(Connection):
         self._refuse_header("connection.start.protocol-name", header)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
-        _HEARS[type(control)](self, control, assembly)  # the table of the handshake lets nothing else come here
+        _HEARS[type(control)](self, control, assembly)  # the handshake's table lets no other control pass
 
     # --- authentication ----------------------------------------------------------------------------------------------------
 
@@ -86,7 +89,7 @@ class ServerHandshake(Connection):
         except SaslError as error:
             verdict = Rejected(str(error))
         except Exception as error:
-            verdict = Rejected(type(error).__name__)  # its text may quote what was said
+            verdict = Rejected(type(error).__name__)  # its text may quote the password
         if isinstance(verdict, Challenge):
             self._rounds += 1
             if self._rounds > self.limits.sasl_rounds:
@@ -110,17 +113,17 @@ class ServerHandshake(Connection):
             self._say_tune()
 
     def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
-        """What finds out whether the client is who it says, where that is slow (`config.Deferred`); handed out once, else None.
+        """Returns the check of the client's credentials when it is slow (`config.Deferred`), once; else None.
 
-        The caller runs it, in a thread perhaps, and hands the verdict to `decided`.
+        The caller runs it, perhaps in a thread, and passes the verdict to `decided`.
         """
         deferred, self._deferred = self._deferred, None
         return deferred
 
     def decided(self, verdict: Accepted | Rejected) -> None:
-        """The verdict that `take_deferred` was for.  Nothing happens when the connection is over meanwhile.
+        """Takes the verdict of the check from `take_deferred`; ignored when the connection has ended meanwhile.
 
-        Raises LocalProtocolError when none is awaited.
+        Raises LocalProtocolError when no verdict is awaited.
         """
         if not self._deciding:
             raise LocalProtocolError("decided", self.state, (), "only after take_deferred, and once")
@@ -133,11 +136,11 @@ class ServerHandshake(Connection):
 
     @property
     def wants_data(self) -> bool:
-        """As for every connection; False also while a deferred verdict is awaited."""
+        """As for every connection, and also False while a deferred verdict is awaited."""
         return not self._deciding and super().wants_data
 
     def _reject(self, reason: str) -> None:
-        """A failed login breaks no rule, and the answer holds nothing that an attacker could use."""
+        """Refuses a login. That breaks no rule, and the answer holds nothing that an attacker could use."""
         text, code = "authentication failed", self._codes.login
         self._closed_cause = f"{text}: {reason}"
         if self._handshake.silent_refusal and not self.capable(SAYS_REFUSED):
@@ -178,9 +181,9 @@ class ServerHandshake(Connection):
             self._layer_started("inbound", assembly.end)
 
     def open_ok(self, known_hosts: Iterable[str] | None = None) -> None:
-        """Lets the client in; `known_hosts` are those of the config unless said otherwise.
+        """Accepts the client's open; `known_hosts` defaults to the config's.
 
-        Raises LocalProtocolError when no OpenRequested waits for an answer.
+        Raises LocalProtocolError when no OpenRequested awaits an answer.
         """
         asked = self._must_be_asked(words.OPEN_OK)
         self._say(OpenOk(self._settings.known_hosts if known_hosts is None else _hosts(known_hosts)))
@@ -193,9 +196,9 @@ class ServerHandshake(Connection):
             self._layer_started("outbound", self._written)
 
     def redirect(self, host: str, known_hosts: Iterable[str] = ()) -> None:
-        """Sends the client elsewhere; the connection is over.
+        """Redirects the client to another host and ends the connection.
 
-        Raises LocalProtocolError when no OpenRequested waits for an answer, or the client insists.
+        Raises LocalProtocolError when no OpenRequested awaits an answer, or the client insists.
         """
         asked = self._must_be_asked(words.REDIRECT)
         if asked.insist:
@@ -226,7 +229,7 @@ class ServerHandshake(Connection):
             if hosts is None or host in hosts:
                 try:
                     self.open_ok()
-                except EncodeError:  # more known hosts than fit into a frame of the size agreed on: they are only hints
+                except EncodeError:  # the known hosts exceed a frame of the negotiated size: they are only hints
                     self.open_ok(())
             else:
                 self._asked = None

@@ -52,12 +52,12 @@ from amqp_sansio.wire.segments import COMMAND_SIZE, OneRange, SegmentReader, alo
 T = TypeVar("T")
 
 UNHEARD: Final = "no frame is there; a security layer may have been agreed on before, which nobody heard"
-"""Why a stream that starts in its middle may not be frames at all, although something in it looked like one."""
+"""Why a stream that starts in the middle may not consist of frames, although something in it looked like one."""
 
 Ears = Mapping[Literal["C", "S"], Ear]
 
 _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
-"""Behind these, nothing more can come of a command under way on the channel, or of any."""
+"""Controls after which an incomplete command on the channel, or on any, can never be completed."""
 
 _CONNECTION_CLASS: Final = 1
 _SYNC: Final = 0x01
@@ -83,13 +83,13 @@ _TABLES: Final[tuple[Table, ...]] = (
 QUIET: Final = frozenset((Completed, Confirmed, Expected, Flush, KnownCompleted))
 """Controls that change no state in which a transfer is legal."""
 REPEATING: Final = 256
-"""Octets of delivery properties that may come again."""
+"""The largest delivery properties, in octets, that are remembered for repetition."""
 
 
 class QuickTransfers:
-    """Remembers the channels on which transfers and their answers change no state, and delivery properties by their octets.
+    """Fast path for transfers and their answers on channels where they change no state.
 
-    `forget` when something arrives that may change a state.
+    Remembers delivery properties by their octets. Call `forget` when something arrives that may change a state.
     """
 
     __slots__ = ("_deliveries", "_limits", "_quiet", "_reading")
@@ -101,12 +101,12 @@ class QuickTransfers:
         self._deliveries: Final[dict[bytes, Struct]] = {}
 
     def forget(self) -> None:
-        """A state has changed, or may change."""
+        """Forgets the channels: a state has changed, or may have."""
         self._quiet["C"].clear()
         self._quiet["S"].clear()
 
     def learn(self, speaker: str, channel: int, witness: Witness) -> bool:
-        """A transfer has arrived: whether the next ones like it may be read at once."""
+        """Records a transfer; returns whether the next ones like it may take the fast path."""
         settled = None if witness.shaky else witness.settled(speaker, channel)
         if settled is None:
             return False
@@ -114,7 +114,7 @@ class QuickTransfers:
         return True
 
     def of(self, speaker: str, channel: int, witness: Witness) -> ChannelWitness | None:
-        """The witness that takes a transfer on the channel; None when it needs every check."""
+        """Returns the witness of the channel; None when a transfer on it needs every check."""
         found = self._quiet[speaker].get(channel)
         if found is not None and not witness.follows(found):
             self._quiet[speaker].pop(channel)
@@ -122,7 +122,7 @@ class QuickTransfers:
         return found
 
     def read(self, seen: CommandSeen, header: bytes, layout: Layout) -> bool:
-        """Reads a header whose sizes are known to be right, and lets `seen` remember it.  Whether it can be read."""
+        """Decodes a header whose sizes were checked, and stores the result in `seen`. Returns whether it was decodable."""
         first = 4 + u32(header, 0)[0]
         octets = header[:first]
         found = self._deliveries.get(octets)
@@ -145,7 +145,7 @@ class QuickTransfers:
         self, speaker: str, findings: Findings, witness: ChannelWitness, layout: Layout,
         known: KnownCommand[Transfer], header: bytes, body: bytes | None, start: int,
     ) -> CommandSeen:  # fmt: skip
-        """Hears one transfer that begins at `start`: its event.  `body` None: it has no body segment."""
+        """Judges one transfer that begins at `start`; returns its event. `body` is None when it has no body segment."""
         findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
         size = len(body or b"")
         octets = size + len(header)
@@ -157,7 +157,7 @@ class QuickTransfers:
         return seen
 
     def answer(self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, replies: OneRange) -> Answered | None:
-        """Hears what answers messages, if that comes next and is as plain as can be; None where every check is needed."""
+        """Judges an answer to messages if it comes next and has the simplest form; None when it needs every check."""
         cut = replies.cut(reader) if self._limits.assembly_octets >= COMMAND_SIZE else None
         if cut is None:
             return None
@@ -179,9 +179,9 @@ class QuickTransfers:
     def run(
         self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, headers: Headers[T], head: int
     ) -> Transfers[T] | None:
-        """Hears the next transfers of a channel at once; None where one needs every check.
+        """Judges the next transfers of a channel together; None when one of them needs every check.
 
-        What is found stands behind the last one of them.
+        Findings belong after the last transfer returned.
         """
         if len(reader.buffer) - reader.position < FRAME_HEADER_SIZE:
             return None
@@ -229,7 +229,7 @@ class QuickTransfers:
     def _one_by_one(
         who: str, findings: Findings, quiet: ChannelWitness, items: list[TransferSeen[T]], sizes: list[int], charges: list[int]
     ) -> int | None:
-        """Hears transfers up to the first one with a finding: the others are no items any more.  The id of the first."""
+        """Judges transfers up to the first one with a finding and drops the rest; returns the id of the first."""
         ids: list[int | None] = []
         for item, octets, charge in zip(items, sizes, charges, strict=True):
             findings.offset = item[4]
@@ -241,7 +241,7 @@ class QuickTransfers:
 
 
 class SessionChecker(Checker):
-    """See `Checker`."""
+    """Checks a conversation in sessions; see `Checker`."""
 
     __slots__ = ("_layout", "_limits", "_quick", "_reading", "_transfers", "_witness")
 
@@ -259,7 +259,7 @@ class SessionChecker(Checker):
         self._witness = Witness(strict, limits)
         self.findings = self._witness.findings
         self._transfers: dict[bytes, tuple[Command, bool]] = {}
-        """Those of one subscription are the same octets over and over; values are immutable."""
+        """Known commands by their octets: transfers of one subscription repeat them, and values are immutable."""
         self._quick: Final = QuickTransfers(limits, self._reading)
 
     def carries(self, class_code: int, code: int) -> bool:
@@ -276,7 +276,7 @@ class SessionChecker(Checker):
             self._command(speaker, unit)
 
     def next_alike(self, speaker: Speaker, headers: Headers[T], head: int) -> Transfers[T] | Answered | None:
-        # On a channel that is quiet the rows let these words pass and stay where they are, so that stepping them is left out.
+        # On a quiet channel the rows accept these commands without a change of state, so stepping them is left out.
         ear = self.ears[speaker]
         reader = ear.reader
         if not isinstance(reader, SegmentReader) or ear.state != FRAMES or not reader.ready():
@@ -425,18 +425,18 @@ class SessionChecker(Checker):
         return observed
 
 
-# How what is found is called, and what is wrong with how it is written.
+# --- names, and deviations in the encoding --------------------------------------------------------------------------------
 
 
 def verb_of(layout: Layout, kind: str, payload: bytes) -> str:
-    """A method by its name or its numbers; "?" for a number that did not come."""
+    """Returns the name of a method, or its numbers; "?" for a missing number."""
     if len(payload) >= 2:
         return layout.verb_of(kind, payload[0], payload[1])
     return f"{payload[0]}.?" if payload else "?.?"
 
 
 def frame_of(layout: Layout, cut: FrameCut) -> FrameSeen:
-    """A frame as it stands in `Reader.trace`."""
+    """Returns a frame in the form of `Reader.trace`."""
     _, _, flags, kind, track, channel, payload = cut
     verb = None
     if kind <= COMMAND and flags & _BEGINS == _BEGINS:
@@ -445,7 +445,7 @@ def frame_of(layout: Layout, cut: FrameCut) -> FrameSeen:
 
 
 def judge_encoding(findings: Findings, layout: Layout, verb: str, payload: bytes, thing: Control | Command, sync: bool) -> None:
-    """Tells octets that say nothing: behind the last field, in session.header, in a form that nobody writes."""
+    """Reports deviations without a meaning: octets after the last field, in session.header, or in an unusual encoding."""
     try:
         again = layout.encode_control(thing) if isinstance(thing, Control) else layout.encode_command(thing, sync)
     except EncodeError as error:
@@ -463,7 +463,7 @@ def judge_encoding(findings: Findings, layout: Layout, verb: str, payload: bytes
 def judge_headers(
     findings: Findings, layout: Layout, seen: CommandSeen, header: bytes, limits: Limits, reading: Reading
 ) -> None:
-    """Reads a header; tells what cannot be read in it, and lets `seen` remember what can."""
+    """Decodes a header, reports what is unreadable in it, and stores the rest in `seen`."""
     try:
         layout.walk_headers(header, 0, len(header), limits)
         seen.remember(layout.decode_headers(header, 0, len(header), reading))
@@ -471,11 +471,11 @@ def judge_headers(
         findings.breach(rule_of("header", error), seen.verb, str(error), legal_of(error), error.code)
 
 
-# What the opening of a connection tells about the octets that follow: their frames' size, or a security layer.
+# --- what the opening of a connection determines about the following octets: the frame size, or a security layer ----------
 
 
 def missed_opening(ears: Ears, handshake: HandshakeWitness) -> None:
-    """We missed something: the mechanism may have been in it, and the other side need not begin with a header."""
+    """Handles a gap in the opening: the mechanism is unknown, and the other side need not begin with a header."""
     for ear in ears.values():
         ear.joined = ear.joined or not ear.received
         if not handshake.mechanism:
@@ -483,14 +483,14 @@ def missed_opening(ears: Ears, handshake: HandshakeWitness) -> None:
 
 
 def hear_opening(speaker: Literal["C", "S"], ears: Ears, control: Control, handshake: HandshakeWitness) -> None:
-    """`speaker` says a control of class connection."""
+    """Handles a control of class connection for the framing."""
     ear = ears[speaker]
     if ear.reader is None:
         return
     if (isinstance(control, TuneOk) and speaker == "C") or (isinstance(control, OpenOk) and speaker == "S"):
         ear.reader.max_frame_size = handshake.max_frame_size
     if isinstance(control, StartOk) and handshake.mechanism:
-        # A layer begins where authentication ends, or behind open, as in qpidd: nobody says whether there is one, or from when.
+        # A layer begins after authentication or, as in qpidd, after open: no control says whether one exists, or from when.
         behind = f"behind the security layer of {handshake.mechanism[:40]}" if handshake.layered else ""
         for each in ears.values():
             each.doubt = behind or ("" if each.doubt == UNHEARD else each.doubt)

@@ -22,7 +22,10 @@ _WAITS: Final = {
 
 
 class Staging:
-    """What `sender` stages.  `most` identifiers are remembered; when there were more, nobody is held to having staged one."""
+    """The files that `sender` stages.
+
+    Remembers at most `most` identifiers; beyond that, using an unknown one is no violation.
+    """
 
     __slots__ = ("_forgot", "_machine", "_most", "_offset", "_sender", "_size", "_sizes")
 
@@ -38,15 +41,15 @@ class Staging:
 
     @property
     def state(self) -> str:
-        """Where the staging stands."""
+        """The state of the staging."""
         return self._machine.state
 
     def size(self, identifier: str) -> int | None:
-        """Octets of a file that was opened; None when that is not known."""
+        """Returns the octets of an opened file; None when unknown."""
         return self._sizes.get(identifier)
 
     def check(self, speaker: str, command: file.Open | file.OpenOk | file.Stage, octets: int | None) -> Objection | None:
-        """What is wrong with a word of the staging; `octets` of content, None when that is not known."""
+        """Checks a command of the staging; `octets` is the size of its content, None when unknown."""
         verb = command.VERB
         refusal = refused(self._machine, speaker, verb)
         if refusal is not None:
@@ -66,9 +69,9 @@ class Staging:
         return None
 
     def check_use(self, verb: str, identifier: str) -> Objection | None:
-        """What speaks against naming a file in publish or deliver: it was not opened within our hearing.
+        """Checks the file that publish or deliver names; the objection is unsure if we did not see it opened.
 
-        A staging area may outlive sessions, so that nobody can be sure.
+        A staging area may outlive sessions, so it may have been opened before.
         """
         if self._forgot or (identifier in self._sizes and self._machine.can(self._sender, verb)):
             return None
@@ -77,7 +80,7 @@ class Staging:
         return Objection(f"{verb}.identifier", f"{verb} of {identifier!r:.80}", legal, ErrorCode.ILLEGAL_STATE, text, False)
 
     def step(self, speaker: str, command: file.Open | file.OpenOk | file.Stage) -> None:
-        """A word of the staging was sent."""
+        """Records a command of the staging."""
         self._machine.step(speaker, command.VERB)
         if isinstance(command, file.Open):
             self._size, self._offset = command.content_size, None
@@ -93,14 +96,14 @@ class Staging:
             self._size = self._offset = None
 
     def forget(self) -> None:
-        """Something was lost."""
+        """Records a gap."""
         self._machine.forget()
         self._size = self._offset = None
         self._sizes.clear()
         self._forgot = True
 
     def snapshot(self) -> dict[str, object]:
-        """As a plain value."""
+        """Returns the state as a plain value."""
         return {
             "states": self._machine.states,
             "size": self._size,
@@ -110,7 +113,7 @@ class Staging:
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
         machine_in(self._machine, snapshot["states"])
         self._size, self._offset = [typed(snapshot[name], int, type(None)) for name in ("size", "offset")]
         self._sizes.update({identifier: typed(size, int, type(None)) for identifier, size in snapshot["files"]})

@@ -53,10 +53,10 @@ class Terms:
 
 
 class Subscription(Terms):
-    """What we subscribed to.  Messages come while there is credit in both units; it begins with none, in window mode.
+    """One of our subscriptions. Messages come while there is credit in both units; it starts with none, in window mode.
 
-    The credit seen from here is an upper bound of what may still come: what the other side has sent and we have not read is
-    not subtracted yet.
+    The credit is an upper bound of what may still come: messages that the peer has sent and we have not read are not subtracted
+    yet.
     """
 
     __slots__ = ("_cancel_id", "_session")
@@ -68,7 +68,7 @@ class Subscription(Terms):
         super().__init__(queue, destination, accept_mode, acquire_mode, book)
         self._session: Final = session
         self._cancel_id = cancel_id
-        """The command that cancelled it."""
+        """The id of the command that cancelled it."""
 
     @property
     def cancelled(self) -> bool:
@@ -81,10 +81,10 @@ class Subscription(Terms):
         return self._session._transfers.unsettled(self)
 
     def grant(self, messages: int, octets: int = INFINITE) -> CommandId:
-        """Grants credit in both units, for either at 0 stops everything; each 0 to 2**32 - 1, which is INFINITE.
+        """Grants credit in both units, each 0 to 2**32 - 1 (INFINITE); with 0 in either, nothing flows.
 
-        A unit of which nothing is granted is not mentioned, nor is infinite credit that is there already.  Returns the id of
-        the last command sent.  LocalProtocolError when nothing would be sent.
+        Sends nothing for a unit whose grant is 0 or that already has infinite credit. Returns the id of the last command sent.
+        Raises LocalProtocolError when nothing would be sent.
         """
         for value in (messages, octets):
             if not whole(value, INFINITE):
@@ -101,31 +101,31 @@ class Subscription(Terms):
         return self._session.send_all(flows)[-1]
 
     def flush(self, sync: bool = False) -> CommandId:
-        """Asks for what credit and queue allow now; then the credit is gone.  The completion of the command says when."""
+        """Asks for what credit and queue allow now, and then drops the credit. Done when the command is complete."""
         return self._session.send(message.Flush(self.destination), sync=sync)
 
     def stop(self, sync: bool = False) -> CommandId:
-        """Takes all credit away.  Nothing comes after the completion of the command."""
+        """Withdraws all credit. No message comes after the command is complete."""
         return self._session.send(message.Stop(self.destination), sync=sync)
 
     def cancel(self, sync: bool = False) -> CommandId:
-        """Ends the subscription.  Messages may come until the command is complete; what came can still be settled."""
+        """Ends the subscription. Messages may come until the command is complete, and can still be settled later."""
         return self._session.send(message.Cancel(self.destination), sync=sync)
 
     def set_mode(self, mode: FlowMode, sync: bool = False) -> CommandId:
-        """Whether completed transfers give their credit back (WINDOW) or not (CREDIT).
+        """Sets whether completed transfers give their credit back (WINDOW) or not (CREDIT).
 
-        Only while there is no credit in either unit.
+        Legal only without credit in either unit.
         """
         return self._session.send(message.SetFlowMode(self.destination, mode), sync=sync)
 
     def check_usable(self, said: str) -> None:
-        """LocalProtocolError when it is cancelled."""
+        """Raises LocalProtocolError when it is cancelled."""
         if self.cancelled:
             raise LocalProtocolError(f"{said} {self.destination!r}", "cancelled", ("message.subscribe",))
 
     def _check_mode(self, mode: int) -> None:
-        """LocalProtocolError unless the mode may be set now."""
+        """Raises LocalProtocolError unless the mode may be set now."""
         if mode not in (CREDIT_MODE, WINDOW_MODE):
             raise EncodeError("message.set-flow-mode.flow-mode", f"0 credit or 1 window, not {mode}")
         if not self._book.empty:
@@ -138,12 +138,12 @@ class Subscription(Terms):
 
 
 class Subscriptions:
-    """All of a session: what we subscribed to, and what takes credit back.
+    """All of our subscriptions in a session, and the commands that withdraw their credit.
 
     * `current`: by destination.
-    * `withdrawals`: our message.stop, flush and cancel that the other side has not completed yet, and whose credit they take
-      back; `completed`: those that it has completed, while messages from before may still come.
-    * `unreported`: books with completions that we have not reported to the other side.
+    * `withdrawals`: our message.stop, flush and cancel that the peer has not completed yet, with their subscriptions.
+    * `completed`: those that it has completed, while earlier messages may still come.
+    * `unreported`: ledgers with completions that we have not reported to the peer.
     """
 
     __slots__ = ("completed", "current", "resumed_at", "unreported", "withdrawals")
@@ -153,11 +153,11 @@ class Subscriptions:
         self.withdrawals: Final[dict[int, Subscription]] = {}
         self.completed: Final[list[int]] = []
         self.resumed_at: int | None = None
-        """The id of our first command since the session was resumed, until the other side has completed one from there on."""
+        """The id of our first command after a resume, until the peer has completed it or a later one."""
         self.unreported: Final[dict[CreditBook, None]] = {}
 
     def usable(self, verb: str, destination: str, rule: str) -> Subscription:
-        """The one of a destination that `verb` is about.  LocalProtocolError without one, or when it is cancelled."""
+        """Returns the subscription that `verb` names. Raises LocalProtocolError when it does not exist or is cancelled."""
         subscription = self.current.get(destination)
         if subscription is None:
             legal = [f"{verb} {name!r}" for name, each in self.current.items() if not each.cancelled][:8]
@@ -166,25 +166,25 @@ class Subscriptions:
         return subscription
 
     def take_back(self, subscription: Subscription, id: int, command: message.Stop | message.Flush | message.Cancel) -> None:
-        """Our command `id` takes its credit away."""
+        """Records that our command `id` withdraws a subscription's credit."""
         if isinstance(command, message.Cancel):
             subscription._cancel_id = id
         subscription._book.take_back(id, isinstance(command, message.Flush))
         self.withdrawals[id] = subscription
 
     def add(self, subscription: Subscription) -> None:
-        """We subscribed."""
+        """Adds a subscription."""
         self.current[subscription.destination] = subscription
 
     def resume(self, next_id: int) -> None:
-        """The session is resumed, before our command `next_id`."""
+        """Records that the session was resumed before our command `next_id`."""
         self.resumed_at = next_id
 
     def withdraw(self, completed: RangeSet) -> bool:
-        """The other side has completed these commands of ours: what stop, flush and cancel among them take back is gone.
+        """Handles completed commands: stop, flush and cancel among them have withdrawn their credit.
 
-        True when a subscription is gone with it.  A server that resumes the session tells what it has completed before it
-        sends the messages again that were lost on the way.  Only what it completes of later commands comes behind those.
+        Returns True when a subscription has ended with it. After a resume, a server reports its completions before it resends
+        lost messages; only completions of later commands follow those.
         """
         for id in pick(completed, self.withdrawals):
             self.withdrawals[id]._book.end_flush(id)
@@ -209,23 +209,23 @@ class Subscriptions:
         return False
 
     def complete(self, subscription: Subscription, messages: int, octets: int, charge: int) -> None:
-        """Transfers of it are completed: see `CreditBook.complete`."""
+        """Records completed transfers of a subscription: see `CreditBook.complete`."""
         subscription._book.complete(messages, octets, charge)
         self.unreported[subscription._book] = None
 
     def give_back(self, given: Completed[Subscription]) -> None:
-        """Deliveries are completed: windows move."""
+        """Moves the windows for completed deliveries."""
         for subscription, sums in given.items():
             self.complete(subscription, *sums)
 
     def reported(self) -> None:
-        """The other side hears of all completions."""
+        """Records that all completions were reported to the peer."""
         for book in self.unreported:
             book.reported()
         self.unreported.clear()
 
     def snapshot(self, transfers: Transfers[Subscription]) -> dict[str, object]:
-        """As plain values, with those deliveries: what was cancelled and replaced lives on in them, and in withdrawals."""
+        """Returns the state as plain values, with deliveries and withdrawals, which may belong to cancelled subscriptions."""
         every = dict.fromkeys([*self.current.values(), *transfers.subscriptions(), *self.withdrawals.values()])
         numbers = {each: number for number, each in enumerate(every)}
         return {
@@ -240,7 +240,7 @@ class Subscriptions:
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any], session: Session) -> None:
-        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
         every = [
             Subscription(
                 session, queue, destination, accept_mode, acquire_mode, CreditBook.restore(*book),
@@ -256,18 +256,18 @@ class Subscriptions:
 
 
 class Subscriber(Terms):
-    """Somebody at the other side who subscribed to us: where `Session.deliver` sends, and how much it may."""
+    """A subscription of the peer: where `Session.deliver` sends, and how much it may send."""
 
     __slots__ = ()
 
 
 class Subscribers:
-    """All of a session.
+    """All of the peer's subscriptions in a session.
 
     * `current`: by destination.
-    * `flushes`: their message.flush that are not completed, and whose credit they end.
-    * `windows`: deliveries in window mode that are not completed: whose, their octets, and `CreditBook.switches` at that time.
-    * `replenished`: whose window the last completions gave something back to.
+    * `flushes`: the peer's incomplete message.flush commands, whose completion ends the credit.
+    * `windows`: incomplete deliveries in window mode: their subscriber, octets, and `CreditBook.switches` when sent.
+    * `replenished`: subscribers that the last completions returned credit to.
     """
 
     __slots__ = ("current", "flushes", "replenished", "windows")
@@ -279,7 +279,7 @@ class Subscribers:
         self.replenished: Final[dict[Subscriber, None]] = {}
 
     def able(self, destination: str, cost: int) -> Subscriber:
-        """The one of a destination, when it has the credit.  LocalProtocolError, NoCredit."""
+        """Returns the subscriber at a destination if it has the credit. Raises LocalProtocolError or NoCredit."""
         subscriber = self.current.get(destination)
         if subscriber is None:
             raise self.no_such(destination)
@@ -292,19 +292,19 @@ class Subscribers:
         return subscriber
 
     def no_such(self, destination: str) -> LocalProtocolError:
-        """What to raise for a transfer to a destination that nobody subscribed with; lists those that there are."""
+        """Returns the error for a transfer to a destination without a subscriber, with the destinations that have one."""
         legal = tuple([f"message.transfer {name!r}" for name in list(self.current)[:8]])
         return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
 
     def delivered(self, subscriber: Subscriber, id: int, cost: int) -> None:
-        """Our transfer `id` was sent to it; `cost` are the octets that it is charged with."""
+        """Records our transfer `id`, which costs `cost` octets of credit."""
         book = subscriber._book
         book.transfer(cost)
         if book.mode:
             self.windows[id] = subscriber, cost, book.switches
 
     def completed(self, ids: RangeSet) -> None:
-        """The other side has completed these commands of ours: windows move."""
+        """Moves the windows for our commands that the peer has completed."""
         self.replenished.clear()
         for id in pick(ids, self.windows):
             subscriber, octets, switches = self.windows.pop(id)
@@ -313,17 +313,17 @@ class Subscribers:
                 self.replenished[subscriber] = None
 
     def begin_flush(self, subscriber: Subscriber, id: int) -> None:
-        """It said message.flush as command `id`."""
+        """Records the peer's message.flush with command id `id`."""
         subscriber._book.begin_flush(id)
         self.flushes[id] = subscriber
 
     def end_flushes(self, ids: RangeSet) -> None:
-        """These commands of the other side are completed: the flushes among them end the credit."""
+        """Ends the credit of each message.flush among the peer's completed commands."""
         for id in pick(ids, self.flushes):
             self.flushes.pop(id)._book.end_flush(id)
 
     def snapshot(self) -> dict[str, object]:
-        """As plain values."""
+        """Returns the state as plain values."""
         windows = [
             (id, whose, cost) for id, (whose, cost, switches) in self.windows.items() if switches == whose._book.switches
         ]
@@ -339,7 +339,7 @@ class Subscribers:
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Takes what `snapshot` gave.  TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
         every = [
             Subscriber(queue, destination, accept_mode, acquire_mode, CreditBook.restore(book))
             for queue, destination, accept_mode, acquire_mode, book in snapshot["subscribers"]

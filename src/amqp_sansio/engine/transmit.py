@@ -1,4 +1,4 @@
-"""Sends the commands of a session: each is checked and encoded first, then written, and only then is state changed."""
+"""Sends the commands of a session: each is checked and encoded first, then written, and only then does the state change."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
 
-# --- checks: each looks at one verb, raises when it is illegal now, changes nothing, and returns what is to happen once the
-# --- command was written under its id -----------------------------------------------------------------------------------------
+# --- checks ---------------------------------------------------------------------------------------------------------------
+# Each looks at one command, raises when it is illegal now, changes nothing, and returns the effect of writing it.
 
 
 def check_command(session: Session, command: Command, header: bool = False, octets: int = 0) -> Effect | None:
-    """Whether `command` (not a transfer) is legal now, with a header and `octets` octets of body, and its effect."""
+    """Checks `command` (not a transfer) with a header and `octets` octets of body; returns its effect."""
     verb = command.VERB
     speaker = COMMAND_SPEAKERS.get(verb)
     if speaker is not None and speaker != session.role:
@@ -57,12 +57,12 @@ def check_command(session: Session, command: Command, header: bool = False, octe
 
 
 def _throttles(session: Session, destination: str) -> bool:
-    """Whether a flow command is about all transfers of the session rather than about one subscription."""
+    """Returns whether a flow command concerns all transfers of the session rather than one subscription."""
     return destination == "" and "" not in session._subscriptions.current
 
 
 def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
-    destination = command.destination or ""  # without one its name is the empty one
+    destination = command.destination or ""  # without a destination its name is the empty string
     held = session._subscriptions.current.get(destination)
     if held is not None and not held.cancelled:
         raise LocalProtocolError(
@@ -89,7 +89,7 @@ def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
 
 
 def check_modes(accept_mode: int, acquire_mode: int) -> None:
-    """EncodeError for a number that is no accept-mode or acquire-mode."""
+    """Raises EncodeError for an undefined accept-mode or acquire-mode."""
     if accept_mode not in (0, 1):
         raise EncodeError("message.accept-mode", f"0 explicit or 1 none, not {accept_mode}")
     if acquire_mode not in (0, 1):
@@ -191,7 +191,7 @@ def _result(session: Session, command: execution.Result) -> Effect | None:
 
 
 def check_fragments(session: Session, said: str) -> None:
-    """LocalProtocolError unless the profile allows fragments and message.resume: qpidd drops the connection on them."""
+    """Raises LocalProtocolError unless the profile allows fragments and message.resume, at which qpidd drops the connection."""
     if not session.profile.fragments:
         raise LocalProtocolError(said, "profile without fragments", (f"{said} with Profile(fragments=True)",))
 
@@ -212,16 +212,16 @@ ALONE: Final = frozenset([each.VERB for each in _CHECKS]) - {"message.flow", *CO
 """Commands that change what is legal next, or that carry content."""
 
 
-# The first two octets (flags, segment type) of a header frame with a body behind it, and of the one frame of a body.
+# The first two octets (flags, segment type) of a header frame followed by a body, and of a single body frame.
 _HEADER: Final = 0x03 << 8 | HEADER
 _BODY: Final = 0x07 << 8 | BODY
 
 Prepared: TypeAlias = tuple[bytes, bytes | None, bytes | None, list[bytes], Effect | None]
-"""A command that was checked: its segments, its frames, and what happens once it is written."""
+"""A checked command: its segments, its frames, and its effect once it is written."""
 
 
 def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> bytes | None:
-    """The header segment; None without any."""
+    """Encodes the header segment; None without headers."""
     if not headers:
         return None
     layout = session._layout
@@ -231,7 +231,7 @@ def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> byt
             try:
                 layout.walk_headers(struct, 0, len(struct), session.limits)
             except DecodeError as error:
-                if error.limit is None:  # limits are for what others say
+                if error.limit is None:  # limits apply to what peers send
                     raise EncodeError("header", f"takes octets of whole structs; {error}") from None
             parts.append(struct)
         elif not isinstance(struct, Struct):
@@ -259,7 +259,7 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
 
 
 def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
-    """Writes what was prepared: all of it or, when it cannot be kept for replay, nothing (LimitError)."""
+    """Writes what was prepared. Raises LimitError, and writes nothing, when it cannot all be kept for replay."""
     assert session._channel is not None
     outbound, carrier = session._outbound, session._channel.carrier
     if outbound.retain:
@@ -277,7 +277,7 @@ def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
 
 
 def write_point(session: Session) -> None:
-    """Says command-point when the other side would number the next command otherwise."""
+    """Sends a command-point when the peer would give the next command another id."""
     assert session._channel is not None
     outbound = session._outbound
     if outbound.position != outbound.next_id:
@@ -297,10 +297,10 @@ def transfer(
     split_header: bool = False,
     empty_body: bool = False,
 ) -> CommandId:
-    """The one way a message goes out.  Nothing changes before everything was checked and encoded.
+    """Sends a message; the only place that does. Nothing changes before everything is checked and encoded.
 
-    Either `headers` or `header`, a header segment that is known to be right.  `split_header` splits one that does not fit
-    into one frame.  `empty_body`: a body of 0 octets is a segment of its own, which is otherwise left out.
+    Takes either `headers`, or `header`, a valid header segment. `split_header` splits one that does not fit into one frame.
+    `empty_body` sends a body of 0 octets as a segment, which is otherwise left out.
     """
     channel = session._channel
     if not session._speaks or channel is None or channel.carrier._closed_cause is not None:
@@ -309,7 +309,7 @@ def transfer(
     carrier = channel.carrier
     try:
         command = channel.commands.get((destination, accept_mode, acquire_mode, sync))
-    except TypeError:  # something that cannot be hashed is no destination: the encoder says so
+    except TypeError:  # an unhashable destination: the encoder reports it
         command = None
     if command is None:
         command = channel.encode_transfer(destination, accept_mode, acquire_mode, sync)
@@ -322,7 +322,7 @@ def transfer(
                 header = HEADER_WRITERS[type(first)](first) + HEADER_WRITERS[type(second)](second)
             else:
                 header = b"".join([HEADER_WRITERS[type(struct)](struct) for struct in headers])
-        except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
+        except UNWRITABLE:  # other structs, octets, unwritable values: the slow path encodes them, or reports why it cannot
             header = encode_headers(session, headers) or b""
     header_octets = len(header)
     body_octets = len(content)
@@ -330,7 +330,7 @@ def transfer(
     header_size = header_octets + FRAME_HEADER_SIZE
     body_size = body_octets + FRAME_HEADER_SIZE
     number = channel.number
-    if header and content and header_size <= largest and body_size <= largest:  # what `frame_command` makes of one frame each
+    if header and content and header_size <= largest and body_size <= largest:  # `frame_command` for one frame each
         place = 1 << 16 | number
         octets = b"".join(
             (frame, put_frame_begin(_HEADER, header_size, place), header, put_frame_begin(_BODY, body_size, place), content)
@@ -354,7 +354,7 @@ def transfer(
             write_point(session)
         carrier._write(octets)
         outbound.say(payload, header or None, content if content or empty_body else None)
-    else:  # `say`, without the call: nothing is kept
+    else:  # `say` inlined: nothing is kept
         if outbound.position != id:
             write_point(session)
             outbound.begun = True
@@ -369,7 +369,7 @@ def transfer(
 
 
 def say_exception(session: Session, exception: execution.Exception_) -> CommandId:
-    """Says an exception and then detach: from our side the session is over."""
+    """Sends an exception and then detach; for our side the session is over."""
     channel = session._channel
     assert channel is not None
     payload = channel.layout.encode_command(exception, False)
@@ -378,6 +378,6 @@ def say_exception(session: Session, exception: execution.Exception_) -> CommandI
     write_point(session)
     channel.carrier._write(b"".join(frames))
     id = session._outbound.say(payload, None, None)
-    session._outbound.outstanding.discard_id(id)  # it ends the session: nobody will ever complete it
+    session._outbound.outstanding.discard_id(id)  # it ends the session, so it will never be completed
     channel.say(controls.Detach(session.name))
     return id

@@ -1,9 +1,9 @@
-"""Two-phase commit over several brokers: which broker to ask what next, and the outcome.  No I/O, and no connection.
+"""Two-phase commit over several brokers: what to ask which broker next, and the outcome. No I/O, and no connection.
 
-`take` hands out what is to be done: an `Ask` for a participant, or once a `Decide`, which is to be made durable.  The answers
-come back through `hear` (events of the participant's session), `answered`, `recovered` and `durable`.  No commit is handed out
-before `durable` was called.  Where no decision was stored the transaction counts as rolled back (presumed abort), so that
-nothing but the decision to commit has to be stored.
+`take` returns what to do: an `Ask` for a participant, or, once, a `Decide` with the decision to make durable. The answers come
+back through `hear` (events of the participant's session), `answered`, `recovered` and `durable`. No commit is handed out before
+`durable` is called. A transaction without a stored decision counts as rolled back (presumed abort), so only a decision to
+commit has to be stored.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from amqp_sansio.tables import two_phase as rows
 Course: TypeAlias = Literal["voting", "alone", "deciding", "committing", "rolling back"]
 
 VERSION: Final = 1
-"""Of the shape of a snapshot."""
+"""The version of a snapshot's format."""
 
 
 class Decision(Value):
-    """The decision to commit these branches: participant and xid each.  What must be durable before any is committed."""
+    """The decision to commit these branches (participant and xid each), which must be durable before any is committed."""
 
     __slots__ = ("branches",)
     FIELDS: ClassVar[tuple[str, ...]] = ("branches",)
@@ -39,12 +39,12 @@ class Decision(Value):
 
     @property
     def plain(self) -> tuple[tuple[str, int, bytes, bytes], ...]:
-        """As a plain value: participant, format, global id and branch id of each.  See `of`."""
+        """Returns a plain value: participant, format, global id and branch id of each branch. See `of`."""
         return tuple([(name, *key_of(xid)) for name, xid in self.branches])
 
     @classmethod
     def of(cls, plain: Iterable[Iterable[object]]) -> Decision:
-        """The decision of a plain value.  DecodeError for what `plain` has not made."""
+        """Returns the decision of a plain value. Raises DecodeError for anything that `plain` did not return."""
         try:
             return cls(tuple([(_text(name), _xid((form, g, b))) for name, form, g, b in plain]))
         except (TypeError, ValueError) as why:
@@ -52,7 +52,7 @@ class Decision(Value):
 
 
 class Ask(Value):
-    """Send `command` to `participant`, on a session that it may cost: a refusal ends the session."""
+    """Send `command` to `participant`, on a session that may be lost: a refusal ends it."""
 
     __slots__ = ("command", "participant")
     FIELDS: ClassVar[tuple[str, ...]] = ("participant", "command")
@@ -64,7 +64,7 @@ class Ask(Value):
 
 
 class Decide(Value):
-    """`decision` is to be made durable; then `TwoPhase.durable` is to be called."""
+    """Make `decision` durable, then call `TwoPhase.durable`."""
 
     __slots__ = ("decision",)
     FIELDS: ClassVar[tuple[str, ...]] = ("decision",)
@@ -84,7 +84,7 @@ _WORDS: Final = {
 }
 _HEURISTIC: Final = (XaStatus.XA_HEURHAZ, XaStatus.XA_HEURCOM, XaStatus.XA_HEURRB, XaStatus.XA_HEURMIX)
 
-# What to ask of a branch in a state; where that depends on the course of the whole, by both.
+# What to ask of a branch by its state; where it also depends on the course of the whole transaction, by both.
 _DUE: Final[dict[str, str]] = {
     rows.DOOMED: rows.ROLLBACK,
     rows.COMMIT_IN_DOUBT: rows.COMMIT,
@@ -110,21 +110,21 @@ _COMMANDS: Final[dict[str, Callable[[dtx.Xid], Command]]] = {
 
 
 class TwoPhase:
-    """One transaction and its branches, one for each participant, whose work has ended (dtx.end) on every session.
+    """One transaction with one branch for each participant, whose work has ended (dtx.end) on every session.
 
     * `outcome`: None until it is decided; what is not finished then will be.
-    * `finished`: nothing is left to be done.
-    * `heuristics`: participants that decided by themselves, or lost what they had promised, and the status that says how.
-      Only then may participants have ended differently.
+    * `finished`: nothing is left to do.
+    * `heuristics`: participants that decided on their own, or lost what they had promised, with the status that says how. Only
+      then may participants end differently.
 
-    A single participant is committed in one phase, without a decision; participants that only read take no part in the second.
-    What gets lost is asked again: `take` hands it out at once, and when it is carried out is up to the caller.
+    A single participant commits in one phase, without a decision; participants that only read take no part in the second phase.
+    A lost question is asked again: `take` returns it at once, and the caller chooses when to send it.
     """
 
     __slots__ = ("_branches", "_course", "_decided", "_machines", "heuristics")
 
     def __init__(self, branches: Mapping[str, dtx.Xid]) -> None:
-        """`branches`: the xid of each participant, which is any name.  EncodeError for none, or for what is no xid."""
+        """`branches`: the xid of each participant, by any name. Raises EncodeError when there is none, or it is no xid."""
         if not branches:
             raise EncodeError("two-phase commit", "takes at least one branch")
         for name, xid in branches.items():
@@ -136,10 +136,10 @@ class TwoPhase:
         """Whether the decision was handed out and its durability is awaited."""
         self.heuristics: Final[dict[str, XaStatus]] = {}
 
-    # What is to be done.
+    # --- what to do -----------------------------------------------------------------------------------------------------------
 
     def take(self) -> tuple[Action, ...]:
-        """What is to be done now; each is handed out once, and again when it got lost."""
+        """Returns what to do now; each action once, and again when its answer is lost."""
         found: list[Action] = []
         for name, machine in self._machines.items():
             verb = _DUE.get(machine.state) or _DUE_IN.get((machine.state, self._course))
@@ -156,10 +156,10 @@ class TwoPhase:
         """Participants whose answer is awaited."""
         return tuple([name for name, machine in self._machines.items() if machine.state in rows.AWAITED])
 
-    # What came of it.
+    # --- answers --------------------------------------------------------------------------------------------------------------
 
     def hear(self, participant: str, event: Event) -> bool:
-        """An event of a session with a participant: whether it was the answer that was awaited."""
+        """Takes an event of a participant's session; returns whether it was the awaited answer."""
         if not self._awaits(participant):
             return False
         machine = self._machines[participant]
@@ -174,9 +174,9 @@ class TwoPhase:
         return False
 
     def answered(self, participant: str, status: int | None, refused: int | None = None) -> None:
-        """A participant answered what it was asked: with a status; or `refused` it with an error code; or neither, it is lost.
+        """Takes a participant's answer: a status; or the error code with which it `refused`; or neither when it is lost.
 
-        LocalProtocolError when it was not asked.
+        Raises LocalProtocolError when no answer is awaited.
         """
         machine = self._expect(participant, "an answer")
         listing = machine.state == rows.LISTING
@@ -194,13 +194,13 @@ class TwoPhase:
         self._advance()
 
     def lost(self, participant: str) -> None:
-        """The answer of a participant will not come: its session ended.  LocalProtocolError when none was awaited."""
+        """Records that a participant's session ended without an answer. Raises LocalProtocolError when none is awaited."""
         self.answered(participant, None)
 
     def recovered(self, participant: str, xids: Iterable[dtx.Xid] | None) -> None:
-        """A participant listed its branches in doubt (dtx.recover); None: the list is lost.
+        """Takes a participant's list of branches in doubt (dtx.recover); None when it is lost.
 
-        LocalProtocolError when it was not asked for.
+        Raises LocalProtocolError when no list is awaited.
         """
         machine = self._expect(participant, "a list")
         if machine.state != rows.LISTING:
@@ -214,13 +214,13 @@ class TwoPhase:
         self._advance()
 
     def durable(self) -> None:
-        """The decision that was handed out is durable: what is prepared is committed from now on."""
+        """Records that the decision is durable: prepared branches are committed from now on."""
         if self._course != "deciding" or not self._decided:
             raise LocalProtocolError("durable", self._course, (), "no decision was handed out")
         self._course = "committing"
 
     def abort(self) -> None:
-        """Rolls all back.  LocalProtocolError once it is decided, or a single participant was asked to commit."""
+        """Rolls everything back. Raises LocalProtocolError once decided, or after asking a single participant to commit."""
         alone = self._course == "alone" and all(machine.state == rows.ENDED for machine in self._machines.values())
         if self._course != "voting" and not alone:
             raise LocalProtocolError("abort", self._course, (), "only before anything is decided")
@@ -228,7 +228,7 @@ class TwoPhase:
 
     @property
     def outcome(self) -> TransactionOutcome | None:
-        """COMMITTED or ROLLED_BACK once decided; UNKNOWN when a single participant's answer was lost for good."""
+        """COMMITTED or ROLLED_BACK once decided; UNKNOWN when a single participant's answer is lost for good."""
         if self._course == "committing":
             return TransactionOutcome.COMMITTED
         if self._course == "rolling back":
@@ -248,19 +248,19 @@ class TwoPhase:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to be done; a stored decision may be forgotten then."""
+        """Whether nothing is left to do; a stored decision may be deleted then."""
         return self._course != "deciding" and all(machine.finished for machine in self._machines.values())
 
     @property
     def states(self) -> dict[str, str]:
-        """Where each participant stands, in the words of `tables.two_phase`."""
+        """The state of each participant, by the names of `tables.two_phase`."""
         return {name: machine.state for name, machine in self._machines.items()}
 
-    # --- after a crash ------------------------------------------------------------------------------------------------------
+    # --- after a crash --------------------------------------------------------------------------------------------------------
 
     @classmethod
     def recover(cls, decision: Decision) -> TwoPhase:
-        """Goes on from a stored decision: asks each participant what it has in doubt, and commits what it lists."""
+        """Resumes from a stored decision: asks each participant for its branches in doubt, and commits them."""
         made = cls(dict(decision.branches))
         made._course = "committing"
         for name in made._machines:
@@ -269,15 +269,15 @@ class TwoPhase:
 
     @classmethod
     def abandon(cls, branches: Mapping[str, dtx.Xid]) -> TwoPhase:
-        """Rolls back branches for which no decision was stored: see `presumed_aborts`."""
+        """Rolls back branches without a stored decision: see `presumed_aborts`."""
         made = cls(branches)
         made._course = "rolling back"
         return made
 
     def snapshot(self) -> tuple[object, ...]:
-        """All of it as a plain value.
+        """Returns all of it as a plain value.
 
-        It is worth as much as it is new: when a decision was stored after it was taken, that counts, through `recover`.
+        A decision stored after the snapshot was taken supersedes it: use `recover`.
         """
         statuses = {name: int(status) for name, status in self.heuristics.items()}
         branches = [
@@ -287,9 +287,10 @@ class TwoPhase:
 
     @classmethod
     def restore(cls, snapshot: tuple[object, ...]) -> TwoPhase:
-        """The same again; a decision that is not known to be durable is handed out anew.
+        """Restores a snapshot; a decision that is not known to be durable is handed out again.
 
-        Answers that were awaited are awaited still: say `lost` where the session is gone.  DecodeError for no snapshot.
+        Awaited answers are still awaited: call `lost` for sessions that are gone. Raises DecodeError for anything but a
+        snapshot.
         """
         try:
             return cls._restore(*snapshot)
@@ -312,7 +313,7 @@ class TwoPhase:
                 made.heuristics[name] = XaStatus(status)
         return made
 
-    # --- within -------------------------------------------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
         if self._course == "alone" and any(machine.state == rows.DOOMED for machine in self._machines.values()):
@@ -332,7 +333,7 @@ class TwoPhase:
         return tuple([(name, xid) for name, xid in self._branches.items() if machines[name].state == rows.PREPARED])
 
     def _note_broken_promise(self, participant: str, state: str, word: str, status: int | None) -> None:
-        """A branch that was prepared is rolled back, or gone, although nobody has told it to: as good as a heuristic."""
+        """Records a prepared branch that was rolled back or has vanished unasked: as bad as a heuristic outcome."""
         if state in (rows.COMMITTING, rows.COMMITTING_AGAIN) and word in (rows.RBROLLBACK, rows.RBTIMEOUT):
             self.heuristics[participant] = XaStatus.XA_HEURRB
         elif state == rows.COMMITTING and word == rows.NO_SUCH:
@@ -367,11 +368,10 @@ _ASKED_IN: Final[dict[str, tuple[str, ...]]] = {
 def presumed_aborts(
     in_doubt: Mapping[str, Iterable[dtx.Xid]], decisions: Iterable[Decision], ours: Callable[[dtx.Xid], bool]
 ) -> list[TwoPhase]:
-    """What is left to roll back after a crash: one TwoPhase for each transaction without a stored decision.
+    """Returns what is left to roll back after a crash: one TwoPhase for each transaction without a stored decision.
 
-    `in_doubt`: what each participant lists (dtx.recover), taken while no transaction of ours is being prepared.  `ours`:
-    whether we made an xid; those of other transaction managers are left alone.  Branches of one transaction share format and
-    global id.
+    `in_doubt`: each participant's list (dtx.recover), taken while no transaction of ours is being prepared. `ours`: whether we
+    made an xid; branches of other transaction managers are left alone. Branches of one transaction share format and global id.
     """
     kept = {key_of(xid)[:2] for decision in decisions for _, xid in decision.branches}
     found: dict[tuple[int, bytes], list[tuple[str, dtx.Xid]]] = {}

@@ -1,4 +1,4 @@
-"""The witness of one connection and of its channels: runs the machines with each word, and reports broken rules."""
+"""The witness of one connection and of its channels: steps the state machines, and reports violations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _FRAMING: Final = 501
 
 
 class Witness(ConnectionWitness):
-    """See `ConnectionWitness`: that of a conversation in sessions."""
+    """The `ConnectionWitness` of a conversation in sessions."""
 
     __slots__ = ("_channels", "_name_octets", "_sessions", "handshake")
 
@@ -63,10 +63,10 @@ class Witness(ConnectionWitness):
         self._sessions: dict[bytes, int] = {}
         self._name_octets = 0
 
-    # Controls.
+    # --- controls -------------------------------------------------------------------------------------------------------------
 
     def connection_control(self, speaker: str, channel: int, control: Control) -> None:
-        """A control of class connection."""
+        """Judges a control of class connection."""
         self.findings.channel = None
         if channel:
             text = "controls of the connection go on channel 0"
@@ -75,7 +75,7 @@ class Witness(ConnectionWitness):
             self.handshake.hear(control)
 
     def session_control(self, speaker: str, channel: int, control: Control) -> None:
-        """A control of class session."""
+        """Judges a control of class session."""
         word = WHO[speaker]
         self.findings.channel = channel
         legal = self._legal(speaker, SESSION, control.VERB) and self._in_range(channel, control.VERB)
@@ -99,14 +99,14 @@ class Witness(ConnectionWitness):
         else:
             witness.control(word, control)
 
-    # Commands.
+    # --- commands -------------------------------------------------------------------------------------------------------------
 
     def command(
         self, speaker: str, channel: int, verb: str, command: Command | None, octets: int, body: int | None = None
     ) -> tuple[bytes | None, int | None]:
-        """A command.  `octets` are those of header and body, `body` those of the body alone (None: unknown).
+        """Judges a command; returns its session and its id, None where unknown.
 
-        The session and the id that it has, None where unknown.
+        `octets` counts header and body, `body` the body alone (None: unknown).
         """
         self.findings.channel = channel
         legal = self._legal(speaker, SESSION, verb) and self._in_range(channel, verb)
@@ -122,22 +122,24 @@ class Witness(ConnectionWitness):
         return witness.name, id
 
     def settled(self, speaker: str, channel: int) -> ChannelWitness | None:
-        """The witness of a channel if no state changes by a transfer of `speaker`, as long as no control comes but those about
-        completion: then `ChannelWitness.transfer` hears the next ones."""
+        """Returns the witness of a channel on which a transfer of `speaker` changes no state.
+
+        Until a control other than those about completion comes, `ChannelWitness.transfer` may judge the next ones.
+        """
         witness = self._channels.get(channel)
         quiet = witness is not None and channel < self.handshake.channels and witness.quiet(WHO[speaker])
         return witness if quiet and self.dialogue.quiet(WHO[speaker], SESSION) else None
 
     def books(self, channel: int) -> ChannelWitness | None:
-        """The books of the session on a channel, for a second reader; None as long as the channel is unused."""
+        """Returns the records of the session on a channel; None while the channel is unused."""
         return self._channels.get(channel)
 
     def follows(self, witness: ChannelWitness) -> bool:
-        """Whether it is still the witness of its channel."""
+        """Returns whether it is still the witness of its channel."""
         return self._channels.get(witness.number) is witness
 
     def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:
-        """A command that never came whole: the session and the id that it has.  Nobody is held to it."""
+        """Handles a command that never came whole: returns its session and its id. Its content is not judged."""
         witness = self._channels.get(channel)
         return (None, None) if witness is None else (witness.name, witness.taken(WHO[speaker]))
 
@@ -148,25 +150,25 @@ class Witness(ConnectionWitness):
             witness.lost(WHO[speaker])
 
     def unsettle(self) -> None:
-        """The next word may be out of turn: the speakers' dialogues may stand anywhere."""
+        """Makes every state possible: the next unit may come out of order."""
         self.dialogue = ConnectionDialogue.unknown()
         for witness in self._channels.values():
             witness.unsettle()
 
     def _may_end(self) -> bool:
-        return self.dialogue.finished and self.dialogue.state != "closing"  # who closes behind a redirect is answered, too
+        return self.dialogue.finished and self.dialogue.state != "closing"  # a close after a redirect is answered, too
 
     def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
         state = self.dialogue.state
         rule, text = "connection.sequence", f"{verb} while the connection is {state}"
         legal = refusal.legal_for(who)
-        if state in ("closing", "closed"):  # python clients answer what crossed their close
+        if state in ("closing", "closed"):  # Python clients answer what crossed their close
             self.findings.divergence(rule, verb, text, legal, _FRAMING, about=verb)
         else:
             self.findings.breach(rule, verb, text, legal, _FRAMING)
 
     def _in_range(self, channel: int, verb: str) -> bool:
-        """Channels 0 to N-1 when N was agreed on; a peer that counts from 1 to N is tolerated."""
+        """Checks a channel number: 0 to N-1 when N was negotiated; a peer that counts from 1 to N is tolerated."""
         agreed = self.handshake.channels
         if channel < agreed:
             return True
@@ -190,7 +192,7 @@ class Witness(ConnectionWitness):
         return witness
 
     def _forget(self, limit: str) -> None:
-        """One of our limits is reached: the sessions heard so far are not followed any more."""
+        """Stops following the sessions so far: one of our limits is reached."""
         self.findings.note(limit, f"more than our limit {limit}: the sessions under way are not followed any more")
         self._channels.clear()
         self._sessions.clear()
@@ -215,7 +217,10 @@ _TRANSACTIONAL: Final = frozenset(
 
 
 class ChannelWitness:
-    """`late`: we missed the beginning of the conversation, and accuse nobody of what depends on it."""
+    """The witness of one channel.
+
+    `late`: we missed the beginning of the conversation, so nothing that depends on it is a violation.
+    """
 
     __slots__ = ("_asked", "_attachment", "_findings", "_late", "_streams", "_transactions", "_unheard",
                  "content", "credit", "name", "number")  # fmt: skip
@@ -228,14 +233,14 @@ class ChannelWitness:
         self._asked: bytes | None = None
         self._late = late
         self._attachment = AttachmentDialogue(late)
-        # Made when first needed: most channels of a hostile conversation never are.
+        # Created on first use: a hostile conversation may never use most of its channels.
         self._streams: dict[str, StreamWitness] = {}
         self.credit: CreditWitness | None = None
-        """The client's subscriptions: nobody else has any."""
+        """The credit of the client's subscriptions; a server has none."""
         self.content = ContentWitness(findings, late)
         self._transactions: DemarcationWitness | None = None
         self._unheard = late
-        """Whether we may have missed something that the client said about transactions."""
+        """Whether we may have missed a command of the client about transactions."""
 
     def _stream(self, sender: str) -> StreamWitness:
         stream = self._streams.get(sender)
@@ -256,7 +261,7 @@ class ChannelWitness:
         return self._transactions
 
     def _goes_on(self, speaker: str) -> None:
-        """The session began elsewhere, or `speaker` says something again: not all of its subscriptions are known."""
+        """Records that the session began elsewhere, or that `speaker` replays: its subscriptions are not all known."""
         self._credited.book.doubt = True
         if speaker == CLIENT:
             self._transactions_lost()
@@ -268,18 +273,18 @@ class ChannelWitness:
 
     @property
     def subscriptions(self) -> Subscriptions:
-        """The book of the client's subscriptions; empty as long as there were none."""
+        """The ledger of the client's subscriptions."""
         return self._credited.book
 
     @property
     def attached(self) -> bool:
-        """Whether both sides take it for attached (False while unknown)."""
+        """Whether both sides consider it attached (False while unknown)."""
         return self._attachment.state(CLIENT) == self._attachment.state(SERVER) == "attached"
 
-    # Controls.
+    # --- controls -------------------------------------------------------------------------------------------------------------
 
     def control(self, speaker: str, control: Control) -> None:
-        """`speaker` ("client" or "server") says a control of class session."""
+        """Judges a control of class session from `speaker` ("client" or "server")."""
         if not self._may(speaker, control.VERB):
             self.refused(speaker, control)
             return
@@ -301,7 +306,7 @@ class ChannelWitness:
         elif isinstance(control, Flush):
             self.content.flushed(control)
             if control.expected and not any(each.next for each in self._streams.values()):
-                self._goes_on(CLIENT)  # who asks that before anything was said has state of the session
+                self._goes_on(CLIENT)  # a side that asks for this before any command has state of the session
             self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
         elif isinstance(control, Gap):
             self._stream(speaker).gap(control)
@@ -310,10 +315,10 @@ class ChannelWitness:
                 self._transactions_lost()
 
     def _may(self, speaker: str, verb: str) -> bool:
-        """Steps the attachment; reports, as a breach, a word without one."""
+        """Steps the attachment; reports a violation when it refuses."""
         word = attachment_verb(verb)
         if word == OTHER and self._attachment.state(speaker) == "requested":
-            return True  # it arrives behind the attach: no sentence of the specification makes its speaker wait
+            return True  # it comes after the attach, and nothing in the specification makes its speaker wait
         refusal = self._attachment.step(speaker, word)
         if refusal is None:
             return True
@@ -322,9 +327,9 @@ class ChannelWitness:
         return False
 
     def attach(self, speaker: str, control: Attach, late: bool = False, known: bool = False) -> None:
-        """`speaker` asks for a session.  `late`: we may miss the beginning of what the other side says in it.
+        """Judges session.attach. `late`: we may have missed the beginning of what the other side sends in it.
 
-        `known`: a session of that name was attached before, and this may be the same.
+        `known`: a session of that name was attached before, and this may be the same one.
         """
         before = self._attachment.state(speaker)
         if not self._may(speaker, ATTACH):
@@ -349,7 +354,7 @@ class ChannelWitness:
         self._unheard = late
 
     def attach_answered(self, speaker: str, control: Attached) -> bool:
-        """`speaker` attaches a session that was asked for.  Whether that was legal."""
+        """Judges session.attached; returns whether it was legal."""
         if not self._may(speaker, control.VERB):
             return False
         if self._asked is not None and control.name != self._asked:
@@ -361,7 +366,7 @@ class ChannelWitness:
         return True
 
     def detach(self, speaker: str, control: Detach) -> None:
-        """`speaker` wants the session detached."""
+        """Judges session.detach."""
         attached = self.attached
         if self._may(speaker, control.VERB) and attached and control.name != self.name:
             said = f"session.detach of {control.name!r}"
@@ -369,16 +374,16 @@ class ChannelWitness:
             self._findings.divergence("session.detach.name", said, text, (f"session.detach of {self.name!r}",))
 
     def detached(self, speaker: str, control: Detached) -> None:
-        """`speaker` says that the session is not, or no longer, attached."""
+        """Judges session.detached."""
         if self._may(speaker, control.VERB) and control.code:
             self._findings.note("session.detached", f"session.detached with code {_named(DetachCode, control.code)}")
 
-    # Commands.
+    # --- commands -------------------------------------------------------------------------------------------------------------
 
     def command(self, speaker: str, verb: str, command: Command | None, octets: int, body: int | None = None) -> int | None:
-        """`speaker` says a command: its id, None while unknown.
+        """Judges a command; returns its id, None when unknown.
 
-        `octets` are those of header and body, `body` those of the body alone.
+        `octets` counts header and body, `body` the body alone.
         """
         if not self._may(speaker, verb):
             self.refused(speaker, command, octets)
@@ -396,7 +401,7 @@ class ChannelWitness:
         return id
 
     def refused(self, speaker: str, word: Command | Control | None, octets: int = 0) -> None:
-        """`speaker` says something illegal: a peer that acts on it knows it all the same."""
+        """Records the effects of an illegal command or control, on which the other side may act all the same."""
         if isinstance(word, Completed):
             self._moves(speaker, word.commands)
         elif isinstance(word, Transfer):
@@ -408,17 +413,17 @@ class ChannelWitness:
             self._credited.hear(None, word, judged=False)
 
     def quiet(self, speaker: str) -> bool:
-        """Whether nothing but its id and its credit changes by a transfer of `speaker`."""
+        """Returns whether a transfer of `speaker` changes nothing but its id and its credit."""
         return self.attached and self._stream(speaker).quiet
 
     def transfer(self, speaker: str, transfer: Transfer, octets: int, charge: int) -> int | None:
-        """A transfer of `octets` octets while it is `quiet`, charged with `charge` (see `CreditWitness`): its id."""
+        """Judges a transfer of `octets` octets while `quiet`, charged with `charge` (see `CreditWitness`); returns its id."""
         id = self._streams[speaker].taken()
         self._sent(speaker, id, transfer, octets, charge)
         return id
 
     def transfers(self, speaker: str, transfer: Transfer, octets: Sequence[int], charges: Sequence[int]) -> int | None:
-        """As many of them at once that are alike, if there is no finding about any: the first id.  None: one by one."""
+        """Judges transfers with the same command together; returns the first id, or None to judge them one by one."""
         stream = self._streams[speaker]
         ids, destination = stream.ids, transfer.destination or ""
         if ids is None or ids.next_id + len(octets) > TOP:
@@ -435,20 +440,20 @@ class ChannelWitness:
         self._streams[speaker].sent(id, transfer)
 
     def accepts(self, speaker: str, ids: RangeSet) -> int | None:
-        """`speaker` accepts transfers of the other side while it is `quiet`: the id of that command."""
+        """Records a message.accept of `speaker` while `quiet`; returns the id of that command."""
         id = self._streams[speaker].taken()
         self._stream(_other(speaker)).settled(Accept.VERB, ids, True)
         return id
 
     def completes(self, speaker: str, ids: RangeSet | None) -> None:
-        """`speaker`, who may, says that these commands of the other side are complete."""
+        """Records a legal session.completed of `speaker`."""
         self._moves(speaker, ids)
         fresh = self._stream(_other(speaker)).completed(ids)
         if fresh:
             self.content.completed(speaker, fresh)
 
     def _moves(self, speaker: str, ids: RangeSet | None) -> None:
-        """`speaker` says that these are complete: credit that they took back or used."""
+        """Updates credit for commands that `speaker` reports as complete: transfers, and withdrawals of credit."""
         credit = self.credit
         if credit is None or not ids:
             return
@@ -458,7 +463,7 @@ class ChannelWitness:
             credit.book.carried_out(ids)
 
     def taken(self, speaker: str) -> int | None:
-        """`speaker`'s next command was broken off: it takes its id, and nothing more."""
+        """Records that `speaker`'s next command was broken off: it only takes its id."""
         self.content.forget()
         if speaker == CLIENT:
             self._transactions_lost()
@@ -487,10 +492,10 @@ class ChannelWitness:
             if command.VERB in _TRANSACTIONAL:
                 self._transactions_of_client().hear(id, command)
 
-    # What was not heard.
+    # --- gaps -----------------------------------------------------------------------------------------------------------------
 
     def unsettle(self) -> None:
-        """The session may be attached or not, either side may have named its first command, and credit was granted or not."""
+        """Makes every state possible: attached or not, numbered or not, with or without credit."""
         self._late = True
         self._transactions_lost()
         self._attachment = AttachmentDialogue(True)
@@ -500,7 +505,7 @@ class ChannelWitness:
         self._credited.book.doubt = True
 
     def lost(self, speaker: str) -> None:
-        """Some of `speaker`'s words were lost: what depends on them is unknown."""
+        """Records lost octets of `speaker`: what depends on them is unknown."""
         self.unsettle()
         self._credited.book.lose()
         self._asked = None

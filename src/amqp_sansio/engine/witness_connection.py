@@ -17,15 +17,15 @@ from amqp_sansio.tables.connection import (
 )
 
 WHO: Final[dict[str, str]] = {"C": CLIENT, "S": SERVER}
-"""The observer's letters and the words of the tables."""
+"""The observer's letter of each side, and the table's word for it."""
 
 _OTHER: Final[dict[str, str]] = {"C": "S", "S": "C"}
 
 
 class ConnectionWitness:
-    """What it says collects in `findings.found`; the caller sets `findings.offset` to the frame under judgement.
+    """Judges what concerns the connection. A base class: each family decides what to report, and what to forget after a gap.
 
-    A base class, of which each family derives its own: it says what it blames, and what it forgets when something was lost.
+    Findings collect in `findings.found`; the caller sets `findings.offset` to the unit under judgement.
     """
 
     __slots__ = ("_ended", "_excused", "_late", "dialogue", "findings", "shaky")
@@ -34,24 +34,24 @@ class ConnectionWitness:
         self.findings: Final = Findings(strict, limits)
         self.dialogue = ConnectionDialogue.unknown(handshake) if late else ConnectionDialogue(rows=handshake)
         self.shaky = False
-        """We do not have all of what a speaker says yet: the search for its frames goes on."""
+        """Whether units of a speaker may be missing, because the search for its frames goes on."""
         self._late = late
         self._ended = False
         self._excused: set[tuple[str, str]] = set()
 
     def header(self, speaker: str, same: bool) -> None:
-        """A protocol header; `same`: a server says with it that it speaks the version under observation."""
+        """Judges a protocol header; `same`: the server's, for the version under observation."""
         verb = PROTOCOL_HEADER if same or speaker == "C" else OTHER_PROTOCOL_HEADER
         if self.dialogue.said(WHO[speaker], verb) is not None and not self._late:
             self.findings.note("connection.protocol-header", f"the {WHO[speaker]} sends its header unasked")
-            self.lost(_OTHER[speaker])  # the other side's beginning was not heard
+            self.lost(_OTHER[speaker])  # we missed the beginning of the other side
 
     def lost(self, speaker: str) -> None:
-        """Some octets of `speaker` were lost: every state is possible again."""
+        """Makes every state possible again: octets of `speaker` were lost."""
         raise NotImplementedError
 
     def ended(self, speaker: str) -> None:
-        """`speaker`'s octets have ended."""
+        """Judges the end of `speaker`'s octets."""
         if self._ended:
             return
         self._ended = True
@@ -67,15 +67,15 @@ class ConnectionWitness:
             self.findings.note("connection.eof", f"the {who} ends the connection without connection.close (state {state})")
 
     def _may_end(self) -> bool:
-        """Whether nobody has anything more to say."""
+        """Returns whether neither side has anything left to send."""
         return self.dialogue.finished
 
     def _legal(self, speaker: str, word: str, verb: str) -> bool:
-        """Whether the machines allow `verb`, which is `word` to them; `_blame` hears of what they refuse."""
+        """Returns whether the machines accept `verb`, which their tables call `word`; reports what they refuse to `_blame`."""
         refusal = self.dialogue.said(WHO[speaker], word)
         if refusal is None:
             return True
-        if (speaker, verb) in self._excused:  # the answer to what should not have been asked
+        if (speaker, verb) in self._excused:  # the answer to a request that was illegal itself
             self._excused.discard((speaker, verb))
             return False
         self._excused.update([(_OTHER[speaker], answer) for answer in ANSWERS.get(verb, ())])
@@ -83,5 +83,5 @@ class ConnectionWitness:
         return False
 
     def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
-        """Says which rule `who` broke.  The machines stand where they stood before."""
+        """Reports the rule that `who` broke. The machines have kept their states."""
         raise NotImplementedError

@@ -13,9 +13,9 @@ from amqp_sansio.spec.message import Cancel, Flow, Flush, SetFlowMode, Stop, Sub
 
 
 class CreditWitness:
-    """Feeds the book of the subscriptions of one side of a session, and accuses from it.
+    """Feeds the ledger of one side's subscriptions in a session, and reports violations.
 
-    The `charge` of a delivery are the octets of its body; of its header, too, when strict, which Broker-J does not count.
+    A delivery's `charge` is the octets of its body and, when strict, of its header, which Broker-J does not count.
     """
 
     __slots__ = ("_findings", "book")
@@ -26,7 +26,7 @@ class CreditWitness:
         self.book.doubt = doubt
 
     def hear(self, id: int | None, command: Command, judged: bool = True) -> None:
-        """The subscriber says something about its credit, as its command `id`; not `judged`: it was refused already."""
+        """Records the subscriber's command `id` if it is about credit; not `judged`: it was refused already."""
         if not isinstance(command, Cancel | Flow | Flush | SetFlowMode | Stop | Subscribe):
             return
         destination = command.destination or ""
@@ -42,7 +42,7 @@ class CreditWitness:
             book.take_back(destination, id, isinstance(command, Flush), isinstance(command, Cancel))
 
     def _twice(self, destination: str) -> None:
-        """A destination of which a subscription stands: deployed brokers refuse it, qpidd not where it is empty."""
+        """Reports a second subscription to a destination: deployed brokers refuse it; qpidd accepts it for the empty name."""
         tell = self._findings.breach if destination else self._findings.letter
         tell(
             "message.subscribe.destination.unique-subscriber-destination",
@@ -65,7 +65,7 @@ class CreditWitness:
             )
 
     def delivered(self, id: int | None, destination: str, octets: int, charge: int) -> None:
-        """The deliverer sends a transfer with `octets` octets of header and body, charged with `charge`."""
+        """Judges a transfer with `octets` octets of header and body, charged with `charge`."""
         book = self.book
         entry = book.entries.get(destination)
         if entry is not None:

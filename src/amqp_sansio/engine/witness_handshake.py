@@ -12,7 +12,7 @@ from amqp_sansio.spec.connection import Close, Open, Redirect, Start, StartOk, T
 from amqp_sansio.tables.tuning import broken_by_answer, broken_by_offer
 
 LAYERLESS: Final = ("ANONYMOUS", "PLAIN", "EXTERNAL", "CRAM-MD5", "LOGIN", "AMQPLAIN")
-"""Mechanisms without a security layer; neither have those of the SCRAM family."""
+"""Mechanisms without a security layer; the SCRAM family has none either."""
 
 CLOSE_CODES: Final = {200: "normal", 320: "connection-forced", 402: "invalid-path", 501: "framing-error"}
 
@@ -28,7 +28,7 @@ _WRONG: Final = {
 
 
 class HandshakeWitness:
-    """Remembers the offers; judges the answers.  It accuses nobody of what it missed."""
+    """Remembers the offers, and judges the answers. Accuses no side because of something it missed."""
 
     __slots__ = ("_findings", "channels", "insist", "locales", "max_frame_size", "mechanism", "mechanisms", "offered")
 
@@ -38,19 +38,19 @@ class HandshakeWitness:
         self.locales: tuple[str, ...] | None = None
         self.mechanism = ""
         self.offered: tuple[int | None, int | None, int | None, int | None] | None = None
-        """channel-max, max-frame-size, heartbeat-min, heartbeat-max as the server said them."""
+        """channel-max, max-frame-size, heartbeat-min and heartbeat-max as the server offered them."""
         self.channels = MAX_CHANNELS
-        """How many channels were agreed on."""
+        """The negotiated number of channels."""
         self.max_frame_size = MAX_FRAME_SIZE
         self.insist = False
 
     @property
     def layered(self) -> bool:
-        """Whether the mechanism may have brought a security layer."""
+        """Whether the mechanism may have started a security layer."""
         return bool(self.mechanism) and self.mechanism not in LAYERLESS and not self.mechanism.startswith("SCRAM-")
 
     def hear(self, control: Control) -> None:
-        """A control of class connection that was legal when it was sent."""
+        """Judges a control of class connection that was legal in its state."""
         hear = _HEARS.get(type(control))
         if hear is not None:
             hear(self, control)
@@ -147,7 +147,7 @@ _HEARS: Final[dict[type[Control], Callable[[HandshakeWitness, Any], None]]] = { 
 }
 
 FRAME_FLOOR: Final = 256
-"""A maximum below this is taken for a mistake of the fields, not for a limit to hold frames to."""
+"""A smaller maximum counts as a mistake in the fields rather than as a limit for frames."""
 
 
 def _words(values: tuple[object, ...] | None) -> tuple[str, ...] | None:

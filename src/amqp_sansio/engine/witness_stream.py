@@ -38,7 +38,10 @@ _COMPLETED: Final = "ranges of completed commands"
 
 
 class StreamWitness:
-    """`late`: we missed the beginning of the stream, so ids are unknown until a command-point comes."""
+    """Judges one direction of a session.
+
+    `late`: we missed the beginning of the stream, so ids are unknown until a command-point comes.
+    """
 
     __slots__ = (
         "_doubt", "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_sender", "ids", "transfers",
@@ -51,20 +54,19 @@ class StreamWitness:
         self._late = late
         self._machine = Machine.unknown(STREAM[sender]) if late else Machine(STREAM[sender])
         self.ids: Ids | None = None
-        """The book of its ids; None while they are unknown."""
+        """The ledger of its ids; None while they are unknown."""
         self._doubt = late
-        """Whether some of what the receiver has reported may not be known."""
+        """Whether we may have missed something that the receiver reported."""
         self._floor = 0
-        """The first known id: words about those before it cannot be judged."""
+        """The first known id; feedback about earlier ones cannot be judged."""
         self._known: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
         self.transfers: Settling | None = Settling() if findings.strict and not late else None
-        """Where its transfers stand; None where nobody asks: what the rows refuse is against the letter alone, so that an
-        observer that is not strict would pay for it and say nothing else."""
+        """The settlement of its transfers; None unless strict, since what these rows refuse is only against the letter."""
 
-    # The sender's words.
+    # --- the sender -----------------------------------------------------------------------------------------------------------
 
     def command(self, command: Command | None, verb: str) -> int | None:
-        """The sender says a command: its id, None while unknown."""
+        """Judges a command; returns its id, None while unknown."""
         refusal = self._machine.step(self._sender, COMMAND)
         if refusal is not None:
             text = "a command before the first command-point of this attachment"
@@ -79,15 +81,15 @@ class StreamWitness:
         return id
 
     def sent(self, id: int | None, transfer: Transfer, count: int = 1) -> None:
-        """The sender has said `count` transfers that are alike, the first as command `id`."""
+        """Records `count` identical transfers, the first of them with id `id`."""
         if self.transfers is not None and id is not None:
-            # What is published is not anybody else's: the mode means something from a queue to its reader only.
+            # A published message is not acquired by a reader: the mode only has a meaning from a queue to its reader.
             acquired = self._sender == CLIENT or not transfer.acquire_mode
             self.transfers.sent(id, id + count - 1, int(bool(transfer.accept_mode)), acquired)
             self._bound(self.transfers)
 
     def acquired(self, id: int | None, value: Struct | None) -> None:
-        """The sender answers the receiver's command `id`, perhaps an acquire of its transfers."""
+        """Records the sender's result for the receiver's command `id`, which may be an acquire of its transfers."""
         if self.transfers is not None and id is not None and isinstance(value, Acquired):
             self.transfers.acquired(id, value.transfers or EMPTY)
 
@@ -98,15 +100,15 @@ class StreamWitness:
 
     @property
     def quiet(self) -> bool:
-        """Whether a command without result changes nothing but the ids."""
+        """Whether a command without a result changes nothing but the ids."""
         return self.ids is not None and self._machine.stays(self._sender, COMMAND)
 
     def taken(self) -> int | None:
-        """The next id is given away."""
+        """Assigns and returns the next id."""
         return None if self.ids is None else self.ids.take()
 
     def command_point(self, control: CommandPoint) -> None:
-        """The sender says which id comes next."""
+        """Judges session.command-point."""
         self._machine.step(self._sender, COMMAND_POINT)
         id = control.command_id or 0
         if control.command_offset:
@@ -125,10 +127,10 @@ class StreamWitness:
             book.awaited.clear()
             if self.transfers is not None:
                 self.transfers.lose()
-        book.next_id = serial_add(id, 1) if control.command_offset else id  # its rest takes no other id
+        book.next_id = serial_add(id, 1) if control.command_offset else id  # the rest of it takes no other id
 
     def gap(self, control: Gap) -> None:
-        """The sender will never send these ids."""
+        """Judges session.gap."""
         self._machine.step(self._sender, GAP)
         ids = control.commands
         if ids:
@@ -141,7 +143,7 @@ class StreamWitness:
                     book.next_id = serial_add(ids.last, 1)
 
     def known_completed(self, control: KnownCompleted) -> None:
-        """The sender has heard that these are complete."""
+        """Judges session.known-completed."""
         self._machine.step(self._sender, KNOWN_COMPLETED)
         ids, book = control.commands, self.ids
         if not ids or book is None or self._doubt or self._beyond(ids, "session.known-completed", 0):
@@ -156,10 +158,10 @@ class StreamWitness:
             excess = bound(self._known, book.next_id, self._findings.limits.ranges)
             self._findings.bounded(excess, "ranges", _COMPLETED)
 
-    # The receiver's words.
+    # --- the receiver ---------------------------------------------------------------------------------------------------------
 
     def completed(self, ids: RangeSet | None) -> RangeSet:
-        """These are complete: those of them that were not reported before."""
+        """Judges session.completed; returns the ids that were not complete before."""
         self._machine.step(self._receiver, COMPLETED)
         book = self.ids
         if ids is None or book is None:
@@ -186,19 +188,19 @@ class StreamWitness:
         return news
 
     def confirmed(self, control: Confirmed) -> None:
-        """The receiver will complete these for certain."""
+        """Judges session.confirmed."""
         self._machine.step(self._receiver, CONFIRMED)
         ids = control.commands
         if not ids:
             return
-        if self.next is not None and ids.last == self.next:  # qpidd's set ends one behind the last
+        if self.next is not None and ids.last == self.next:  # qpidd's set ends one id too late
             text = f"command {self.next} has not been sent yet"
             self._findings.letter("session.confirmed.commands", "session.confirmed", text)
         else:
             self._beyond(ids, "session.confirmed", 1)
 
     def expected(self, control: Expected) -> None:
-        """The receiver says what it lacks after an attach."""
+        """Judges session.expected."""
         refusal = self._machine.step(self._receiver, EXPECTED)
         if refusal is not None:
             text = "nobody asked with session.flush for the expected commands"
@@ -207,7 +209,7 @@ class StreamWitness:
             self._beyond(control.commands, "session.expected", 1)
 
     def result(self, id: int | None, value: Struct | None) -> None:
-        """The receiver answers a command with execution.result."""
+        """Judges execution.result."""
         said = f"execution.result of command {id}"
         if id is None:
             self._findings.letter("execution.result.command-id", "execution.result", "a result of no command", ("command-id",))
@@ -228,7 +230,7 @@ class StreamWitness:
             self._findings.breach("execution.result", said, text, _awaited(book))
 
     def settled(self, verb: str, ids: RangeSet | None, final: bool, id: int | None = None) -> None:
-        """The receiver accepts, rejects, releases or, with its command `id`, acquires transfers; `final`: it has them."""
+        """Judges accept, reject, release or, as command `id`, acquire of transfers; `final`: the receiver has executed it."""
         if not ids:
             return
         refused = self.heard(verb, ids, id)
@@ -240,7 +242,7 @@ class StreamWitness:
             self._findings.letter(rule, verb, text, about=str(refused.first))
 
     def heard(self, verb: str, ids: RangeSet, id: int | None = None) -> RangeSet:
-        """The receiver says a word about transfers, perhaps as its command `id`: those of which the rows do not let it."""
+        """Judges a settlement, perhaps with command id `id`; returns the transfers for which the rows refuse it."""
         book = self.transfers
         if book is None:
             return EMPTY
@@ -260,20 +262,20 @@ class StreamWitness:
         self._findings.bounded(book.bound(self.next or 0, self._findings.limits.ranges), "ranges", "ranges of transfers")
 
     def rolled_back(self) -> None:
-        """The receiver rolled back a local transaction: what it accepted in it is to be settled anew, and nobody kept which."""
+        """Records the rollback of a local transaction: the accepts in it are undone, and we do not know which they were."""
         if self.transfers is not None:
             self.transfers.lose()
 
     def flush(self, word: str) -> Refusal | None:
-        """The sender asks for sets."""
+        """Judges session.flush."""
         return self._machine.step(self._sender, word)
 
     def unsettle(self) -> None:
-        """The next word may be out of turn."""
+        """Makes every state possible: the next unit may come out of order."""
         self._machine.forget()
 
     def lost(self) -> None:
-        """Something was lost: ids are unknown until the next command-point."""
+        """Records a gap: ids are unknown until the next command-point."""
         self._late = True
         self._machine.forget()
         self.ids = None
@@ -282,14 +284,14 @@ class StreamWitness:
         self.transfers = None
 
     def feedback_lost(self) -> None:
-        """Something that the receiver said was lost: what it has reported and settled is unknown."""
+        """Records lost feedback: what the receiver has reported and settled is unknown."""
         self._machine.forget()
         self._doubt = True
         self._known = None
         self.transfers = None
 
     def _beyond(self, ids: RangeSet, verb: str, allowed: int) -> bool:
-        """Tells, as a breach, ids that have not been sent; up to `allowed` behind the last one may be named."""
+        """Reports ids that have not been sent as a violation; up to `allowed` ids after the last one are tolerated."""
         if self.next is None or serial_diff(ids.last, self.next) < allowed:
             return False
         code = 542

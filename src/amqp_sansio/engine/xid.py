@@ -10,14 +10,14 @@ from amqp_sansio.ledger.demarcation import XidKey
 from amqp_sansio.spec.dtx import Xid
 
 MOST: Final = 64
-"""Octets of a global id or of a branch id, by X/Open XA; the wire could carry 255."""
+"""The most octets of a global id or of a branch id, by X/Open XA; the wire could carry 255."""
 
 
 def xid(format: int, global_id: bytes, branch_id: bytes = b"") -> Xid:
-    """An xid as X/Open XA wants it: EncodeError unless `global_id` has 1 to 64 octets and `branch_id` at most 64.
+    """Makes an xid within the limits of X/Open XA.
 
-    `format` says of what form the two are: any number from 0 to 2**32 - 1, by convention 0 for the form of OSI CCR.  All
-    branches of one transaction share format and global id.
+    Raises EncodeError unless `global_id` has 1 to 64 octets and `branch_id` at most 64. `format` says how the two are built:
+    any number from 0 to 2**32 - 1, by convention 0 for OSI CCR. All branches of one transaction share format and global id.
     """
     made = Xid(format, global_id, branch_id)
     check_xid("dtx.xid", made)
@@ -25,7 +25,7 @@ def xid(format: int, global_id: bytes, branch_id: bytes = b"") -> Xid:
 
 
 def check_xid(what: str, given: object) -> None:
-    """EncodeError unless it is what `xid` makes."""
+    """Raises EncodeError for anything that `xid` would not make."""
     if not isinstance(given, Xid):
         raise EncodeError(what, f"an Xid, not {type(given).__name__}")
     if not whole(given.format_):
@@ -38,7 +38,7 @@ def check_xid(what: str, given: object) -> None:
 
 
 def show(key: XidKey) -> str:
-    """An xid for a sentence: its octets in hexadecimal, cut where they are long."""
+    """Returns an xid as text: its octets in hexadecimal, truncated where they are long."""
     form, global_id, branch_id = key
     return f"{form}:{global_id[:16].hex()}{'..' if len(global_id) > 16 else ''}:{branch_id[:16].hex()}" + (
         ".." if len(branch_id) > 16 else ""

@@ -295,7 +295,7 @@ class Channel(BaseChannel):
             )  # fmt: skip
             if plain and isinstance(properties, basic.Properties) and said == _NOTHING_SAID:
                 writer = self._writer or self._begin_writing()
-                with suppress(EncodeError, *UNWRITABLE):  # likewise
+                with suppress(EncodeError, *UNWRITABLE):  # see above
                     values = writer.flags_of(properties)
                     octets = writer.write(exchange, routing_key, values, body, mandatory, immediate, ticket)
             if octets is None:

@@ -1,4 +1,4 @@
-"""Handles the peer's methods on a channel: updates the books, emits events, or reports a violation."""
+"""Handles the peer's methods on a channel: updates its state, emits events, or reports a violation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OPENED: Final = "open"
 
 
 def hear(on: BaseChannel, method: Method, unit: Assembly) -> None:
-    """The other side says a method, with its content if it has one."""
+    """Handles a method of the peer, with its content if it has one."""
     channels = on._channels
     peer, verb = channels.carrier.peer, method.VERB
     if not may_say(peer, verb, channels.codec.extended):
@@ -62,7 +62,7 @@ def hear(on: BaseChannel, method: Method, unit: Assembly) -> None:
     elif word is not WORK:
         _hear_life(on, method)
     elif on._told:
-        return  # we have closed it for what it did: nothing counts but its answer
+        return  # we have closed it for a violation: only close-ok still counts
     elif verb in ANSWERS:
         _hear_answer(on, method, unit)
     elif on.role == CLIENT:
@@ -86,7 +86,7 @@ def _hear_life(on: BaseChannel, method: Method) -> None:
 
 def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
     verb = method.VERB
-    answered = on._asked.find(verb)  # which waits until nothing is wrong with its answer
+    answered = on._asked.find(verb)  # left in the queue until the answer has passed all checks
     if answered is None:
         wanted = on._asked.oldest
         rule = "reply.other" if wanted else "reply.unasked"
@@ -105,7 +105,7 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
         return
     if isinstance(method, basic.GetOk):
         if on._cause is not None:
-            on._asked.ask(answered.verb, asked)  # the server has the message back, and nobody hears of it: no answer
+            on._asked.ask(answered.verb, asked)  # our close requeues the message: the get counts as unanswered
         elif not _take_tag(on, method.delivery_tag, asked.settled, verb, unit) or not _tell_content(
             on, unit, MessageGot(on.number, asked.id, method, unit.header or b"", unit.body or b"")
         ):
@@ -125,16 +125,16 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
         on._consumers.left(("basic", method.consumer_tag))
         emit(ConsumerCancelled(on.number, method.consumer_tag, Origin.LOCAL))
     elif isinstance(method, (basic.RecoverOk, basic.RecoverSyncOk)):
-        on._deliveries.tags.settle_all()  # what came since was on its way when the server took all back
+        on._deliveries.tags.settle_all()  # what arrived since was in flight when the server requeued everything
 
 
 # --- contents -------------------------------------------------------------------------------------------------------------
 
 
 def _tell_content(on: BaseChannel, unit: Assembly, event: Event) -> bool:
-    """Tells of a content; its properties are read at once where the connection is eager, else when somebody asks.
+    """Emits a content's event; its properties are read at once on an eager connection, otherwise when asked for.
 
-    False where they cannot be read.
+    Returns False when they cannot be read.
     """
     assert isinstance(event, Content)
     carrier = on._channels.carrier
@@ -154,7 +154,7 @@ def _tell_content(on: BaseChannel, unit: Assembly, event: Event) -> bool:
 
 
 def _take_tag(on: BaseChannel, tag: int, settled: bool, verb: str, unit: Assembly) -> bool:
-    """A message comes with this tag; False where it may not."""
+    """Records a message's tag; returns False when the tag is illegal."""
     deliveries = on._deliveries
     if not deliveries.deliver(tag, settled):
         on._blame(unit.start, "delivery-tag.order", f"{verb} with delivery-tag {tag}", "tags of a channel go up from 1")
@@ -210,7 +210,7 @@ def _hear_confirm(on: BaseChannel, method: basic.Ack | basic.Nack, unit: Assembl
         on._blame(unit.start, "confirm.twice", said, "the message is confirmed already")
         return
     tags.settle(found)
-    if base and method.multiple:  # what was published before confirm mode is none of its business
+    if base and method.multiple:  # confirms do not cover what was published before confirm mode
         found = found - _up_to(found, on, base)
     if found:
         make = Confirmed if isinstance(method, basic.Ack) else Nacked
@@ -218,20 +218,20 @@ def _hear_confirm(on: BaseChannel, method: basic.Ack | basic.Nack, unit: Assembl
 
 
 def hear_ack(on: BaseChannel, tag: int, multiple: bool) -> Confirmed | None:
-    """A basic.ack that confirms what was published, where `hear` finds nothing wrong with it.
+    """Handles a basic.ack that confirms publishes, if `hear` would find nothing wrong with it.
 
-    None, and nothing has changed, for any other.
+    Returns None for any other, and has changed nothing then.
     """
     if on._mode.states[0] != CONFIRMING or on._life.states[0] != OPENED or on._told or on._cause is not None:
         return None
-    if on._confirm_base:  # what was published before confirm mode is none of its business
+    if on._confirm_base:  # confirms do not cover what was published before confirm mode
         return None
     found = on._published.take(tag, multiple)
     return Confirmed(on.number, found) if found else None
 
 
 def _up_to(found: RangeSet, on: BaseChannel, base: int) -> RangeSet:
-    """Those of the numbers that are not above `base`, one of those given."""
+    """Returns the numbers up to `base`, which is one of those published."""
     if not found or on._published.tag_of(found.first) > base:
         return EMPTY
     return found & RangeSet.span(found.first, base & TOP)
@@ -321,7 +321,7 @@ def _hear_switch(on: BaseChannel, method: Method, unit: Assembly) -> None:
 
 
 def _may_owe(on: BaseChannel, verb: str, unit: Assembly) -> bool:
-    """Whether one more answer may wait for the end of a content of ours."""
+    """Returns whether one more answer may wait for the end of our content."""
     most = on._channels.carrier.limits.calls
     if len(on._owed) < most:
         return True
@@ -339,7 +339,7 @@ def _hear_flow(on: BaseChannel, method: channel.Flow, unit: Assembly) -> None:
 
 
 def _hear_other(on: BaseChannel, method: Method, unit: Assembly) -> None:
-    """What has no event of its own."""
+    """Handles a method without an event of its own."""
     channels = on._channels
     id = None
     verb = method.VERB
@@ -358,8 +358,10 @@ def _hear_other(on: BaseChannel, method: Method, unit: Assembly) -> None:
 
 
 _BEHIND_CLOSE: Final = (basic.Ack, basic.Nack, basic.Return)
-"""What the server had said before it heard our close still counts where it takes doubt away; what it delivered comes again.
-For a server nothing counts any more: it may have delivered to somebody else what is settled now."""
+"""What the server sent before it received our close still counts if it resolves doubt; its deliveries are requeued.
+
+At a server nothing counts: it may have redelivered what the client settles now.
+"""
 
 CLIENT_HEARS: Final[dict[type[Method], Hearing]] = {
     basic.Deliver: _hear_deliver,

@@ -1,6 +1,6 @@
 """SASL mechanisms, both halves of each, one file per mechanism.
 
-A mechanism is anything with the shape of `ClientMechanism` or `ServerMechanism`: users add their own.
+A mechanism is anything with the shape of `ClientMechanism` or `ServerMechanism`, so applications can add their own.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ __all__ = [
 
 
 IN_CLEAR: Final = frozenset(("PLAIN", "LOGIN", "AMQPLAIN"))
-"""Mechanisms that say the password as it is."""
+"""Mechanisms that send the password in clear."""
 
 
 def __getattr__(name: str) -> object:
-    """What only the older dialects know is imported when somebody asks for it."""
+    """Imports on demand what only the older dialects use."""
     if name not in ("AmqPlain", "AmqPlainServer"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from amqp_sansio.engine.sasl import amqplain
@@ -72,7 +72,7 @@ def __getattr__(name: str) -> object:
 
 
 def client_mechanisms(config: ClientConfig) -> tuple[ClientMechanism, ...]:
-    """What the client can authenticate with, best first."""
+    """Returns the mechanisms with which the client can authenticate, best first."""
     if config.mechanisms:
         return config.mechanisms
     if config.username is not None:
@@ -81,5 +81,5 @@ def client_mechanisms(config: ClientConfig) -> tuple[ClientMechanism, ...]:
 
 
 def server_mechanisms(config: ServerConfig) -> tuple[ServerMechanism, ...]:
-    """What the server offers, in its order."""
+    """Returns the mechanisms that the server offers, in its order."""
     return config.mechanisms or (AnonymousServer(),)

@@ -23,7 +23,7 @@ class _Server(PasswordExchange):
             return Rejected("an AMQPLAIN response has a login and a password")
         try:
             table, _ = _TABLES.read(put_u32(len(response)) + response, 0, len(response) + _SIZE)
-        except AmqpError:  # its text may quote what was said
+        except AmqpError:  # its text may quote the password
             return Rejected("an AMQPLAIN response is a field table without its size")
         username, password = table.get("LOGIN"), table.get("PASSWORD")
         if not isinstance(username, str) or not isinstance(password, str):
@@ -40,7 +40,7 @@ class AmqPlain:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """A new exchange.  Raises SaslError for a name or a password that is no UTF-8."""
+        """Starts an exchange. Raises SaslError for a name or password that is not valid UTF-8."""
         must_be_text(self.username, self.password)
         return OneMessage(NAME, _TABLES.write({"LOGIN": self.username, "PASSWORD": self.password})[_SIZE:])
 
@@ -52,5 +52,5 @@ class AmqPlainServer(PlainServer):
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ServerExchange:
-        """A new exchange."""
+        """Starts an exchange."""
         return _Server(self)

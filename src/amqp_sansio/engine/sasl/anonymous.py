@@ -1,4 +1,4 @@
-"""ANONYMOUS (RFC 4505): nobody in particular, with an optional trace."""
+"""ANONYMOUS (RFC 4505): no identity, with an optional trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Client(ClientExchange):
         return self._trace
 
     def step(self, challenge: bytes) -> bytes:
-        return b""  # some servers ask again although there is nothing to say
+        return b""  # some servers ask again although there is nothing to send
 
 
 class _Server(ServerExchange):
@@ -33,22 +33,22 @@ class _Server(ServerExchange):
 
 @attrs.frozen
 class Anonymous:
-    """The client's half.  `trace` may tell the server's log who this is; nobody verifies it."""
+    """The client's half. `trace` identifies the client in the server's log; nothing verifies it."""
 
     trace: str = ""
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """A new exchange."""
+        """Starts an exchange."""
         return _Client(self.trace.encode())
 
 
 @attrs.frozen
 class AnonymousServer:
-    """The server's half: everybody is let in as ""."""
+    """The server's half: admits every client, as user ""."""
 
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ServerExchange:
-        """A new exchange."""
+        """Starts an exchange."""
         return _Server()

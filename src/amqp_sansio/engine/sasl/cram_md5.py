@@ -15,7 +15,7 @@ NAME: Final = "CRAM-MD5"
 
 
 def _digest(password: str, challenge: bytes) -> bytes:
-    import hmac  # with OpenSSL: loaded by the first side that needs it
+    import hmac  # loads OpenSSL, so only the first side that needs it imports it
 
     return hmac.new(password.encode(), challenge, "md5").hexdigest().encode()
 
@@ -77,7 +77,7 @@ class CramMd5:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """A new exchange.  Raises SaslError for a name or a password that is no UTF-8."""
+        """Starts an exchange. Raises SaslError for a name or password that is not valid UTF-8."""
         must_be_text(self.username, self.password)
         return _Client(self.username, self.password)
 
@@ -86,8 +86,8 @@ class CramMd5:
 class CramMd5Server:
     """The server's half.
 
-    `password(username)` is the password in clear, None for an unknown user.  `challenge()` makes a challenge that was
-    never used before, such as `lambda: f"<{secrets.token_hex(16)}@host>".encode()`: this library draws no random numbers.
+    `password(username)` returns the password in clear, None for an unknown user. `challenge()` returns a challenge that was
+    never used before, such as `lambda: f"<{secrets.token_hex(16)}@host>".encode()`: the engine generates no random numbers.
     """
 
     password: Callable[[str], str | None]
@@ -95,5 +95,5 @@ class CramMd5Server:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ServerExchange:
-        """A new exchange."""
+        """Starts an exchange."""
         return _Server(self.password, self.challenge())

@@ -1,4 +1,4 @@
-"""EXTERNAL (RFC 4422 appendix A): something outside has proved the identity, such as a TLS certificate."""
+"""EXTERNAL (RFC 4422 appendix A): something outside the protocol, such as a TLS certificate, has proved the identity."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class _Server(ServerExchange):
 
 @attrs.frozen
 class External:
-    """The client's half.  `authorize` is whom to act as; "" is the proved identity."""
+    """The client's half. `authorize` is the identity to act as; "" for the proved one."""
 
     authorize: str = ""
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """A new exchange."""
+        """Starts an exchange."""
         return OneMessage(NAME, self.authorize.encode())
 
 
 @attrs.frozen
 class ExternalServer:
-    """The server's half.  `identity` is who the transport proved the client to be (None: nobody), known to the embedder."""
+    """The server's half. `identity` is the client's identity as the transport proved it; None for none."""
 
     identity: str | None
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ServerExchange:
-        """A new exchange."""
+        """Starts an exchange."""
         return _Server(self.identity)

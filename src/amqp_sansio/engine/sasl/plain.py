@@ -14,7 +14,7 @@ NAME: Final = "PLAIN"
 
 
 def must_be_text(*texts: str) -> None:
-    """SaslError for a name or a password that UTF-8 cannot carry.  Python's own error would quote it."""
+    """Raises SaslError for a name or password that UTF-8 cannot encode. Python's own error would quote it."""
     try:
         for text in texts:
             text.encode()
@@ -23,7 +23,7 @@ def must_be_text(*texts: str) -> None:
 
 
 class OneMessage(ClientExchange):
-    """The exchange of a client that says one message, at once or when it is asked."""
+    """The exchange of a client that sends one message, at once or when asked."""
 
     def __init__(self, name: str, message: bytes) -> None:
         self._name: Final = name
@@ -45,17 +45,17 @@ class OneMessage(ClientExchange):
 
 
 Check: TypeAlias = Callable[[str, str], bool]
-"""Whether a name and a password belong together."""
+"""Returns whether a password is that of a user name."""
 
 
 class PasswordExchange(ServerExchange):
-    """The exchange of a server that gets a name and a password and asks its mechanism about them."""
+    """The exchange of a server that receives a name and a password and asks its mechanism to verify them."""
 
     def __init__(self, mechanism: PlainServer) -> None:
         self._mechanism: Final = mechanism
 
     def judge(self, username: str, password: str) -> Accepted | Rejected | Deferred:
-        """What the server thinks of them, or how it finds out where that is `slow` and they are not `known`."""
+        """Returns the verdict, or a deferred check when `slow` is set and the pair is not `known`."""
         mechanism = self._mechanism
         if len(username.encode()) > USERNAME_OCTETS:
             return Rejected(f"a name of more than {USERNAME_OCTETS} octets")
@@ -93,7 +93,7 @@ class Plain:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """A new exchange.  Raises SaslError for a NUL in the name or the password, and for what is no UTF-8."""
+        """Starts an exchange. Raises SaslError for a NUL in the name or password, and for invalid UTF-8."""
         must_be_text(self.username, self.password)
         if "\0" in self.username or "\0" in self.password:
             raise SaslError("PLAIN cannot carry a NUL")
@@ -104,9 +104,9 @@ class Plain:
 class PlainServer:
     """The server's half.
 
-    `verify(username, password)` tells whether they belong together; names have at most `limits.USERNAME_OCTETS`.  `slow` defers
-    it (`config.Deferred`): the program then runs it in a thread, as the server sides of the adapters do. `known` says yes at
-    once to a pair that was verified before, so that it waits for no other check; a no is no verdict.
+    `verify(username, password)` returns whether they match; names have at most `limits.USERNAME_OCTETS` octets. `slow` defers
+    the check (`config.Deferred`): the application runs it in a thread, as the server side of the adapters does. `known` returns
+    True for a pair that was verified before, which then waits for no other check; False decides nothing.
     """
 
     verify: Check
@@ -115,5 +115,5 @@ class PlainServer:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ServerExchange:
-        """A new exchange."""
+        """Starts an exchange."""
         return _Server(self)

@@ -1,7 +1,7 @@
 """SCRAM-SHA-1 (RFC 5802) and SCRAM-SHA-256 (RFC 7677), by the library `scramp` (extra [scram]).
 
-A nonce is drawn inside scramp, from the operating system, unless the caller gives one: the only randomness there is.  The
-server's final message travels as one more challenge and is answered with nothing, since 0-10 has no outcome to carry it.
+Unless the caller supplies a nonce, scramp draws one from the operating system: the engine's only source of randomness. The
+server's final message travels as one more challenge, which gets an empty response, since 0-10 has no outcome to carry it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from amqp_sansio.engine.sasl.plain import must_be_text
 from amqp_sansio.limits import USERNAME_OCTETS
 
 _SALT: Final = 16
-"""Octets of a made-up salt."""
+"""Octets of the salt for unknown users."""
 
 ScramName: TypeAlias = Literal["SCRAM-SHA-1", "SCRAM-SHA-256"]
 ScramSecret: TypeAlias = tuple[bytes, bytes, bytes, int]
@@ -47,20 +47,20 @@ def _scramp() -> ModuleType:
 
 
 def scram_secret(password: str, mechanism: ScramName = "SCRAM-SHA-256", *, salt: bytes, iterations: int = 4096) -> ScramSecret:
-    """What a server keeps instead of a password.  `salt` is at least 12 octets, different for each user."""
+    """Returns what a server stores instead of a password. `salt` has at least 12 octets and differs between users."""
     made = _scramp().ScramMechanism(mechanism).make_auth_info(password, iteration_count=iterations, salt=salt)
     octets, stored_key, server_key, count = made
     return octets, stored_key, server_key, count
 
 
 def made_up_secret(key: bytes, username: str, mechanism: ScramName, iterations: int) -> ScramSecret:
-    """What stands for the secret of a user who does not exist: the same for the same key and name, and no password is right.
+    """Returns a substitute for the secret of an unknown user: constant for a key and a name, and no password matches it.
 
-    A client that asks for the salt of a name cannot tell it from that of a user.
+    A client that asks for the salt of a name cannot tell it from that of a real user.
     """
 
     def derived(purpose: bytes) -> bytes:
-        from hmac import digest as keyed  # with OpenSSL: loaded by the first server that needs it
+        from hmac import digest as keyed  # loads OpenSSL, so only the first server that needs it imports it
 
         return keyed(key, purpose + b"\0" + username.encode("utf-8", "surrogatepass"), digest)
 
@@ -95,13 +95,13 @@ class _Client(ClientExchange):
             else:
                 raise SaslError("SCRAM has two challenges")
         except (self._error, UnicodeDecodeError):
-            # Not the library's own text: it may quote what was said.
+            # Not the library's own text, which may quote the message.
             raise SaslError("the server's SCRAM message is not valid, or it does not know the password") from None
         self._round += 1
         return answer
 
     def _check_iterations(self, server_first: str) -> None:
-        """Each iteration costs us about a microsecond: the server may not ask for as many as it likes."""
+        """Raises SaslError when the server asks for too many iterations: each costs us about a microsecond."""
         count = server_first.rpartition(",i=")[2].partition(",")[0]
         if len(count) > 9 or (count.isdecimal() and int(count) > self._max_iterations):
             raise SaslError(f"the server asks for more than {self._max_iterations} iterations")
@@ -148,8 +148,8 @@ class _Server(ServerExchange):
 class Scram:
     """The client's half.
 
-    `nonce()` gives printable ASCII without commas that was never used before; None: scramp draws it.  `max_iterations` is the
-    most that the server may ask for, of about a microsecond each.
+    `nonce()` returns printable ASCII without commas that was never used before; None lets scramp draw it. `max_iterations`
+    bounds what the server may ask for, at about a microsecond each.
     """
 
     username: str = attrs.field()
@@ -159,7 +159,7 @@ class Scram:
     max_iterations: int = 1_000_000
 
     def start(self) -> ClientExchange:
-        """A new exchange.  Raises ImportError, naming the extra, when scramp is missing; SaslError for a name it refuses."""
+        """Starts an exchange. Raises ImportError, naming the extra, without scramp; SaslError for a name that it refuses."""
         must_be_text(self.username, self.password)
         scramp = _scramp()
         nonce = None if self.nonce is None else self.nonce()
@@ -175,12 +175,12 @@ class Scram:
 class ScramServer:
     """The server's half.
 
-    `secret(username)` is what `scram_secret` made of the password, None for an unknown user; names have at most
-    `limits.USERNAME_OCTETS`.  `nonce` as for `Scram`.
+    `secret(username)` returns what `scram_secret` made of the password, None for an unknown user; names have at most
+    `limits.USERNAME_OCTETS` octets. `nonce` is that of `Scram`.
 
-    An unknown user gets a made-up salt, always the same for a name, and the `iterations` of the others: nobody learns who
-    exists.  It is made with `key`, which nobody else knows; with b"" one is drawn for this object, and the
-    salts are others after a restart.
+    An unknown user gets a made-up salt, always the same for a name, and the same `iterations` as the others, so that clients
+    cannot find out which users exist. The salt is derived from `key`, which must be secret; with b"" each object draws its own,
+    and the salts change with each restart.
     """
 
     secret: Callable[[str], ScramSecret | None]
@@ -191,7 +191,7 @@ class ScramServer:
     _drawn: list[bytes] = attrs.field(factory=list, init=False, repr=False, eq=False)
 
     def start(self) -> ServerExchange:
-        """A new exchange.  Raises ImportError, naming the extra, when scramp is missing."""
+        """Starts an exchange. Raises ImportError, naming the extra, without scramp."""
         return _Server(_scramp(), self.name, self._secret_of, None if self.nonce is None else self.nonce())
 
     def _secret_of(self, username: str) -> ScramSecret:
