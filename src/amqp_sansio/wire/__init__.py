@@ -1,1 +1,1 @@
-"""The wire format: types, frames, segments, layouts.  Knows no state."""
+"""The wire format: types, frames, segments, layouts. Stateless."""

@@ -13,10 +13,10 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 
 class Codec:
-    """The words of one dialect.  A base class: 0-10 has a `Layout`.
+    """Encodes and decodes the methods of one dialect. A base class: 0-10 has a `Layout`.
 
-    The words of class connection are those of `spec.connection` for every dialect, for 0-10 has the most fields in them: a
-    dialect with others translates.  A heartbeat may be a payload without octets.
+    All dialects use the controls of `spec.connection`, which follow 0-10 because it has the most fields; other dialects
+    translate. The payload of a heartbeat may be empty.
     """
 
     __slots__ = ("name",)
@@ -25,33 +25,34 @@ class Codec:
         self.name: Final = name
 
     def read_control(self, unit: Assembly, reading: Reading) -> Control:
-        """The control of a unit.  DecodeError."""
+        """Decodes the control of a unit. Raises DecodeError."""
         raise NotImplementedError
 
     def write_control(self, control: Control) -> bytes:
-        """The payload of a control.  EncodeError."""
+        """Encodes a control as a payload. Raises EncodeError."""
         raise NotImplementedError
 
     def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[Value, bool]:
-        """The control, command or method of a unit, and whether it asks for completion at once (`sync`).  DecodeError."""
+        """Decodes the control, command or method of a unit, and whether it asks for completion at once (`sync`).
+        DecodeError."""
         raise NotImplementedError
 
     def said_in(self, unit: Assembly) -> str:
-        """What a unit says, by its name or its numbers."""
+        """Returns the name of a unit's method, or its numbers."""
         raise NotImplementedError
 
     def numbers_of(self, verb: str) -> tuple[int, int] | None:
-        """Class and method of what connection.close blames; None where it is nothing, or close names none."""
+        """Returns class and method number for connection.close; None where there is none, or close does not carry them."""
         return None
 
     def verb_at(self, class_code: int, code: int) -> str:
-        """The name of what a connection.close blames; "" for nothing."""
+        """Returns the name of the method at fault in a connection.close; "" for none."""
         return ""
 
     def code_of(self, error: DecodeError) -> int:
-        """The code of connection.close for a control that cannot be read."""
+        """Returns the code of connection.close for a control that cannot be decoded."""
         return CloseCode.FRAMING_ERROR
 
     def carries(self, class_code: int, code: int) -> bool:
-        """Whether what has these numbers may be followed by a content."""
+        """Returns whether a unit with these numbers may carry a content."""
         raise NotImplementedError

@@ -14,7 +14,7 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 T = TypeVar("T")
 
 PER_WORD: Final = 15
-"""Properties of one word of flags, the first in its highest bit; the lowest bit says that another word follows."""
+"""Properties per word of flags, the first in its highest bit; the lowest bit says that another word follows."""
 
 
 def read_properties(
@@ -27,9 +27,9 @@ def read_properties(
     reading: Reading = DEFAULT_READING,
     read_table: FieldReader | None = None,
 ) -> T:
-    """The properties whose flags begin at `p` and that fill all octets up to `end`; one that is absent is None.
+    """Decodes the properties whose flags begin at `p` and that end exactly at `end`; an absent one is None.
 
-    DecodeError names the property: 502, also for flags of none, or 506 for a limit of ours.
+    Raises DecodeError, which names the property: 502, also for undefined flags, or 506 for one of our limits.
     """
     there: list[tuple[str, str, object]] = []
     first, more = 0, True
@@ -52,9 +52,9 @@ def read_properties(
 
 
 def write_properties(what: str, thing: Value, properties: FieldTable, write_table: FieldWriter | None = None) -> bytes:
-    """The octets of all properties that are not None, behind as many words of flags as these need, one at least.
+    """Encodes all properties that are not None, after as many words of flags as they need, at least one.
 
-    Raises what `explain.UNWRITABLE` holds for a value that its type cannot hold.
+    Raises one of `field_interpreter.UNWRITABLE` for a value that its type cannot hold.
     """
     there: ArgumentTable = tuple([(name, of, None) for name, of in properties if getattr(thing, name) is not None])
     names = {name for name, _, _ in there}

@@ -1,6 +1,6 @@
 """Encodes values: maps, lists, arrays and structs, and the choice of a wire type for each value.
 
-`encode_...` functions raise `EncodeError` and nothing else.  `wire.types` decodes what they write.
+The `encode_...` functions raise `EncodeError` and nothing else. `wire.types` decodes what they write.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from amqp_sansio.wire.reading import DEFAULT_READING
 from amqp_sansio.wire.scalars import WRITERS, put_opaque
 
 STRUCT_WRITERS: Final[dict[type[Struct], Callable[..., bytes]]] = {}
-"""By class; filled by `wire.layouts.structs`, which needs this module for the maps inside structs."""
+"""Writers by class; filled by `wire.layouts.structs`, which needs this module for the maps inside structs."""
 
 _CODES: Final[dict[type, int]] = {
     bool: 0x08,
@@ -37,9 +37,9 @@ _CODES: Final[dict[type, int]] = {
 
 
 def type_code_of(value: Value) -> int:
-    """The code of the type as which a value is written: its own when it has one, else that of the default mapping.
+    """Returns the type code under which a value is written: its own if it has one, else that of the default mapping.
 
-    EncodeError for what has none: an int beyond 64 bits, an object of some other class.
+    Raises EncodeError for a value without one: an int beyond 64 bits, or an instance of another class.
     """
     kind = type(value)
     code = _CODES.get(kind)
@@ -67,7 +67,7 @@ def type_code_of(value: Value) -> int:
 
 
 def encode_value(value: Value) -> tuple[int, bytes]:
-    """Type code and octets of any value.  EncodeError."""
+    """Encodes any value; returns its type code and octets. Raises EncodeError."""
     code = type_code_of(value)
     return code, _write(code, value, 0)
 
@@ -98,11 +98,11 @@ def _too_deep(value: object) -> EncodeError:
 
 
 _CHECKED: Final[dict[int, Struct]] = {}
-"""Structs inside the values that are being written, by identity: how deep they lie was checked with the outermost."""
+"""Structs inside the values being written, by identity: their depth was checked together with the outermost one."""
 
 
 def _put_inner_struct(struct: Struct, depth: int) -> bytes:
-    """A struct inside a value.  Its writer does not know how deep it stands, so what is in it is looked at before, once."""
+    """Encodes a struct inside a value. Its writer does not know the depth, so its content is checked first, once."""
     if id(struct) in _CHECKED:
         return encode_struct32(struct)
     inner = _inner_structs(struct, depth)
@@ -116,7 +116,7 @@ def _put_inner_struct(struct: Struct, depth: int) -> bytes:
 
 
 def _inner_structs(struct: Struct, depth: int) -> list[Struct]:
-    """The structs in a struct.  EncodeError for what lies too deep."""
+    """Returns the structs inside a struct. Raises EncodeError when they are nested too deeply."""
     inner: list[Struct] = []
     within: list[tuple[object, int]] = [(each, depth + 1) for each in struct.values()]
     while within:
@@ -141,19 +141,19 @@ def _inner_structs(struct: Struct, depth: int) -> list[Struct]:
 
 
 def _inside(value: object, place: str, why: EncodeError) -> EncodeError:
-    """`why` is about what lies at a place in `value`."""
+    """Moves an error to the place in `value` that it concerns."""
     error = EncodeError(f"{place}: {why.what}", why.rule)
     error._inside = value
     return error
 
 
 SHORT: Final[dict[str, bytes]] = {}
-"""Texts as str8, their length in front: keys of maps, names of exchanges and content types come again with every message."""
+"""Texts encoded as str8 with their length: keys of maps, exchange names and content types repeat with every message."""
 _SHORT_KEPT: Final = 1024
 
 
 def put_short(text: str) -> bytes:
-    """A str8 with its length in front, remembered in SHORT.  IndexError beyond 255 octets."""
+    """Encodes a str8 with its length, cached in SHORT. Raises IndexError beyond 255 octets."""
     octets = text.encode()
     octets = OCTET[len(octets)] + octets
     if len(SHORT) >= _SHORT_KEPT:
@@ -163,11 +163,11 @@ def put_short(text: str) -> bytes:
 
 
 _INT64: Final = 1 << 63
-_PLAIN_MAPS: Final = (dict, Map)  # nearly all: asking an abstract base class what it is takes longer than an entry
+_PLAIN_MAPS: Final = (dict, Map)  # nearly all: an isinstance check of an abstract base class takes longer than an entry
 
 
 def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
-    """A map with its size in front.  EncodeError names the key."""
+    """Encodes a map with its size. Raises EncodeError, which names the key."""
     entries = value._entries if type(value) is Map else value
     parts: list[bytes] = []
     key: object = None
@@ -200,9 +200,9 @@ def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
 
 
 def _put_map_slowly(value: Mapping[str, Value], depth: int) -> bytes:
-    """The same, item by item, to say what the quick way could not write.
+    """Encodes a map item by item, to report what the fast path could not write.
 
-    Nothing that a peer can send is written here: maps in one another would be written twice as often with each.
+    Only our own values are written here, none from a peer: each level of nested maps would double the cost.
     """
     parts: list[bytes] = []
     for key, item in value.items():
@@ -223,12 +223,12 @@ def _put_map_slowly(value: Mapping[str, Value], depth: int) -> bytes:
 
 
 def encode_list(value: Sequence[Value], depth: int = 0) -> bytes:
-    """A list with its size in front.  EncodeError names the place, counted from 0."""
+    """Encodes a list with its size. Raises EncodeError, which names the index from 0."""
     if isinstance(value, List) and value.null:
         return b"\0\0\0\0"
     parts: list[bytes] = []
     for at, item in enumerate(value):
-        kind = type(item)  # the common kinds first: snapshots and journals are lists of them
+        kind = type(item)  # the common types first: snapshots and journals are lists of them
         if kind is int and -_INT64 <= item < _INT64:  # type: ignore[operator]  # `kind` says so
             parts.append(put_tag_i64(0x31, item))
         elif kind is tuple:
@@ -253,7 +253,7 @@ def encode_list(value: Sequence[Value], depth: int = 0) -> bytes:
 
 
 def encode_array(value: Array, depth: int = 0) -> bytes:
-    """An array with its size in front.  EncodeError names the place, counted from 0."""
+    """Encodes an array with its size. Raises EncodeError, which names the index from 0."""
     if value.null:
         return b"\0\0\0\0"
     if isinstance(value, RawArray):
@@ -272,7 +272,7 @@ def encode_array(value: Array, depth: int = 0) -> bytes:
 
 
 def encode_texts(value: tuple[str, ...]) -> bytes:
-    """A str16-array with its size in front: elements are str16 unless a `TextArray` or `Array` says otherwise."""
+    """Encodes a str16-array with its size; a `TextArray` or `Array` may choose another element type."""
     if isinstance(value, TextArray):
         if value.null:
             return b"\0\0\0\0"
@@ -283,7 +283,7 @@ def encode_texts(value: tuple[str, ...]) -> bytes:
 
 
 def encode_struct32(value: Struct) -> bytes:
-    """A coded struct with its size in front.  EncodeError names the field; also for a struct without a code."""
+    """Encodes a coded struct with its size. Raises EncodeError, which names the field; also for a struct without a code."""
     write = STRUCT_WRITERS.get(type(value))
     if write is None:
         return _put_other_struct(value)
@@ -300,7 +300,7 @@ def encode_struct32(value: Struct) -> bytes:
 
 
 def _octets(value: bytes) -> bytes:
-    return memoryview(value).tobytes()  # not bytes(), which makes octets of numbers, too
+    return memoryview(value).tobytes()  # not bytes(), which also accepts numbers
 
 
 def _put_other_struct(value: Struct) -> bytes:

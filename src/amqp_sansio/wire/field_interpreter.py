@@ -19,7 +19,7 @@ from amqp_sansio.wire.sets import encode_byte_ranges, encode_set
 from amqp_sansio.wire.types import BAD, decode_error
 
 UNWRITABLE: Final = (*BAD, UnicodeEncodeError, AttributeError, TypeError, ValueError, KeyError, ArithmeticError, RecursionError)
-"""What quick writing may raise when a value is not what its type can hold."""
+"""What the fast writers may raise for a value that its type cannot hold."""
 
 _SCALARS: Final = {
     "uint8": 0x02,
@@ -75,9 +75,9 @@ _CHECK: Final[dict[str, Callable[[object], None]]] = {
 
 
 def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why: Exception) -> EncodeError:
-    """Why the quick writer gave up on a control, command or struct.
+    """Returns why the fast writer gave up on a control, command or struct.
 
-    Costs what writing costs, however deep it lies: a value whose error `why` already tells is not written a second time.
+    Costs as much as writing it, at any depth: a value that `why` already explains is not written again.
     """
     found = _unwritable(what, thing, fields, shapes, why)
     if found is not None:
@@ -86,11 +86,11 @@ def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why
 
 
 def _unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why: Exception) -> EncodeError | None:
-    """The first field that cannot be written, and why; None: each of them can."""
+    """Returns the error of the first field that cannot be written; None when all can."""
     told = why if isinstance(why, EncodeError) else None
     for name, kind in fields:
         value = getattr(thing, name)
-        if kind == "bit" or kind == "table" or value is None:  # whoever writes a field table says itself what is wrong
+        if kind == "bit" or kind == "table" or value is None:  # writers of field tables report their own errors
             continue
         full = f"{what}.{name}"
         if kind in shapes:
@@ -114,7 +114,7 @@ def _unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, wh
 
 
 def read_struct_slowly(why: Exception, b: bytes, p: int, end: int, reading: Reading) -> tuple[Struct, int]:
-    """A coded struct that begins at `p` and that quick reading gave up on because of `why`.  DecodeError."""
+    """Decodes a coded struct on which the fast path gave up because of `why`. Raises DecodeError."""
     from amqp_sansio.wire.layouts import fields
 
     if p + 8 <= end:
@@ -128,7 +128,7 @@ def read_struct_slowly(why: Exception, b: bytes, p: int, end: int, reading: Read
 
 
 def unwritable_struct(struct: Struct, why: Exception) -> EncodeError:
-    """Why a coded struct cannot be written."""
+    """Returns why a coded struct cannot be written."""
     from amqp_sansio.wire.layouts import fields
 
     return unwritable(struct.NAME, struct, fields.FIELDS[type(struct)], fields.SHAPES, why)

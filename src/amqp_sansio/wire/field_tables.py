@@ -1,7 +1,7 @@
-"""The field tables of the older dialects: names and values, each value under a letter that says what it is.
+"""The field tables of the older dialects: names and values, each value after a letter for its type.
 
-A table is its size in octets (4) and then, for each entry, the name (a short string), the letter and the value.  Which letters
-there are, and what they mean, differs between documents and brokers: that is a `Profile`.
+A table is its size in octets (4) and then, for each entry, the name (a short string), the letter and the value. The set of
+letters and their meaning differ between specifications and brokers: a `Profile` describes one.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ FORMS: Final = {
     "decimal": struct.Struct(">BI"),
     "timestamp": struct.Struct(">Q"),
 }
-"""Kinds of values of one width; a decimal is a scale and a number, which has no sign."""
+"""The types of fixed width; a decimal is a scale and an unsigned number."""
 
 RANGES: Final = {
     f"{sign}int{bits}": (0, (1 << bits) - 1) if sign else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     for sign in ("", "u")
     for bits in (8, 16, 32, 64)
 }
-"""The lowest and the highest integer of each kind."""
+"""The lowest and the highest value of each integer type."""
 
 
 class Profile:
-    """What the letters of a table mean, in one document or at one broker.
+    """The meaning of a table's letters, by one specification or broker.
 
-    `letters` gives the kind of each letter: one of `FORMS`, or "text" and "octets" (a size of 4 octets before them),
-    "short-text" (of 1 octet), "table", "array", "void".  `written` lists, for a Python type, the letters under
-    which its values are written: the first one that can hold the value.
+    `letters` maps each letter to a type: one of `FORMS`, or "text" and "octets" (after a size of 4 octets), "short-text" (after
+    1 octet), "table", "array", "void". `written` lists, for a Python type, the letters under which its values are written: the
+    first one that can hold the value.
     """
 
     __slots__ = ("_flat", "_short", "letters", "name", "read_flat", "write_flat", "written")
@@ -65,17 +65,17 @@ class Profile:
         integers = {ord(letter): FORMS[kind] for letter, kind in letters.items() if kind in RANGES}
         self._flat: Final = FlatTables(integers, "".join(letters), written[int][0], self._value)
         self._short: Final = letters["S"] == "text" and written[str] == "S" and letters[written[int][0]] == "int32"
-        """Whether texts and most integers are written as in every profile that there is."""
+        """Whether texts and most integers are written as in all built-in profiles."""
         self.read_flat: Final = self._flat.read
-        """As `read`, of a table that is plain; see `FlatTables.read`."""
+        """Like `read`, for flat tables; see `FlatTables.read`."""
         self.write_flat: Final[Callable[[Mapping[str, object]], bytes]] = self._flat.write if self._short else self.write
-        """As `write`, of a dict, but what cannot be written so may raise what `UNWRITABLE` holds instead."""
+        """Like `write`, for a dict; but a value that it cannot write may raise one of `UNWRITABLE` instead."""
 
     def read(self, b: bytes, p: int, end: int, reading: Reading = DEFAULT_READING, depth: int = 0) -> tuple[FieldTable, int]:
-        """The table whose size lies at `p`, and where it ends; nothing behind `end` is read.  `depth`, which readers of fields
-        take, is always 0: no field lies in a table.
+        """Decodes the table whose size is at `p`; returns it and its end. `depth`, a parameter of all readers, is 0 here.
 
-        DecodeError names the entry: 502, or 506 for a limit of ours (limits.nesting, TABLE_ENTRIES, TABLE_OCTETS).
+        Raises DecodeError, which names the entry: 502, or 506 for one of our limits (limits.nesting, TABLE_ENTRIES,
+        TABLE_OCTETS).
         """
         if reading.nesting > 0:
             try:
@@ -93,9 +93,9 @@ class Profile:
             raise DecodeError(f"table{why.what}", why.octet, why.rule, why.code) from None
 
     def write(self, table: object) -> bytes:
-        """The octets of a table, any mapping, its size included.  EncodeError names the entry that cannot be written."""
+        """Encodes any mapping as a table, with its size. Raises EncodeError, which names the entry."""
         plain: Mapping[str, object] | None = None
-        if type(table) is dict:  # an abstract base makes isinstance slow
+        if type(table) is dict:  # isinstance is slow with an abstract base class
             plain = table
         elif type(table) is FieldTable:
             plain = table if table.chosen else None
@@ -105,7 +105,7 @@ class Profile:
             try:
                 return self._flat.write(plain)
             except (EncodeError, *UNWRITABLE):
-                pass  # the way below names what is at fault
+                pass  # the slow path below names the cause
         try:
             return self._table(table, 0)
         except EncodeError as why:
@@ -114,7 +114,7 @@ class Profile:
     # --- writing ----------------------------------------------------------------------------------------------------------
 
     def _letter_of(self, value: object) -> str | None:
-        """The letter under which a value is written unless a `Field` gives another one; None where there is none."""
+        """Returns the letter under which a value is written unless a `Field` gives another one; None when it has none."""
         kind = type(value)
         letters = self.written.get(kind)
         if letters is None:
@@ -161,7 +161,7 @@ class Profile:
         return put_u32(len(content)) + content
 
     def _value(self, value: object, depth: int) -> bytes:
-        """A value behind its letter."""
+        """Encodes a value with its letter."""
         given, value = (value, value.value) if isinstance(value, Field) else (None, value)
         letter = self._letter_of(value) if given is None or not given.letter else given.letter
         if letter is None:
@@ -185,7 +185,7 @@ class Profile:
 
 
 class _Tables:
-    """Reads one table and those inside it, and counts their entries."""
+    """Decodes one table and those inside it, and counts their entries."""
 
     __slots__ = ("_b", "_entries", "_profile", "_reading")
 
@@ -196,7 +196,7 @@ class _Tables:
         self._entries = 0
 
     def table(self, start: int, stop: int, depth: int) -> FieldTable:
-        """What lies between, its size before it not included."""
+        """Decodes the entries between `start` and `stop`, which exclude the size."""
         self._enter(start, depth)
         b, at = self._b, start
         fields: list[tuple[str, Field]] = []
@@ -210,7 +210,7 @@ class _Tables:
                 raise DecodeError("", at + 1, "a name is no UTF-8", 502) from None
             try:
                 field, at = self._field(name_end, stop, depth)
-            except DecodeError as why:  # where it lies is put together on the way out: it costs nothing where all is well
+            except DecodeError as why:  # the path to the error is built on the way out, so valid tables pay nothing
                 raise DecodeError(f"[{name!a}]{why.what}", why.octet, why.rule, why.code) from None
             fields.append((name, field))
         made = FieldTable(fields)
@@ -235,7 +235,7 @@ class _Tables:
             raise DecodeError("", start - 4, f"limit nesting is {self._reading.nesting}", 506)
 
     def _field(self, p: int, end: int, depth: int) -> tuple[Field, int]:
-        """The value whose letter lies at `p`, which is before `end`."""
+        """Decodes the value whose letter is at `p`, before `end`."""
         self._entries += 1
         if self._entries > TABLE_ENTRIES:
             raise DecodeError("", p, f"limit TABLE_ENTRIES is {TABLE_ENTRIES}", 506)
@@ -254,13 +254,13 @@ class _Tables:
             return Field(letter, self._array(start, stop, depth + 1)), stop
         value: str | bytes = b[start:stop]
         if kind != "octets":
-            with suppress(UnicodeDecodeError):  # then the octets themselves
+            with suppress(UnicodeDecodeError):  # otherwise the octets themselves
                 value = b[start:stop].decode()
         return Field(letter, value), stop
 
 
 def _read_form(kind: str, letter: str, b: bytes, at: int, end: int) -> tuple[Field, int]:
-    """A value of one width."""
+    """Decodes a value of fixed width."""
     form = FORMS[kind]
     stop = at + form.size
     if stop > end:
@@ -273,12 +273,12 @@ def _read_form(kind: str, letter: str, b: bytes, at: int, end: int) -> tuple[Fie
         return Field(letter, value != 0, None if value in (0, 1) else b[at:stop]), stop
     if kind == "timestamp":
         return Field(letter, Datetime(parts[0])), stop
-    # Which "not a number" it was is in its octets alone.
+    # Only the octets tell which "not a number" it was.
     return Field(letter, value, None if value == value else b[at:stop]), stop
 
 
 def _write_plain(kind: str, value: object) -> bytes:
-    """A value that holds no others.  Raises ValueError, TypeError and the like for what the kind cannot hold."""
+    """Encodes a scalar value. Raises ValueError, TypeError and the like for what the type cannot hold."""
     if kind == "void" and value is None:
         return b""
     if kind == "decimal" and isinstance(value, Decimal):
@@ -300,7 +300,7 @@ def _write_plain(kind: str, value: object) -> bytes:
 
 
 def _is_moment(value: object) -> TypeGuard[_Moment]:
-    """Whether it is a `datetime.datetime`, whose module this one does not import: it has a clock."""
+    """Returns whether it is a `datetime.datetime`. This module must not import that one, which has a clock."""
     return hasattr(value, "timestamp") and hasattr(value, "tzinfo")
 
 

@@ -1,7 +1,7 @@
 """A fast path for field tables of texts, integers and booleans, which most are.
 
-Messages of one kind have tables of one shape: the same names, in the same order, with the same type codes.  The shape is
-compared where it is expected: no name is decoded, no type code looked up, and no list of them made.
+Messages of one kind have tables of one shape: the same names in the same order, with the same type codes. The shape is compared
+with the octets, so no name is decoded, no type code looked up, and no list built.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from amqp_sansio.spec.values import Value
 from amqp_sansio.wire.primitives import OCTET, blank, put_i32, put_u32, u32
 
 WIDEST: Final = 32
-"""Entries of a shape."""
+"""The most entries of a shape."""
 _NAMES: Final = 1024
-"""Names that are known to come again; likewise."""
+"""The most names known to recur, and of entry heads kept for writing."""
 _PATIENCE: Final = 16
-"""Tables that begin like a shape and go on otherwise, after which another takes its place."""
+"""After this number of tables that begin like a shape but continue differently, another shape replaces it."""
 
 _TEXT: Final = ord("S")
 _BOOLEAN: Final = ord("t")
-"""The letters that mean the same in each profile that has them."""
+"""The letters with the same meaning in each profile that has them."""
 _BOOLEANS: Final = ((False,), (True,))
 _TEXT_HEAD: Final = b"S\0\0\0"
 """The letter of a text, and the first octets of its size, which are 0 below 256."""
 
 Unpack: TypeAlias = "Callable[[bytes, int], tuple[Value, ...]]"
-"""Not of `int`: compiled code would make a plain integer of a boolean."""
+"""Not of `int`: compiled code would turn a boolean into an integer."""
 
 
 def read_boolean(b: bytes, p: int) -> tuple[Value, ...]:
-    """As `Struct.unpack_from`; IndexError for an octet that is neither 0 nor 1, which is to be kept."""
+    """Like `Struct.unpack_from`. Raises IndexError for an octet other than 0 and 1, which must be preserved."""
     return _BOOLEANS[b[p]]
 
 
 def _boolean_behind(octets: int) -> Unpack:
-    """What reads so many octets, and a boolean behind them as `read_boolean`."""
+    """Returns a reader of this number of octets, followed by a boolean as in `read_boolean`."""
 
     def read(b: bytes, p: int) -> tuple[Value, ...]:
         return b[p : p + octets], *read_boolean(b, p + octets)
@@ -48,14 +48,19 @@ def _boolean_behind(octets: int) -> Unpack:
 
 
 Entry: TypeAlias = "tuple[bytes, int, str, Unpack | None]"
-"""What is known of an entry before it is read: its head, which is its name behind its size and the letter, or `_TEXT_HEAD`; how
-many octets that is, those of the value included unless it is a text; its name; what reads head and value, None for a text, of
-which one octet of size and the text itself follow.  A plain tuple: one with names is taken apart item by item, which takes
-longer than all else."""
+"""What is known of an entry in advance.
+
+* Its head (its name with its size, and the letter), or `_TEXT_HEAD`.
+* The octets of the head, with those of the value unless it is a text.
+* Its name.
+* The reader of head and value; None for a text, where one octet of size and the text follow.
+
+A plain tuple: unpacking a NamedTuple would take longer than all the rest.
+"""
 
 
 class Shape:
-    """Entries one after the other; no name comes twice.  Without any it stands for none that is known."""
+    """Consecutive entries with distinct names. Without entries, it stands for no known shape."""
 
     __slots__ = ("entries", "letters", "missed")
 
@@ -63,14 +68,14 @@ class Shape:
         self.entries: Final = entries
         self.letters: Final = letters
         self.missed = 0 if entries else _PATIENCE
-        """Tables that began like it, and went on otherwise."""
+        """The number of tables that began like it, and continued differently."""
 
 
 class FlatTables:
-    """Reads and writes the tables of one profile in which no value holds others.
+    """Reads and writes the flat tables of one profile: no value contains others.
 
-    `integers`: how values are read, by the octet that is their letter; `letters`: all that there are;
-    `int32`: the one under which most integers are written; `write_value` writes all others behind their letter.
+    `integers`: the format of each integer letter; `letters`: all letters; `int32`: the letter for most integers; `write_value`
+    encodes any other value with its letter.
     """
 
     __slots__ = ("_formats", "_heads", "_int32", "_names", "_shapes", "_widths", "_write_value")
@@ -87,20 +92,22 @@ class FlatTables:
         self._write_value: Final = write_value
         self._names: Final[set[str]] = set()
         self._heads: Final[dict[str, tuple[bytes, bytes]]] = {}
-        """How entries with names that were written before begin."""
+        """The first octets of entries, by names written before."""
         self._shapes: Final = [Shape()] * 256
-        """One for each size of the first name."""
+        """The shapes by the size of the first name."""
 
     def read(self, b: bytes, p: int, end: int) -> tuple[FieldTable, int] | None:
-        """The table whose size lies at `p`, and where it ends.  None, or what `types.BAD` holds, for what is not as plain as
-        that, which is to be read with every check."""
+        """Decodes the table whose size is at `p`; returns it and its end.
+
+        Returns None, or raises one of `types.BAD`, for a table that is not flat and needs the general path.
+        """
         at = p + 4
         stop: int = at + u32(b, p)[0]
         if stop > end or stop - at > TABLE_OCTETS:
             return None
         entries: dict[str, Value] = {}
         shape = self._shapes[b[at] if at < stop else 0]
-        # No entry is held against the end of the table: each moves on, so when the last one ends there, all lay within.
+        # Entries are not checked against the table's end: each one advances, so if the last one ends there, all were inside.
         try:
             for head, octets, name, unpack in shape.entries:
                 if unpack is None:
@@ -118,22 +125,24 @@ class FlatTables:
                     entries[name] = value
                     at += octets
         except error:
-            pass  # it ends before, or goes on otherwise
+            pass  # too short, or it continues differently
         letters = shape.letters
         if at != stop or len(entries) != len(letters):
             letters = letters[: len(entries)] + self._read_on(b, at, stop, entries)
             if len(entries) != len(letters) or not 0 < len(letters) <= TABLE_ENTRIES:
                 return None
             self._learn(shape, b[p + 4], entries, letters)
-        made: FieldTable = blank(FieldTable)  # as `FieldTable.flat`, without the call
+        made: FieldTable = blank(FieldTable)  # `FieldTable.flat` inlined
         made._entries = entries
         made._fields = None
         made._letters = letters
         return made, stop
 
     def _read_on(self, b: bytes, at: int, stop: int, entries: dict[str, Value]) -> bytes:
-        """Adds the entries from `at` on: their letters, of which there are more than entries where a name comes twice.  What
-        `types.BAD` holds for what is not plain."""
+        """Adds the entries from `at` on and returns their letters; there are more letters than entries if a name repeats.
+
+        Raises one of `types.BAD` for an entry that is not flat.
+        """
         letters: list[int] = []
         widths = self._widths
         while at < stop:
@@ -155,11 +164,11 @@ class FlatTables:
         return bytes(letters)
 
     def _learn(self, before: Shape, size: int, names: Mapping[str, object], letters: bytes) -> None:
-        """A table came that is of no shape which is known; `before` is the one to which the size of its first name belongs."""
+        """Records a table of unknown shape; `before` is the shape for the size of its first name."""
         before.missed += 1
         if before.missed < _PATIENCE:
             return
-        if not self._names.issuperset(names):  # those that never come again make no shape
+        if not self._names.issuperset(names):  # names that never recur make no shape
             if len(self._names) >= _NAMES:
                 self._names.clear()
             self._names.update(names)
@@ -179,8 +188,10 @@ class FlatTables:
         self._shapes[size] = Shape(tuple(made), letters)
 
     def write(self, table: Mapping[str, object]) -> bytes:
-        """The octets of a table without letters of its own, its size included.  EncodeError, or what
-        `field_interpreter.UNWRITABLE` holds, for what cannot be written."""
+        """Encodes a table without explicit letters, with its size.
+
+        Raises EncodeError, or one of `field_interpreter.UNWRITABLE`, for what cannot be written.
+        """
         parts: list[bytes] = []
         heads = self._heads
         for name, value in table.items():
@@ -206,14 +217,14 @@ class FlatTables:
                     parts.append(octets)
                     continue
                 except error:
-                    pass  # it has more than 32 bits
+                    pass  # more than 32 bits
             parts.append(text[:-4])
             parts.append(self._write_value(value, 0))
         content = b"".join(parts)
         return put_u32(len(content)) + content
 
     def _begin(self, name: str) -> tuple[bytes, bytes]:
-        """How an entry of this name begins, for a text of less than 256 octets and for most integers."""
+        """Returns the first octets of an entry of this name: for a text below 256 octets, and for most integers."""
         octets = name.encode()
         octets = OCTET[len(octets)] + octets
         if len(self._heads) >= _NAMES:

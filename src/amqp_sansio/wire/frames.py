@@ -1,4 +1,4 @@
-"""Frames of 0-10 (a header of twelve octets, then the payload): cutting what we say into them, putting together what comes."""
+"""Frames of 0-10, a header of twelve octets and a payload: splits output into frames, and assembles incoming ones."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from amqp_sansio.wire.framing import BETWEEN, BODY, COMMAND, CONTROL, HEADER, IN
 from amqp_sansio.wire.primitives import put_frame_header as _head
 
 FRAME_HEADER_SIZE: Final = 12
-"""Octets of a frame header; the size that a frame says includes them."""
+"""Octets of a frame header; the size field of a frame includes them."""
 
 FIRST_SEGMENT: Final = 0x08
 LAST_SEGMENT: Final = 0x04
 FIRST_FRAME: Final = 0x02
 LAST_FRAME: Final = 0x01
 WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
-"""What a frame says that is all of its assembly."""
+"""The flags of a frame that is a complete assembly."""
 
 KINDS: Final = ("control", "command", "header", "body")
 """The segment types by number."""
 
 
 def frame_control(channel: int, payload: bytes, max_frame: int = MAX_FRAME_SIZE) -> bytes:
-    """A control as its one frame.  EncodeError when it is larger than `max_frame` octets (deployed peers read no other)."""
+    """Encodes a control as one frame, as deployed peers require. Raises EncodeError when it exceeds `max_frame` octets."""
     size = len(payload) + FRAME_HEADER_SIZE
     if size > max_frame:
         raise _too_large("control", size, max_frame)
@@ -34,7 +34,7 @@ def frame_control(channel: int, payload: bytes, max_frame: int = MAX_FRAME_SIZE)
 
 
 def frame_begun(channel: int, payload: bytes) -> bytes:
-    """The frame of a whole command segment that a header or body follows."""
+    """Encodes the frame of a complete command segment that a header or body follows."""
     return _head(0x0B, COMMAND, len(payload) + FRAME_HEADER_SIZE, 0, 1, channel, 0) + payload
 
 
@@ -46,11 +46,11 @@ def frame_command(
     max_frame: int = MAX_FRAME_SIZE,
     split_header: bool = False,
 ) -> list[bytes]:
-    """A command and what it carries as frames of at most `max_frame` octets, frame header included.
+    """Encodes a command and its content as frames of at most `max_frame` octets, headers included.
 
-    None leaves a segment out; an empty body is a segment of one empty frame.  Only a body is ever split, for deployed
-    peers read nothing else: EncodeError when the command or the header does not fit into one frame.  `split_header` splits such
-    a header as well, to forward a message from a peer with larger frames.
+    None omits a segment; an empty body is one empty frame. Only the body is ever split, as deployed peers require: raises
+    EncodeError when the command or the header exceeds one frame. `split_header` splits such a header as well, to forward a
+    message from a peer with larger frames.
     """
     size = len(payload) + FRAME_HEADER_SIZE
     if size > max_frame:
@@ -76,7 +76,7 @@ def frame_command(
 
 
 def _split(frames: list[bytes], channel: int, kind: int, last_segment: int, body: bytes, max_frame: int) -> None:
-    """A segment of this kind as several frames; `last_segment` is the flag, 0x04 or 0, that all of them carry."""
+    """Adds a segment of this kind as several frames; `last_segment` is the flag, 0x04 or 0, that all of them carry."""
     room = max_frame - FRAME_HEADER_SIZE
     if room < 1:
         raise EncodeError("frame", f"a frame of {max_frame} octets has no room for a body")
@@ -93,11 +93,11 @@ def _too_large(what: str, size: int, max_frame: int) -> EncodeError:
     return EncodeError(what, f"its segment must fit into one frame of {max_frame} octets, and takes {size}")
 
 
-# --- frames that come ------------------------------------------------------------------------------------------------------
+# --- incoming frames ------------------------------------------------------------------------------------------------------
 
 
 def describe(flags: int, kind: int) -> str:
-    """A frame in words: "B E b e control"."""
+    """Describes a frame in words: "B E b e control"."""
     marks = [
         mark for bit, mark in ((FIRST_SEGMENT, "B"), (LAST_SEGMENT, "E"), (FIRST_FRAME, "b"), (LAST_FRAME, "e")) if flags & bit
     ]
@@ -105,7 +105,7 @@ def describe(flags: int, kind: int) -> str:
 
 
 def uncuttable(flags: int, size: int, channel: int, offset: int) -> Malformed:
-    """A frame of which nobody knows where it ends."""
+    """Returns the violation of a frame whose end cannot be determined."""
     if flags & 0xC0:
         rule, text, said = "frame.version", "the framing version must be 0", f"framing version {flags >> 6}"
         legal = "framing version 0"
@@ -118,7 +118,7 @@ def uncuttable(flags: int, size: int, channel: int, offset: int) -> Malformed:
 def check_header(
     flags: int, kind: int, size: int, zero: int, track: int, channel: int, max_frame_size: int, offset: int
 ) -> Malformed | None:
-    """The first rule that the header of a frame breaks.  Octets 8 to 11 may be anything: peers ignore them."""
+    """Returns the first violation in a frame header. Ignores octets 8 to 11, as peers do."""
     legal: tuple[str, ...]
     if size > max_frame_size:
         rule, text = "connection.tune-ok.max-frame-size.max-frame-size", "a frame larger than what was agreed"
@@ -145,9 +145,10 @@ _LEGAL_SEGMENT: Final = ("b header", "b body")
 
 
 class Assembler:
-    """Takes frames one by one.  `frame` gives the assembly that it ends when that is all; else everything is in `queue`.
+    """Takes frames one by one.
 
-    `carries`, `strict` and `tolerant`: see `SegmentReader`.
+    `frame` returns the assembly that it completes if there is nothing else; otherwise everything goes to `queue`. `carries`,
+    `strict` and `tolerant`: see `SegmentReader`.
     """
 
     __slots__ = ("_carries", "heard", "held", "limits", "open", "passed", "queue", "strict", "told", "tolerant")
@@ -158,28 +159,28 @@ class Assembler:
         self.strict: Final = strict
         self._carries: Final = carries
         self.open: dict[int, Partial] = {}
-        """What is under way, by channel << 4 | track."""
+        """Incomplete assemblies, by channel << 4 | track."""
         self.held = 0
-        """Payload octets in it (limits.buffered_octets)."""
+        """Payload octets in them (limits.buffered_octets)."""
         self.queue: deque[Assembly | Malformed] = deque()
         self.passed: dict[int, int] = {}
-        """Octets of frames that were passed over, by channel, since they were taken; an observer's are not counted."""
+        """Octets of skipped frames by channel since `take_passed`; not counted for an observer."""
         self.told = -1
-        """Offset of the last frame for which a breach was reported."""
+        """Offset of the last frame for which a violation was reported."""
         self.heard: set[int] | None = None
-        """After octets were lost: the (channel, track) pairs that have had a first frame since."""
+        """After a gap: the (channel, track) pairs that have had a first frame since."""
 
     def _report(
         self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...] = ()
     ) -> None:
-        if self.told != start:  # once for each frame, by the first rule that it breaks
+        if self.told != start:  # once for each frame: the first rule that it breaks
             self.told = start
             self.queue.append(Malformed(rule, text, code, channel, start, False, said, legal))
 
-    # The automaton of one (channel, track): idle, in a segment, between two segments.
+    # The state machine of one (channel, track): idle, in a segment, between two segments.
 
     def frame(self, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        """The next frame, cut: the assembly that it completes, None when there is none or others wait in `queue`."""
+        """Takes the next frame; returns the assembly that it completes, or None: look in `queue`."""
         key = channel << 4 | track
         partial = self.open.get(key)
         if partial is None:
@@ -314,7 +315,7 @@ class Assembler:
             if not self.queue:
                 return whole
             self.queue.append(whole)
-        elif partial.kind == CONTROL:  # reported already where it began
+        elif partial.kind == CONTROL:  # reported where it began
             self.break_off(key, partial)
             self.pass_over(key, flags, partial.track, partial.channel, start)
         elif partial.segment == COMMAND and not self._may_carry(partial.payload):
@@ -369,21 +370,21 @@ class Assembler:
     def _after_breach(
         self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes
     ) -> Assembly | None:
-        """A frame at fault: to an observer a control or command counts as a first one; everything else is passed over."""
+        """Handles an illegal frame: for an observer a control or command counts as a first frame; skips the rest."""
         if self.tolerant and kind <= COMMAND:
             return self._begin(key, flags, kind, track, channel, start, payload)
         self.pass_over(key, flags, track, channel, start)
         return None
 
     def take_passed(self) -> dict[int, int]:
-        """What `passed` counts; it begins anew."""
+        """Returns `passed` and resets it."""
         passed, self.passed = self.passed, {}
         return passed
 
     def pass_over(self, key: int, flags: int, track: int, channel: int, start: int, segment: int = -1) -> None:
-        """The rest of an assembly that was refused is read and dropped.
+        """Skips the rest of a refused assembly.
 
-        `segment`: the type of the segment that is under way, the rest of which begins nothing.
+        `segment`: the type of the incomplete segment, whose remaining frames begin nothing.
         """
         if flags & _LAST == _LAST or len(self.open) >= 2 * self.limits.channels:
             return
@@ -392,7 +393,7 @@ class Assembler:
         partial.segment = segment
 
     def expect_rest(self, channel: int, start: int) -> None:
-        """What comes next on track 1 of the channel is the rest of a command: it is passed over."""
+        """Skips the rest of a command, which comes next on track 1 of the channel."""
         key = channel << 4 | 1
         if key not in self.open:
             self.pass_over(key, 0, 1, channel, start)
@@ -400,12 +401,12 @@ class Assembler:
             self.open[key].rest = True
 
     def drop(self, key: int, partial: Partial) -> None:
-        """An assembly is over, whole or not."""
+        """Removes an assembly, complete or not."""
         del self.open[key]
         self.held -= partial.octets
 
     def break_off(self, key: int, partial: Partial, start: int = -1) -> None:
-        """`start`: of the frame that breaks it off; it is not at fault when what it breaks off was already."""
+        """Breaks off an assembly; `start` is the frame that does, which is not at fault if the assembly already was."""
         self.drop(key, partial)
         if not partial.sound and start >= 0:
             self.told = start
@@ -413,7 +414,7 @@ class Assembler:
             self.queue.append(partial.assembly(False))
 
     def forget(self, channel: int) -> None:
-        """Drops what is under way on a channel: its session is detached.  The rest of it, if it comes, is passed over."""
+        """Drops the incomplete command of a detached session's channel, and skips the rest of it."""
         key = channel << 4 | 1
         partial = self.open.get(key)
         if partial is not None and partial.state != SKIPPING:
@@ -421,9 +422,9 @@ class Assembler:
             self.pass_over(key, 0, 1, channel, partial.start)
 
     def conclude(self, channel: int | None) -> list[Assembly]:
-        """Ends the command under way on a channel, or all that is under way: its speaker has said what can only follow it.
+        """Ends the incomplete command on a channel, or on all of them: its speaker has sent what can only follow it.
 
-        One of which neither header nor body is outstanding is taken for unended (see `Assembly`); others are broken off.
+        A command with no header or body outstanding counts as unended (see `Assembly`); others are broken off.
         """
         keys = list(self.open) if channel is None else [channel << 4 | 1]
         ended = []
@@ -438,7 +439,7 @@ class Assembler:
         return ended
 
     def break_off_all(self) -> None:
-        """Nothing more comes: what is under way ends here."""
+        """Breaks off everything that is incomplete: nothing more comes."""
         for partial in sorted(self.open.values(), key=lambda each: each.start):
             if partial.state != SKIPPING and self.tolerant:
                 self.queue.append(partial.assembly(False))
@@ -447,15 +448,15 @@ class Assembler:
 
 
 class OpeningAssembler(Assembler):
-    """Keeps nothing but one control on channel 0, of at most `Limits.handshake_octets`.
+    """Accepts only one control at a time, on channel 0, of at most `Limits.handshake_octets`.
 
-    What is one whole frame passes on any channel: the connection names it when it refuses it.
+    A single complete frame passes on any channel, so that the connection can name it when it refuses it.
     """
 
     __slots__ = ()
 
     def frame(self, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        """As `Assembler.frame`."""
+        """See `Assembler.frame`."""
         most = self.limits.handshake_octets
         partial = self.open.get(0)
         if (channel or track) and flags & WHOLE != WHOLE:

@@ -1,6 +1,6 @@
-"""How a family frames its methods, as connections and observers see it: readers, and the assemblies that they hand out.
+"""The interface of a family's framing for connections and observers: readers, and the assemblies that they return.
 
-Readers and framings are base classes and no protocols: a message asks a reader several things.
+Readers and framings are base classes rather than protocols: each message makes several calls to a reader.
 """
 
 from __future__ import annotations
@@ -12,30 +12,31 @@ from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import Limits
 
-C = TypeVar("C")  # a command of a session, or a delivery of a channel: compiled code asks for its bound
+C = TypeVar("C")  # a command of a session, or a delivery of a channel; compiled code needs a bound
 
 CONTROL: Final = 0
 """Segment type of a control (track 0)."""
 COMMAND: Final = 1
 """Segment type of a command (track 1)."""
 HEADER: Final = 2
-"""Segment type of the header segment behind a command (track 1)."""
+"""Segment type of the header segment after a command (track 1)."""
 BODY: Final = 3
-"""Segment type of the body segment behind a command (track 1)."""
+"""Segment type of the body segment after a command (track 1)."""
 
 CONNECTION_SCOPE: Final = 501
-"""The code with which the whole connection ends (framing-error); every other code ends one session."""
+"""The code that ends the whole connection (framing-error); every other code ends one session."""
 
 
 class Assembly(Value):
-    """A control, or a command with what it carries.
+    """A control, or a command with its content.
 
-    `kind` is CONTROL or COMMAND; `payload` is the octets of its control or command segment; `header` and `body` are those
-    of the other segments, None where there is no such segment (b"" is a segment without octets).  `start` is the
-    offset, in the octets of this speaker's stream, of its first frame, `end` the offset behind its last one: frames of other
-    channels, and controls, may lie between.  `complete` is False when it was broken off or is still open at the end;
-    `unended` is True for a command and its header that were never marked as ended, behind which the next command
-    simply started: qpidd delivers a message with neither header nor body of its own like that.
+    * `kind` is CONTROL or COMMAND; `payload` is the control or command segment.
+    * `header` and `body` are the other segments, None when absent (b"" is an empty segment).
+    * `start` is the offset of its first frame in this speaker's stream, `end` the offset after its last one: frames of other
+      channels, and controls, may be in between.
+    * `complete` is False when it was broken off, or is incomplete at the end of the stream.
+    * `unended` is True for a command (and its header) that was never marked as ended and that the next command simply followed:
+      qpidd sends an empty message like that.
     """
 
     __slots__ = ("channel", "track", "kind", "payload", "header", "body", "start", "end", "complete", "unended")
@@ -72,12 +73,13 @@ class Assembly(Value):
 class Malformed(Value):
     """A frame that breaks a rule.
 
-    `rule` is the specification's rule where it has one, else a path under "frame." or "assembly." for the tables of frame
-    headers and of segment order, or "limits." and the name of the limit.  `code` is 501 (the connection ends), 503 (segments
-    in the wrong order or where there may be none: the session ends) or 506 (a limit: the session ends).  `offset` is the
-    place of the frame in this speaker's stream.  `fatal`: the frame cannot be cut, so nothing behind it can be read.
-    `said` and `legal` tell, for a person, what the frame was and what it could have been.  `method`: class and method of the
-    content under way on its channel, in 32 bits; 0 for none, or where contents are no such thing.
+    * `rule` is the specification's rule where it has one, else a path under "frame." or "assembly." for the tables of frame
+      headers and of segment order, or "limits." and the name of the limit.
+    * `code` is 501 (the connection ends), 503 (misplaced segments: the session ends) or 506 (a limit: the session ends).
+    * `offset` is the offset of the frame in this speaker's stream.
+    * `fatal`: the end of the frame is unknown, so nothing after it can be read.
+    * `said` and `legal` describe the frame, and the frames that would have been legal.
+    * `method`: class and method number, in 32 bits, of the incomplete content on its channel; 0 for none.
     """
 
     __slots__ = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal", "method")
@@ -108,17 +110,17 @@ class Malformed(Value):
 
     @property
     def ends_connection(self) -> bool:
-        """Whether the connection ends by it, and not one session only."""
+        """Whether it ends the connection rather than one session."""
         return self.code == CONNECTION_SCOPE
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """Class and method of `method`."""
+        """Class and method number of `method`."""
         return self.method >> 16, self.method & 0xFFFF
 
 
 class KnownCommand(Generic[C]):
-    """What the frame of a command means, remembered because the same frame comes again with every message."""
+    """The meaning of a command's frame, remembered because each message repeats it."""
 
     __slots__ = ("account", "channel", "command", "payload", "place", "sync")
 
@@ -128,12 +130,15 @@ class KnownCommand(Generic[C]):
         self.command: Final = command
         self.sync: Final = sync
         self.payload: Final = payload
-        self.account: Final = account  # where it is counted.  Any: of whoever learns it, who alone reads it
+        self.account: Final = account  # the counter to charge. Any: its type is known only to the code that learned the command
 
 
 Cut: TypeAlias = tuple[KnownCommand[Any], bytes, "int | None", bytes, int, int]
-"""Such a command with its content: what is known of it, its header segment, the octets of its body (None: it has no body
-segment) and the first of them, and where in its speaker's stream it begins and ends."""
+"""A known command with its content.
+
+The known command, its header segment, the octets of its body (None: no body segment), the first of those octets, and where in
+its speaker's stream it begins and ends.
+"""
 
 
 IN_SEGMENT: Final = 1
@@ -141,14 +146,14 @@ IN_SEGMENT: Final = 1
 BETWEEN: Final = 2
 """The next frame begins another segment (B=0, b=1)."""
 SKIPPING: Final = 3
-"""What is left of a broken assembly is passed over, up to its end or to the next first frame."""
+"""The rest of a broken assembly is skipped, up to its end or to the next first frame."""
 
 _SMALL: Final = 512
-"""Payloads of fewer octets are gathered in one bytearray: an object each would cost more than its octets."""
+"""Smaller payloads are collected in one bytearray: an object for each would cost more than its octets."""
 
 
 class Partial:
-    """One per (channel, track) at most.  Parts are kept as they came and joined once, when their segment ends."""
+    """An incomplete assembly, at most one per (channel, track). Keeps the parts, and joins them when their segment ends."""
 
     __slots__ = (
         "channel", "track", "kind", "start", "end", "state", "segment", "edges", "octets", "segment_octets", "empties", "sound",
@@ -163,20 +168,20 @@ class Partial:
         self.end = start
         self.state = IN_SEGMENT
         self.segment = kind
-        """Type of the segment under way, or of the last one when between two."""
+        """Type of the current segment, or of the last one when between two."""
         self.edges = 0
         """The B and E bits of that segment's first frame."""
         self.octets = 0
-        """Payload octets of all its frames so far."""
+        """Payload octets of all frames so far."""
         self.segment_octets = 0
         self.empties = 0
-        """Frames without payload in a row."""
+        """The number of consecutive frames without payload."""
         self.sound = True
-        """False when its first frame was at fault already."""
+        """False when its first frame was illegal."""
         self.rest = False
-        """Skipping begins with the next frame, which by command-point must not begin a command."""
+        """Whether skipping starts with the next frame, which by command-point must not begin a command."""
         self._payload: bytes | None = None
-        self._header: list[bytes] | None = None  # its segments: one, but for an observer, to whom a speaker may say more
+        self._header: list[bytes] | None = None  # its header segments: one, except that an observer keeps any others
         self._body: list[bytes] | None = None
         self._parts: list[bytes] = []
         self._small: bytearray | None = None
@@ -187,7 +192,7 @@ class Partial:
         return self._body is not None
 
     def begin_segment(self, segment: int, edges: int) -> None:
-        """The first frame of a segment has come; `edges` are its B and E."""
+        """Records the first frame of a segment; `edges` are its B and E bits."""
         self.state = IN_SEGMENT
         self.segment = segment
         self.edges = edges
@@ -195,7 +200,7 @@ class Partial:
         self.empties = 0
 
     def add(self, octets: bytes) -> None:
-        """One frame's payload."""
+        """Adds the payload of one frame."""
         count = len(octets)
         self.octets += count
         self.segment_octets += count
@@ -211,7 +216,7 @@ class Partial:
                 self._small += octets
 
     def end_segment(self) -> None:
-        """Joins what has come of the segment under way.  A second header or body comes behind the first one, in the end."""
+        """Joins the parts of the current segment. An additional header or body is appended to the first one."""
         octets = self._joined()
         if self.segment == HEADER:
             self._header = _with(self._header, octets)
@@ -222,7 +227,7 @@ class Partial:
         self.state = BETWEEN
 
     def assembly(self, complete: bool, unended: bool = False) -> Assembly:
-        """What there is of it, at its end or where it was broken off."""
+        """Returns what has arrived of it, at its end or where it was broken off."""
         if self.state == IN_SEGMENT:
             self.end_segment()
         return Assembly(
@@ -253,7 +258,7 @@ class Partial:
 
 
 def _with(segments: list[bytes] | None, octets: bytes) -> list[bytes]:
-    """The segments with one more, of which none but the first is kept without octets."""
+    """Adds a segment to the list; keeps an empty one only if it is the first."""
     if segments is None:
         return [octets]
     if octets:
@@ -268,46 +273,47 @@ def _whole(segments: list[bytes] | None) -> bytes | None:
 
 
 Carries: TypeAlias = Callable[[int, int], bool]
-"""Whether a method or command, by its class and its own number, may be followed by a content."""
+"""Whether a method or command with these numbers (class, method) may carry a content."""
 
 FrameCut: TypeAlias = tuple[int, int, int, int, int, int, bytes]
-"""A frame as it was cut: start, size, flags, segment type, track, channel, begin of the payload; 0 for what it has not."""
+"""A frame: start, size, flags, segment type, track, channel, begin of the payload; 0 for what the framing lacks."""
 
 
 class Reader:
-    """Reads one speaker's frames: `receive` stores; `next` cuts frames until there is something to hand out.
+    """Reads one speaker's frames: `receive` stores; `next` reads frames until there is something to return.
 
-    `max_frame_size` is octets, all of the frame included, and may be set at any time.  `tolerant` is for an observer: what is
-    cut off is handed out as incomplete; otherwise what is broken is dropped and only told as `Malformed`.  `offset` is where
-    the octets begin that it is given.
+    * `max_frame_size` counts the whole frame, and may be set at any time.
+    * `tolerant` is for an observer, which gets broken-off assemblies as incomplete; otherwise they are dropped, and only
+      reported as `Malformed`.
+    * `offset` is the stream offset of its first octet.
+    * `buffer` and `position` are the octets at hand and the index of the first unread frame, always at a frame boundary.
 
-    `buffer` and `position` are the octets at hand and the index in them of the first frame not yet read, always at a frame
-    boundary.  The cost is linear however the octets are cut: what is missing of a frame is remembered (`_needed`), and nothing
-    is looked at twice.
+    The cost is linear however the octets are split: the reader remembers what is missing of a frame (`_needed`), and looks at
+    nothing twice.
     """
 
     HEAD: ClassVar[int] = 0
-    """Octets with which every frame begins, and which tell its size."""
+    """Octets at the beginning of every frame that determine its size."""
 
     def __init__(self, limits: Limits, max_frame_size: int, tolerant: bool, offset: int) -> None:
         self.limits: Final = limits
         self.max_frame_size = max_frame_size
         self.tolerant: Final = tolerant
         self.dead = False
-        """A frame could not be cut: nothing more is read, what comes is only counted."""
+        """Whether the end of a frame was unknown: nothing more is read, only counted."""
         self.wary = False
-        """Stop before octets that do not look like a frame (`plausible`), however many frames before them are at hand."""
+        """Stop before octets that do not look like a frame (`plausible`), even if complete frames come before them."""
         self.received = offset
-        """Octets of the speaker's stream so far, those before this reader included."""
+        """Octets of the speaker's stream so far, including those before this reader."""
         self.known: Final[dict[bytes, KnownCommand[Any]]] = {}
-        """What comes with every message, by the octets of its frames (limits.cached_commands), for `cut_run`."""
+        """What repeats with every message, by the octets of its frames (limits.cached_commands), for `cut_run`."""
         self.frames = 0
-        """Frames cut so far."""
+        """The number of frames read so far."""
         self.skipped = 0
-        """Octets passed over: before a frame was found, or of a frame that did not come whole."""
-        self.ahead: list[Cut] = []  # of a run, the next one last
+        """Octets skipped: before a frame was found, or of an incomplete frame."""
+        self.ahead: list[Cut] = []  # the rest of a run, in reverse order
         self.trace: list[FrameCut] | None = None
-        """On request, each frame cut."""
+        """On request, every frame read."""
         self.buffer = b""
         self.position = 0
         self._base = offset
@@ -317,21 +323,22 @@ class Reader:
         self._searching = False
         self._ended = False
 
-    # --- what a family brings ---------------------------------------------------------------------------------------------
+    # --- implemented by each family -------------------------------------------------------------------------------------------
 
     @property
     def queue(self) -> deque[Assembly | Malformed]:
-        """What was found and not handed out."""
+        """What was found and not returned yet."""
         raise NotImplementedError
 
     def next(self) -> Assembly | Malformed | None:
-        """The next whole unit, or what is wrong with the next frame; None as long as more octets are needed."""
+        """Returns the next complete unit or the violation in the next frame; None when more octets are needed."""
         raise NotImplementedError
 
     def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
-        """As `next`, after our close: the next control that begins with one of `heads`, or what makes the octets
-        behind it unreadable.  All else is passed over, up to the first frame behind offset `until`, as cheaply as can be: the
-        other side may send as much of it as it likes.
+        """Like `next`, after our close: returns the next control that begins with one of `heads`, or a fatal violation.
+
+        Skips everything else, up to the first frame after offset `until`, as cheaply as possible: the other side may send any
+        amount.
         """
         while self.offset <= until and (thing := self.next()) is not None:
             if thing.fatal if isinstance(thing, Malformed) else thing.payload.startswith(heads):
@@ -339,83 +346,83 @@ class Reader:
         return None
 
     def break_off(self) -> bool:
-        """What is under way goes no further: `next` hands it out, incomplete (to an observer).  False when nothing is."""
+        """Breaks off what is incomplete, which `next` then returns (to an observer). Returns False when there is nothing."""
         raise NotImplementedError
 
     def forget(self, channel: int) -> None:
-        """Drops what is under way on a channel.  The rest of it, if it comes, is passed over."""
+        """Drops what is incomplete on a channel, and skips the rest of it."""
         raise NotImplementedError
 
     def opened(self) -> None:
-        """The connection is open: units of every channel may come from now on."""
+        """Records that the connection is open: units of every channel may come from now on."""
         raise NotImplementedError
 
     def _unfinished_units(self) -> list[int]:
-        """Where units that go on end so far."""
+        """Returns the current end of each incomplete unit."""
         raise NotImplementedError
 
     def _find(self, octets: bytes, start: int) -> tuple[int, int]:
-        """Where from `start` on the next frame begins that another one follows (when the stream has ended: up to its end).
+        """Finds the next frame from `start` on that another frame (or, at EOF, the end) follows.
 
-        Gives (index, 0), or (index, octets needed from there on) when there are too few to tell.  Linear: no octet before the
-        index is looked at again.
+        Returns (index, 0), or (index, octets needed from there on) when there are too few to decide. Linear: octets before the
+        index are not looked at again.
         """
         raise NotImplementedError
 
     def _plausible_at(self, octets: bytes, at: int) -> bool:
-        """Whether a frame could begin with the octets that are there."""
+        """Returns whether a frame could begin with these octets."""
         raise NotImplementedError
 
     def _begin_search(self) -> None:
-        """Octets were lost: what comes next may continue what was among them."""
+        """Prepares for the search after a gap: the next frame may continue a lost one."""
 
     @property
     def passed(self) -> Mapping[int, int]:
-        """Octets of frames that were passed over behind what was broken off, by channel, since they were taken."""
+        """Octets of frames skipped after something was broken off, by channel, since `take_passed`."""
         return {}
 
     def take_passed(self) -> Mapping[int, int]:
-        """What `passed` counts; it begins anew."""
+        """Returns `passed` and resets it."""
         return {}
 
     def cut_run(self, head: int, most: int) -> list[Cut]:
-        """The fast path for content: messages like others before them, at most `most`, until one is not as plain as that.
+        """The fast path for contents: returns up to `most` messages that repeat known ones, until one needs the general path.
 
-        `head` is how many octets of bodies are wanted.  Empty where more octets are needed, and where the next one is another:
-        then `next` reads the same octets with every check.
+        `head` is how many octets of each body are wanted. Empty when more octets are needed or the next unit is a different
+        one: then `next` reads the same octets with every check.
         """
         return []
 
     def cut_ahead(self) -> Cut | None:
-        """The next message of a run, the others of which are `ahead`, the next one last; None as for `cut_run`.
+        """Returns the next message of a run, with the rest in `ahead`, in reverse order; None as for `cut_run`.
 
         Code that takes those from `ahead` itself saves the call.
         """
         return None
 
     def unlearn(self) -> None:
-        """Forgets what is known, and what was cut ahead by it."""
+        """Forgets what was learned, and what was cut ahead with it."""
 
-    # --- the octets at hand -----------------------------------------------------------------------------------------------
+    # --- the octets at hand ---------------------------------------------------------------------------------------------------
 
     @property
     def offset(self) -> int:
-        """Where the first frame not yet read lies in the speaker's stream."""
+        """The offset of the first unread frame in the speaker's stream."""
         return self.ahead[-1][4] if self.ahead else self._base + self.position
 
     @property
     def buffered(self) -> int:
-        """Octets received and not yet read."""
+        """The number of octets received and not read yet."""
         return len(self.buffer) + self._base - self.offset + self._pending_octets
 
     @property
     def searching(self) -> bool:
-        """Whether it looks for the next frame behind lost octets."""
+        """Whether it searches for the next frame after a gap."""
         return self._searching
 
     @property
     def unfinished(self) -> int | None:
-        """Where the earliest thing under way ends so far: a unit that goes on, or a frame of which a part has come."""
+        """The current end of the earliest incomplete unit or frame; None without one."""
         ends = self._unfinished_units()
         if self.buffered and not self.dead:
             ends.append(self.received)
@@ -423,13 +430,13 @@ class Reader:
 
     @property
     def waits(self) -> bool:
-        """Whether more octets are needed, as far as `next` has found out: it may want more than it knew of."""
+        """Whether `next` needs more octets, as far as is known: it may need even more then."""
         return not (self.queue or self.ready())
 
     def plausible(self) -> bool | None:
-        """Whether the next octets look like a frame at all (and not like those of a security layer); None: too few to tell.
+        """Whether the next octets look like a frame (rather than a security layer); None when there are too few to decide.
 
-        To be asked when `next` has nothing to hand out.
+        Only meaningful when `next` returns None.
         """
         if len(self.buffer) - self.position < self._needed and not self._refill():
             return None
@@ -450,7 +457,7 @@ class Reader:
             self._pending_octets += size
 
     def ready(self) -> bool:
-        """Whether as many octets are at hand as were found to be needed.  A buffer that is read to its end is let go."""
+        """Returns whether as many octets are at hand as were found to be needed. Releases a buffer that is read to its end."""
         if self.ahead:  # the buffer stays: they may have to be put back
             return True
         at = self.position
@@ -464,7 +471,7 @@ class Reader:
         return False
 
     def _refill(self) -> bool:
-        """Joins what is stored to the buffer if that gives what is needed."""
+        """Joins the stored octets to the buffer if that provides what is needed."""
         have = len(self.buffer) - self.position
         if have + self._pending_octets < self._needed or not self._pending_octets:
             return False
@@ -478,7 +485,7 @@ class Reader:
         return True
 
     def _search(self) -> bool:
-        """Moves to the next plausible frame; False as long as more octets are needed."""
+        """Moves to the next plausible frame; returns False when more octets are needed."""
         if len(self.buffer) - self.position < self._needed and not self._refill():
             if not self._ended:
                 return False
@@ -492,7 +499,7 @@ class Reader:
         return not self._searching
 
     def take(self) -> bytes:
-        """Takes the octets that were received and not yet read out again: they are behind a security layer."""
+        """Removes and returns the unread octets, which belong to a security layer."""
         octets = b"".join([self.buffer[self.position :], *self._pending])
         self._base = self.offset
         self.received -= len(octets)
@@ -501,10 +508,10 @@ class Reader:
         return octets
 
     def lost(self, octets: int) -> None:
-        """`octets` octets of the stream are missing behind what has been received (0: unknown where a frame begins).
+        """Records that `octets` octets are missing after what was received (0: unknown, within a frame).
 
-        Units under way are broken off; reading goes on at the next octets that look like the first frame of one with another
-        frame behind it.
+        Breaks off incomplete units. Reading continues at the next octets that look like the first frame of a unit, followed by
+        another frame.
         """
         if self.dead:
             self.received += octets
@@ -520,29 +527,29 @@ class Reader:
         self._searching = True
 
     def end(self) -> None:
-        """Nothing more comes: no frame waits for those behind it."""
+        """Records EOF: the last frame need not wait for a following one."""
         self._ended = True
         if not self._searching:
             self._needed = self.HEAD
 
     def finish(self) -> None:
-        """The stream has ended: what is still open is handed out, incomplete, by `next` (to an observer)."""
+        """Ends the stream: `next` returns what is still incomplete (to an observer)."""
         self._ended = True
         if not self.dead:
             self._drain()
         self.break_off()
 
     def _drain(self) -> None:
-        """Reads all whole frames into the queue: what follows them is gone."""
+        """Reads all complete frames into the queue, because what follows them is lost."""
         if not self._searching:
-            self._needed = self.HEAD  # the quick way may wait for more than one frame
+            self._needed = self.HEAD  # the fast path may wait for more than one frame
         found: deque[Assembly | Malformed] = deque()
         while (thing := self.next()) is not None:
             found.append(thing)
         self.queue.extend(found)
 
     def _die(self, breach: Malformed) -> None:
-        """A frame cannot be cut."""
+        """Stops reading: the end of a frame is unknown."""
         self.break_off()
         self.queue.append(breach)
         self.dead = True
@@ -550,7 +557,7 @@ class Reader:
         self._empty()
 
     def _empty(self) -> None:
-        """Drops what was received and not read."""
+        """Drops the unread octets."""
         self.buffer = b""
         self.position = 0
         self._pending = []
@@ -558,15 +565,15 @@ class Reader:
 
 
 class Framing:
-    """The frames of one family: `smallest` and `largest` are octets of a frame, all of it included.
+    """The framing of one family; `smallest` and `largest` are sizes of whole frames in octets.
 
-    Before the sides have agreed on a size, the letter allows no frame larger than `smallest`.  `usual` is the largest frame
-    that a side wants if it does not say.  `overhead` is how many octets of a frame are no payload.
+    Before the sides have negotiated a size, the letter allows no frame larger than `smallest`. `usual` is the default of the
+    largest frame that a side wants. `overhead` is the octets of a frame other than its payload.
     """
 
     def __init__(self, overhead: int, smallest: int, usual: int, largest: int) -> None:
         self.name = type(self).__name__
-        """What snapshots call it."""
+        """Its name in snapshots."""
         self.overhead: Final = overhead
         self.smallest: Final = smallest
         self.usual: Final = usual
@@ -575,30 +582,33 @@ class Framing:
     def reader(
         self, limits: Limits, max_frame_size: int, *, strict: bool, carries: Carries, offset: int, opening: bool
     ) -> Reader:
-        """A reader for one of the two sides.  `strict` takes to the letter how units are put together; `opening` holds the
-        peer to a few controls of the connection until `Reader.opened` is called."""
+        """Returns a reader for one of the two sides.
+
+        `strict` enforces the letter of segment order; `opening` restricts the peer to a few controls of the connection until
+        `Reader.opened` is called.
+        """
         raise NotImplementedError
 
     def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
-        """A reader, tolerant, for a third person."""
+        """Returns a tolerant reader for an observer."""
         raise NotImplementedError
 
     def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
-        """Where, from `start` on, three frames in a row begin, which tells this framing from others: (index, 0), or
-        (index, octets needed from there on) as long as there are too few to tell; none will be found where they have `ended`.
+        """Finds three consecutive frames from `start` on, which distinguish this framing from others.
 
-        Linear: no octet before the index is looked at again.
+        Returns (index, 0), or (index, octets needed from there on) while there are too few to decide; when the octets have
+        `ended`, it can find no more. Linear: octets before the index are not looked at again.
         """
         raise NotImplementedError
 
     def begins(self, octet: int) -> bool:
-        """Whether the first frame of a server may begin with this octet; else it said a header, or speaks something else."""
+        """Returns whether a server's first frame may begin with this octet; if not, it sent a header or something else."""
         return octet != 0x41  # the A of AMQP
 
     def is_own(self, unit: Assembly) -> bool:
-        """Whether the connection itself is spoken of, by a word of class connection, and none of its channels."""
+        """Returns whether a unit is a control of class connection, rather than of a channel."""
         raise NotImplementedError
 
     def own(self, payload: bytes, max_frame: int) -> bytes:
-        """The frame of a control of the connection.  EncodeError when it is larger than `max_frame` octets."""
+        """Encodes the frame of a control of the connection. Raises EncodeError when it exceeds `max_frame` octets."""
         raise NotImplementedError

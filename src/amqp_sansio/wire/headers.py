@@ -23,13 +23,13 @@ from amqp_sansio.wire.types import BAD, decode_struct32
 HEADER_WRITERS: Final[dict[type, Callable[..., bytes]]] = {
     kind: WRITERS[kind] for kind in (DeliveryProperties, MessageProperties)
 }
-"""The quick way to write what a message nearly always carries; raises what `explain.UNWRITABLE` holds."""
+"""Fast writers for what a message nearly always carries; they raise one of `field_interpreter.UNWRITABLE`."""
 
 
 def walk_headers(b: bytes, start: int, end: int, limits: Limits) -> None:
-    """Checks that b[start:end] is a row of structs: their sizes and room for their codes, nothing inside them.
+    """Checks that b[start:end] is a sequence of structs with valid sizes and codes; does not look inside them.
 
-    DecodeError 503 names the struct (counted from 0); 506 the limit: `header_octets`, `header_structs`.
+    Raises DecodeError: 503 with the index of the struct, from 0, or 506 for the limit `header_octets` or `header_structs`.
     """
     p = start
     count = 0
@@ -50,24 +50,24 @@ def walk_headers(b: bytes, start: int, end: int, limits: Limits) -> None:
 
 
 def decode_headers(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[Struct, ...]:
-    """The structs of a header segment, in their order: unknown ones and double ones too.
+    """Decodes the structs of a header segment in order, including unknown and repeated ones.
 
-    HeaderError (503) for a field that cannot be read, and for what `walk_headers` would have refused.
+    Raises HeaderError (503) for an unreadable field, and for what `walk_headers` would have refused.
     """
-    try:  # nearly always one or two structs that are known; their readers refuse sizes that are too small
+    try:  # nearly always one or two known structs, whose readers refuse sizes that are too small
         size, key, flags = struct_head(b, start)
         middle = start + 4 + size
         if middle == end:
             return (DECODERS[key](b, start + 8, end, flags, reading, 0),)
         size, second, more = struct_head(b, middle)
         if middle + 4 + size == end:
-            if key == _DELIVERY and second == _MESSAGE:  # without the way through the table
+            if key == _DELIVERY and second == _MESSAGE:  # skips the table lookup
                 delivery = read_message_delivery_properties(b, start + 8, middle, flags, reading, 0)
                 return delivery, read_message_message_properties(b, middle + 8, end, more, reading, 0)
             decode = DECODERS[second]
             return DECODERS[key](b, start + 8, middle, flags, reading, 0), decode(b, middle + 8, end, more, reading, 0)
     except (KeyError, *BAD, DecodeError):
-        pass  # said exactly, or read after all, by the other way
+        pass  # the slow path decodes it, or reports the exact error
     return _slowly(b, start, end, reading)
 
 
@@ -85,18 +85,18 @@ def _slowly(b: bytes, start: int, end: int, reading: Reading) -> tuple[Struct, .
 
 _DELIVERY: Final = next(key for key, decode in DECODERS.items() if decode is read_message_delivery_properties)
 _MESSAGE: Final = next(key for key, decode in DECODERS.items() if decode is read_message_message_properties)
-# The fields that differ from message to message have fixed widths and stand before those that have none.
+# The fields that differ between messages have fixed widths and precede those of variable width.
 _PRIORITY, _MODE, _TTL, _TIMESTAMP, _EXPIRATION = 0x0800, 0x1000, 0x2000, 0x4000, 0x8000
 _LENGTH, _ID = 0x0100, 0x0200
 
 
 def masked(header: bytes) -> tuple[bytes, bytes | None, int, int]:
-    """A walked header segment without what differs between messages that are alike, its message-id, and two places.
+    """Returns a walked header segment without what differs between similar messages, its message-id, and two offsets.
 
-    The message-id is None where it is not left out.  Left out are timestamp and expiration of delivery properties that come
-    first, content-length and message-id of message properties that come first or second.  Of two headers that are the same
-    without them, both can be read, or neither.  The places are those of the first octet left out and of the message-id; 0, 0
-    where there is none, or something before is left out as well.
+    Leaves out timestamp and expiration of delivery properties that come first, and content-length and message-id of message
+    properties that come first or second. The message-id is None when it is not left out. If two headers are equal without
+    these, either both can be decoded or neither. The offsets are those of the first octet left out and of the message-id; 0, 0
+    when there is no message-id, or something before it is left out as well.
     """
     size, key, flags = struct_head(header, 0)
     at = 4 + size
@@ -126,24 +126,24 @@ def masked(header: bytes) -> tuple[bytes, bytes | None, int, int]:
 
 
 def encode_headers(structs: Iterable[Struct]) -> bytes:
-    """A header segment of these structs.  EncodeError."""
+    """Encodes a header segment of these structs. Raises EncodeError."""
     return b"".join([encode_struct32(struct) for struct in structs])
 
 
 T = TypeVar("T")
 
 REMEMBERED: Final = 1024
-"""Headers remembered by what they have in common with others."""
+"""How many headers are remembered by what they share with others."""
 REMEMBERED_OCTETS: Final = 512
-"""Octets of a header that may be remembered."""
+"""The largest header, in octets, that is remembered."""
 
 
 Sift: TypeAlias = Callable[[tuple[Struct, ...]], tuple[T, bytes | None]]
-"""What is wanted of the structs of a header, and the message-id; times and lengths are not to be looked at."""
+"""Extracts what the caller wants from the structs of a header, and the message-id; must ignore times and lengths."""
 
 
 class Headers(Generic[T]):
-    """Reads headers; those that differ in message-id, times and content-length only are read once."""
+    """Decodes headers; those that only differ in message-id, times and content-length are decoded once."""
 
     __slots__ = ("_last", "_reading", "_remembered", "sift")
 
@@ -152,13 +152,15 @@ class Headers(Generic[T]):
         self.sift: Final = sift
         self._remembered: dict[bytes, tuple[T, bytes | None]] = {}
         self._last: tuple[int, int, bytes, int, bytes, T] | None = None
-        """Of the last one that was read: its size, where what may differ begins, what stands before, where its message-id
-        stands, what stands behind, what it says."""
+        """The last header decoded.
+
+        Its size, where the variable part begins, what precedes it, where its message-id is, what follows that, and the result.
+        """
 
     def read(self, header: bytes) -> tuple[T, bytes | None] | None:
-        """What `sift` says of such a header, and its message-id; None when it cannot be read."""
+        """Returns what `sift` extracts from such a header, and its message-id; None when it cannot be decoded."""
         last = self._last
-        if last is not None:  # nearly always the one before differs in nothing else
+        if last is not None:  # nearly always, the previous one differs in nothing else
             size, begin, before, low, behind, said = last
             if len(header) == size and header[:begin] == before and header[low + 16 :] == behind:
                 return said, header[low : low + 16]

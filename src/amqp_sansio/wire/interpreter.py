@@ -1,7 +1,7 @@
 """Decodes and encodes controls, commands, structs and methods field by field, from the tables of their fields.
 
-Most verbs go through this module.  Those on hot paths have straight-line code in their layout, which gives up without a reason:
-the same octets then go through here, and the error names the field, the offset and the rule.
+Most verbs use this module. Those on hot paths have straight-line code in their layout, which fails without a reason: the same
+octets then go through here, and the error names the field, the offset and the rule.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FieldTable: TypeAlias = tuple[tuple[str, str], ...]
 """Name and wire type of each field, in flag order."""
 Shape: TypeAlias = tuple[type[Struct], FieldTable, int, int | None]
 Shapes: TypeAlias = Mapping[str, Shape]
-"""Structs that are fields: class, fields, the octets of their size, class and code as one number where they have them."""
+"""Structs that are fields: class, fields, octets of their size, and class and code as one number where they have them."""
 ArgumentTable: TypeAlias = tuple[tuple[str, str, object], ...]
-"""Name and wire type of each argument of a method, in order, and the value to send where it is reserved, else None."""
+"""Name and wire type of each argument of a method, in order; and the value to send for a reserved one, else None."""
 FieldReader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[object, int]]
 FieldWriter: TypeAlias = Callable[..., bytes]
 
@@ -45,13 +45,13 @@ T = TypeVar("T")
 
 
 def mask(index: int) -> int:
-    """The flag of field number `index` in the two flag octets read as one number."""
+    """Returns the flag of field `index` in the two flag octets, as one number."""
     return 1 << (index % 8) << (8 if index < 8 else 0)
 
 
 MASKS: Final = tuple([mask(index) for index in range(16)])
 KNOWN: Final = tuple([sum(MASKS[:count]) for count in range(17)])
-"""All flags that mean something, by the number of fields."""
+"""All defined flags, by the number of fields."""
 
 
 def _u8(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
@@ -101,12 +101,12 @@ def _words32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
 
 
 def _parts(text: str, between: str) -> tuple[str, ...]:
-    """Joined again they are the same text; an empty one has none."""
+    """Splits a text without loss; an empty one has no parts."""
     return tuple(text.split(between)) if text else ()
 
 
 def _content(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
-    """The content of 0-9's message.transfer: 0 for one that follows, 1 for a reference, then a long string."""
+    """Decodes the content of 0-9's message.transfer: 0 for inline or 1 for a reference, then a long string."""
     if p < end and b[p] > 1:
         raise DecodeError("content", p, f"a content is 0, inline, or 1, a reference, not {b[p]}", 502)
     octets, stop = _vbin32(b, p + 1, end, reading, depth)
@@ -152,9 +152,9 @@ def read_fields(
     reading: Reading,
     sized: bool,
 ) -> T:
-    """A control, command or struct whose fields begin at `p`.  DecodeError names the field that cannot be read.
+    """Decodes a control, command or struct whose fields begin at `p`. Raises DecodeError, which names the field.
 
-    Where it is not `sized`, flags of no field are an error.
+    Unless it is `sized`, undefined flags are an error.
     """
     known = KNOWN[len(fields)]
     if not sized and flags & ~known:
@@ -267,7 +267,7 @@ _EMPTY: Final[dict[str, object]] = {
     "table": {},
     "content": BodyContent(),
 }
-"""What an argument that is None sends; numbers send 0."""
+"""What is sent for an argument that is None; 0 for numbers."""
 
 _WRITE: Final[dict[str, FieldWriter]] = {
     "uint8": _put_u8,
@@ -297,7 +297,7 @@ _WRITE: Final[dict[str, FieldWriter]] = {
 
 
 def write_fields(thing: Value, fields: FieldTable, shapes: Shapes) -> tuple[int, bytes]:
-    """The flags and the octets of all fields.  Raises what `explain.UNWRITABLE` holds for a value that its type cannot hold."""
+    """Encodes all fields; returns flags and octets. Raises one of `field_interpreter.UNWRITABLE` for an invalid value."""
     flags = 0
     parts: list[bytes] = []
     for index, (name, of) in enumerate(fields):
@@ -321,7 +321,7 @@ def _put_struct(value: Value, shape: Shape, shapes: Shapes) -> bytes:
 
 
 def _missing(what: str, p: int, end: int, stop: int | None = None, code: int = 503) -> DecodeError:
-    """What begins at `p` goes beyond `end`, up to `stop` where that is known."""
+    """Returns the error for a value at `p` that exceeds `end`; `stop` is its own end, if known."""
     wanted = "octets are missing:" if stop is None else f"needs {stop - p} octets,"
     return DecodeError(what, p, f"{wanted} {max(0, end - p)} are left", code)
 
@@ -336,14 +336,14 @@ def read_arguments(
     reading: Reading,
     read_table: FieldReader | None = None,
 ) -> T:
-    """A method whose arguments begin at `p` and fill all octets up to `end`.
+    """Decodes a method whose arguments begin at `p` and end exactly at `end`.
 
-    Bits that stand side by side share an octet, the first in its lowest bit, reserved ones too.  Bits of no argument are passed
-    over, and so is what a reserved argument holds.  `read_table` reads field tables, for
-    dialects differ in them.  DecodeError names what cannot be read: 502, or 506 for a limit of ours.
+    Consecutive bits share an octet, the first in its lowest bit, reserved ones included. Unused bits and the values of reserved
+    arguments are ignored. `read_table` decodes field tables, which differ between dialects. Raises DecodeError, which names the
+    argument: 502, or 506 for one of our limits.
     """
     values: dict[str, object] = {}
-    bit = 0  # the place of the next bit in the octet before `p`; 0 where a new octet begins
+    bit = 0  # the index of the next bit in the octet before `p`; 0 where a new octet begins
     for name, of, send in arguments:
         value: object
         if of == "bit":
@@ -380,10 +380,10 @@ def read_arguments(
 
 
 def write_arguments(what: str, thing: Value, arguments: ArgumentTable, write_table: FieldWriter | None = None) -> bytes:
-    """The octets of all arguments of a method.
+    """Encodes all arguments of a method.
 
-    One that is None, which versions lack or nobody gave, is sent as 0 or empty.  Raises what `explain.UNWRITABLE` holds for a
-    value that its type cannot hold.
+    None (an argument that was not given, or that the version lacks) is sent as 0 or empty. Raises one of
+    `field_interpreter.UNWRITABLE` for a value that its type cannot hold.
     """
     parts: list[bytes] = []
     bits = bit = 0

@@ -1,4 +1,4 @@
-"""The words of one older dialect: methods with their contents; those of class connection are controls, as in all families."""
+"""Encodes and decodes one older dialect: methods with their contents, and controls for those of class connection."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import BAD
 
 PROPERTIES_AT: Final = HEADER_HEAD - 2
-"""Where the flags of a content header's properties begin in its frame."""
+"""Where the flags of the properties begin in a content header."""
 
 _LONGEST: Final = 16
-"""Characters of a method's name of which one half, or both, are numbers: "connection.65535"."""
+"""The most characters of a method's name that contains numbers: "connection.65535"."""
 
 Contents: TypeAlias = "Mapping[int, tuple[type[Struct], FieldTable]]"
-"""The properties of contents by class: what holds them, and their names and types in order."""
+"""The properties of contents by class: the struct, and its names and types in order."""
 
 
 class MethodCodec(Codec):
-    """Reads the methods of one dialect.
+    """The codec of one dialect.
 
-    `methods` has all its methods, those of class connection included; `classes` names its classes, for numbers that no method
-    has.
+    `methods` has all its methods, including those of class connection; `classes` names its classes, for unknown method numbers.
     """
 
     __slots__ = ("_carrying", "_classes", "_numbers", "_verbs", "basic", "contents", "extended", "methods", "verbs")
@@ -53,14 +52,14 @@ class MethodCodec(Codec):
         """Whether the dialect has RabbitMQ's extensions."""
         self._numbers: Final = {verb: (code >> 16, code & 0xFFFF) for code, verb in self._verbs.items()}
         self.verbs: Final = frozenset(self._verbs.values())
-        """The methods that the dialect has."""
+        """The methods of the dialect."""
         self._carrying: Final = frozenset([code for code, verb in self._verbs.items() if verb in methods.contents])
 
     def carries(self, class_code: int, code: int) -> bool:
         return class_code << 16 | code in self._carrying
 
     def numbers_of(self, verb: str) -> tuple[int, int] | None:
-        """As `Codec.numbers_of`; also for a name of `verb_of` that stands for numbers."""
+        """See `Codec.numbers_of`; also accepts a name from `verb_of` that contains numbers."""
         return self._numbers.get(verb) or self._unknown(verb)
 
     def _unknown(self, verb: str) -> tuple[int, int] | None:
@@ -80,7 +79,7 @@ class MethodCodec(Codec):
         return self.verb_of(unit.payload)
 
     def verb_of(self, payload: bytes) -> str:
-        """What a method is called, by name or numbers: "basic.publish", "basic.9", "99.1"; no octets are a heartbeat."""
+        """Returns the name or numbers of a method: "basic.publish", "basic.9", "99.1"; an empty payload is a heartbeat."""
         if not payload:
             return Heartbeat.VERB
         if len(payload) < 4:
@@ -90,16 +89,17 @@ class MethodCodec(Codec):
         return name or f"{self._classes.get(code >> 16, code >> 16)}.{code & 0xFFFF}"
 
     def read(self, payload: bytes, reading: Reading = DEFAULT_READING) -> Method | Control:
-        """A method, or a control for one of class connection.
+        """Decodes a method, or a control for one of class connection.
 
-        DecodeError: 502 for arguments, 503 for numbers that no method has, 506 for a limit of ours."""
+        Raises DecodeError: 502 for arguments, 503 for an unknown method, 506 for one of our limits.
+        """
         return self.methods.decode(payload, 0, len(payload), reading)
 
     def read_properties(self, header: bytes, reading: Reading = DEFAULT_READING) -> Struct | None:
-        """The properties in a content header; None for a class that has no contents, or for too few octets to name one.
-        DecodeError.
+        """Decodes the properties in a content header; None for a class without contents, or too few octets for a class.
 
-        `RepeatedProperties` reads them quicker, one header after the other."""
+        Raises DecodeError. `RepeatedProperties` is faster for a series of headers.
+        """
         if header[:2] == self.basic:
             try:
                 begin = Beginning(header, PROPERTIES_AT)
@@ -109,7 +109,7 @@ class MethodCodec(Codec):
                 if properties is not None:
                     return properties
             except (DecodeError, *BAD):
-                pass  # the interpreter names what is at fault
+                pass  # the interpreter names the cause
         held = self.contents.get(u16(header, 0)[0]) if len(header) > 1 else None
         if held is None:
             return None
@@ -117,11 +117,11 @@ class MethodCodec(Codec):
         return read_properties(kind, "header", fields, header, PROPERTIES_AT, len(header), reading, self.methods.read_table)
 
     def write_header(self, class_code: int, size: int, properties: Value) -> bytes:
-        """The content header of a body of `size` octets.  EncodeError names the property that cannot be written."""
+        """Encodes the content header for a body of `size` octets. Raises EncodeError, which names the property."""
         return put_u16(class_code) + b"\0\0" + put_u64(size) + self.write_properties(class_code, properties)
 
     def write_properties(self, class_code: int, properties: Value) -> bytes:
-        """The flags and properties of a content header.  EncodeError as for `write_header`."""
+        """Encodes the flags and properties of a content header. Raises EncodeError as `write_header` does."""
         kind, fields = self.contents.get(class_code, (None, ()))
         if kind is not type(properties):
             raise EncodeError("content header", f"class {class_code} has no {type(properties).__name__}")
@@ -131,19 +131,19 @@ class MethodCodec(Codec):
             raise unwritable("header", properties, fields, {}, why) from None
 
     def check_properties(self, class_code: int, octets: bytes, reading: Reading = DEFAULT_READING) -> None:
-        """EncodeError unless these are the flags and properties of a content of this class."""
+        """Raises EncodeError unless these are the flags and properties of a content of this class."""
         try:
             self.read_properties(put_u16(class_code) + bytes(PROPERTIES_AT - 2) + octets, reading)
         except DecodeError as error:
             raise EncodeError(error.what, error.rule) from None
 
     def has_argument(self, kind: type[Method], name: str) -> bool:
-        """Whether a method has an argument of this name in the dialect."""
+        """Returns whether a method has an argument of this name in the dialect."""
         return any(each == name for each, _, _ in self.methods.arguments[kind])
 
     @property
     def version(self) -> str:
-        """The version of which the dialect is an edition."""
+        """The version that the dialect is an edition of."""
         return self.name.partition(" ")[0]
 
     def _write_properties(self, properties: Value, fields: FieldTable) -> bytes:
@@ -151,7 +151,7 @@ class MethodCodec(Codec):
             try:
                 return write_basic_properties(properties, self.methods.write_table)
             except UNWRITABLE:
-                pass  # the interpreter names what is at fault
+                pass  # the interpreter names the cause
         return write_properties("header", properties, fields, self.methods.write_table)
 
     def read_control(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> Control:

@@ -1,4 +1,4 @@
-"""The frames of the older dialects: type, channel, size, payload, and an octet at the end; cutting what we say into them."""
+"""The frames of the older dialects: type, channel, size, payload, and an end octet; and how output is split into them."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ NAMES: Final = ("nothing", "method", "header", "body", "oob-method", "oob-header
 FRAME_HEAD: Final = 7
 """Octets before the payload: type, channel, size."""
 OVERHEAD: Final = FRAME_HEAD + 1
-"""Octets of a frame that are no payload."""
+"""Octets of a frame other than its payload."""
 FRAME_END: Final = 0xCE
 """The last octet of every frame."""
 FRAME_MIN_SIZE: Final = 4096
-"""Octets of a frame that everybody must accept, all of it included."""
+"""Octets of the largest frame that every peer must accept, including its overhead."""
 FRAME_MAX_SIZE: Final = (1 << 32) - 1
 
 HEADER_HEAD: Final = 14
-"""Octets of a content header before its properties' flags follow: class, weight and size of the body are twelve, flags two."""
+"""Octets of a content header before its properties: class, weight and body size are twelve, the flags two."""
 
 _HEAD: Final = Struct(">BHI")
 frame_head: Final = _HEAD.unpack_from
 _TAG_FRAME: Final = Struct(">BHIIQBB")
 tag_frame: Final = _TAG_FRAME.unpack_from
-"""A frame whose method has one number of 64 bits and bits: type, channel, size, class and method as one number, and those."""
+"""A frame whose method has one 64-bit number and bits: type, channel, size, class and method as one number, and those."""
 TAG_FRAME: Final = _TAG_FRAME.size
 """Octets of such a frame."""
 _END: Final = bytes([FRAME_END])
 
 
 def put_frame(kind: int, channel: int, payload: bytes) -> bytes:
-    """One frame."""
+    """Encodes one frame."""
     return _HEAD.pack(kind, channel, len(payload)) + payload + _END
 
 
 def frame_method(channel: int, payload: bytes, max_frame: int = FRAME_MAX_SIZE) -> bytes:
-    """A method as its one frame.  EncodeError when it is larger than `max_frame` octets, all of it included."""
+    """Encodes a method as one frame. Raises EncodeError when the frame exceeds `max_frame` octets."""
     return _whole(METHOD, "method", channel, payload, max_frame)
 
 
@@ -62,10 +62,10 @@ def frame_content(
     max_frame: int = FRAME_MAX_SIZE,
     size: int | None = None,
 ) -> list[bytes]:
-    """A method and its content as frames of at most `max_frame` octets: only a body is ever split, an empty one has no frame.
+    """Encodes a method and its content as frames of at most `max_frame` octets.
 
-    `properties` are the flags and what follows them; `size` is all octets of the body where more than `body` follow.
-    EncodeError when the method or the header fits into no frame.
+    Only the body is ever split; an empty one has no frame. `properties` are the flags and the properties; `size` is the size of
+    the whole body where more than `body` follows. Raises EncodeError when the method or the header does not fit into one frame.
     """
     octets = len(body) if size is None else size
     head = class_code.to_bytes(2, "big") + b"\0\0" + put_u64(octets) + properties
@@ -84,24 +84,26 @@ def _whole(kind: int, what: str, channel: int, payload: bytes, max_frame: int) -
 
 @cache
 def _first() -> re.Pattern[bytes]:
-    """What a frame begins with; not made before somebody looks for one."""
+    """Returns the pattern for the beginning of a frame, compiled on first use."""
     return re.compile(
-        rb"\x01......\x00[\x0a\x14\x1e\x28\x32\x3c\x46\x50\x55\x5a\x64\x6e\x78]\x00"  # a method of a class that there is
-        rb"|\x02......\x00[\x0a\x14\x1e\x28\x32\x3c\x46\x50\x55\x5a\x64\x6e\x78]\x00\x00\x00"  # a header of one, of weight 0
+        rb"\x01......\x00[\x0a\x14\x1e\x28\x32\x3c\x46\x50\x55\x5a\x64\x6e\x78]\x00"  # a method of a defined class
+        rb"|\x02......\x00[\x0a\x14\x1e\x28\x32\x3c\x46\x50\x55\x5a\x64\x6e\x78]\x00\x00\x00"  # a header with weight 0
         rb"|\x08\x00\x00\x00\x00\x00\x00\xce",  # a heartbeat
         re.DOTALL,
     )
 
 
 GUESSED: Final = 131_072
-"""Octets of the largest frame that is looked for where nobody knows where one begins.  RabbitMQ agrees to larger
-ones by itself, but nobody waits for one that a guess is wrong about."""
+"""Octets of the largest frame that is searched for without knowing where one begins.
+
+RabbitMQ negotiates larger ones, but a wrong guess must not wait for that many octets.
+"""
 _LONGEST: Final = 12
 """Octets that the pattern looks at."""
 
 
 def plausible_frame(octets: bytes, at: int, max_frame_size: int) -> bool:
-    """Whether the seven octets at `at` could be the head of a frame."""
+    """Returns whether the seven octets at `at` could be the head of a frame."""
     kind: int
     size: int
     kind, _, size = frame_head(octets, at)
@@ -111,11 +113,10 @@ def plausible_frame(octets: bytes, at: int, max_frame_size: int) -> bool:
 
 
 def find_method_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> tuple[int, int]:
-    """The first place from `start` on where a method, a header or a heartbeat lies that ends where a frame ends, with what
-    looks like another frame behind it.
+    """Finds the first method, header or heartbeat frame from `start` on with a valid end and another frame after it.
 
-    Gives (index, 0), or (index, octets needed from there on) when there are too few to tell.  When the stream has `ended`, a
-    frame up to its very last octet will do.  Linear: no octet before the index is looked at again.
+    Returns (index, 0), or (index, octets needed from there on) when there are too few to decide. When the stream has `ended`, a
+    frame up to its very last octet is enough. Linear: octets before the index are not looked at again.
     """
     at, first = start, _first()
     while match := first.search(octets, at):
@@ -140,7 +141,7 @@ def find_method_frame(octets: bytes, start: int, max_frame_size: int, ended: boo
 
 
 def find_three_method_frames(octets: bytes, start: int, ended: bool) -> tuple[int, int]:
-    """The first place where such a frame begins with two others behind it; see `resync.find_three`."""
+    """Finds the first such frame that two others follow; see `resync.find_three`."""
     return three_in_a_row(octets, start, GUESSED, ended, FRAME_HEAD, find_method_frame, _size_at, plausible_frame)
 
 

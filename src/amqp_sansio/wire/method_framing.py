@@ -19,14 +19,14 @@ from amqp_sansio.wire.method_frames import (
 )
 
 USUAL_FRAME_SIZE: Final = 131072
-"""What RabbitMQ offers and clients take."""
+"""RabbitMQ's default, which clients accept."""
 
 
 class MethodFraming(Framing):
-    """Frames of up to four GiB, eight octets of which are no payload.
+    """Frames of up to four GiB, with an overhead of eight octets.
 
-    `extra`: the dialect knows frames out of band and traces.  The reader is imported for the first connection: dialects are
-    put together when the package is imported.
+    `extra`: the dialect has out-of-band and trace frames. The reader is imported with the first connection, because importing
+    the package builds all dialects.
     """
 
     def __init__(self, extra: bool) -> None:
@@ -57,7 +57,7 @@ class MethodFraming(Framing):
         return unit.kind == CONTROL
 
     def own(self, payload: bytes, max_frame: int) -> bytes:
-        """As `Framing.own`; a control without octets is a heartbeat."""
+        """See `Framing.own`; a control with an empty payload is a heartbeat."""
         if payload:
             return frame_method(0, payload, max_frame)
         if max_frame < OVERHEAD:
@@ -66,6 +66,6 @@ class MethodFraming(Framing):
 
 
 METHODS: Final = MethodFraming(False)
-"""Without frames out of band and traces: the newest of the older dialects."""
+"""Without out-of-band and trace frames: 0-9-1."""
 METHODS_AND_TRACES: Final = MethodFraming(True)
-"""With them: the two dialects before that."""
+"""With them: 0-8 and 0-9."""

@@ -1,7 +1,7 @@
-"""Frames in, methods with their contents out: the reading of the older dialects, one speaker's octets at a time.
+"""Reads one speaker's frames in the older dialects, and assembles methods with their contents.
 
-A content is a header frame and as many body frames as its size asks for, behind a method that carries one.  Contents of
-different channels interleave; on one channel nothing comes between.
+A content is a header frame and as many body frames as its size requires, after a method that carries one. Contents of different
+channels interleave; on one channel, nothing comes in between.
 """
 
 from __future__ import annotations
@@ -46,22 +46,23 @@ from amqp_sansio.wire.whole_contents import AHEAD, Consumers, KnownConsumer, Rea
 
 CONNECTION_CLASS: Final = 10
 UNEXPECTED_FRAME: Final = 505
-"""The code for a frame that may not come where it does."""
+"""The code for a frame at an illegal place."""
 _FRAME_ERROR: Final = CONNECTION_SCOPE
 _EVERY: Final = -1
-"""In `_dropping`: every channel without a method since octets were lost."""
+"""In `_dropping`: every channel without a method since the gap."""
 
 CutTag: TypeAlias = tuple[int, int, bool, int]
 """Its channel, the number, the bit, and where the frame begins in its speaker's stream."""
 
 
 class MethodReader(Reader):
-    """Reads one speaker's frames, and puts contents together.
+    """Reads one speaker's frames, and assembles contents.
 
-    A unit's `kind` is CONTROL for methods of class connection and heartbeats, which have no payload, and COMMAND for all other
-    methods; frames out of band and traces, where the dialect knows them (`extra`), are units of their frame type as kind.
-    `header` is the payload of the header frame, class and size included.  `carries(class_code, code)` tells which methods have
-    a content.  `opening` holds the peer to small methods on channel 0 until `opened` is called.
+    * A unit's `kind` is CONTROL for methods of class connection and heartbeats (no payload), and COMMAND for all other methods;
+      out-of-band and trace frames, where the dialect has them (`extra`), have their frame type as kind.
+    * `header` is the payload of the header frame, with class and size.
+    * `carries(class_code, code)` returns whether a method has a content.
+    * `opening` restricts the peer to small methods on channel 0 until `opened` is called.
     """
 
     HEAD: ClassVar[int] = FRAME_HEAD
@@ -82,14 +83,14 @@ class MethodReader(Reader):
         self._extra: Final = extra
         self._opening = opening
         self._queue: Final[deque[Assembly | Malformed]] = deque()
-        self._open: Final[dict[int, Partial]] = {}  # contents under way, by channel
-        self._sizes: Final[dict[int, int]] = {}  # octets of a body that are still to come, by channel, once the header came
-        self._held = 0  # octets in contents under way (limits.buffered_octets)
-        self._dropping: Final[dict[int, bool]] = {}  # channels on which what is left of a content is passed over
+        self._open: Final[dict[int, Partial]] = {}  # incomplete contents, by channel
+        self._sizes: Final[dict[int, int]] = {}  # outstanding octets of a body, by channel, once its header has arrived
+        self._held = 0  # octets in incomplete contents (limits.buffered_octets)
+        self._dropping: Final[dict[int, bool]] = {}  # channels on which the rest of a content is skipped
         self._passed: dict[int, int] = {}
-        self._consumers: Consumers | None = None  # those whose deliveries were learned: an observer has none to keep
+        self._consumers: Consumers | None = None  # those with learned deliveries; an observer has none
 
-    # --- see Reader ---------------------------------------------------------------------------------------------------------
+    # --- see Reader -----------------------------------------------------------------------------------------------------------
 
     @property
     def queue(self) -> deque[Assembly | Malformed]:
@@ -174,7 +175,7 @@ class MethodReader(Reader):
         return queue.popleft()
 
     def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
-        """As `Reader.next_answer`."""
+        """See `Reader.next_answer`."""
         self._queue.clear()
         if self.ahead:
             self._return_ahead()
@@ -201,10 +202,10 @@ class MethodReader(Reader):
         return None
 
     def cut_tag(self, code: int) -> CutTag | None:
-        """Reads the next frame if it is whole, holds the method with this code (class and method), whose arguments are a number
-        of 64 bits and one bit, and nothing is under way on its channel.
+        """Reads the next frame if it is complete and its method has this code (class and method), a 64-bit number and one bit.
 
-        None for anything else: `next` reads the same octets with every check.
+        Returns None for any other frame, and when a content is incomplete on its channel: `next` reads the same octets with
+        every check.
         """
         buffer, at = self.buffer, self.position
         if len(buffer) - at < TAG_FRAME or self.dead or self._searching or self.wary or self._opening:
@@ -220,12 +221,12 @@ class MethodReader(Reader):
         return channel, tag, bit == 1, self._base + at
 
     def put_back_tag(self) -> None:
-        """What `cut_tag` cut just now is to be read again."""
+        """Undoes the last `cut_tag`."""
         self.position -= TAG_FRAME
         self.frames -= 1
 
     def _refused(self, kind: int, channel: int, size: int, start: int) -> Malformed | None:
-        """Why nothing behind this head can be read: it is found out before the octets are waited for."""
+        """Returns why nothing after this frame head can be read, without waiting for the frame's octets."""
         whole = size + OVERHEAD
         if whole > self._largest and not METHOD <= kind <= HEARTBEAT:
             rule, legal, text = "frame.type", "method, header, body or heartbeat", "nobody knows this frame type"
@@ -244,7 +245,7 @@ class MethodReader(Reader):
         return Malformed(rule, text, _FRAME_ERROR, channel, start, True, f"a {_name(kind)} frame of {whole} octets", (legal,))
 
     def _frame(self, kind: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        """A whole frame: the unit that it completes, None where there is none or `queue` has what is wrong with it."""
+        """Handles a complete frame; returns the unit that it completes, or None: `queue` may have a violation."""
         if kind == METHOD:
             return self._method(channel, start, payload)
         if kind == CONTENT_HEADER:
@@ -305,8 +306,8 @@ class MethodReader(Reader):
         return None
 
     def _at_once(self, channel: int, start: int, payload: bytes) -> Assembly | None:
-        """The method with its content where that lies behind it whole: see `_content`."""
-        # What was found wrong just now is told before the frames of the content.
+        """Returns the method with its content when that follows whole: see `_content`."""
+        # A violation found just now is reported before the frames of the content.
         found = None if self.wary or self._queue else self._content(channel, self.position, payload[:2], len(payload))
         if found is None:
             return None
@@ -321,7 +322,7 @@ class MethodReader(Reader):
         return Assembly(channel, 0, COMMAND, payload, header, body, start, self._base + end)
 
     def _content(self, channel: int, at: int, of_class: bytes, octets_before: int) -> tuple[bytes, bytes | None, int] | None:
-        """The content that lies whole from `at` on (`cut_content`), where our limits let it pass."""
+        """Returns the content that begins at `at` (`cut_content`), if it is whole and within our limits."""
         limits = self.limits
         found = cut_content(self.buffer, at, channel, of_class, self._largest, limits.header_octets)
         if found is not None:
@@ -331,11 +332,13 @@ class MethodReader(Reader):
                 return None
         return found
 
-    # --- deliveries like others before them -----------------------------------------------------------------------------------
+    # --- deliveries that repeat earlier ones ----------------------------------------------------------------------------------
 
     def learn(self, channel: int, payload: bytes, method: object, account: object, read: Reads) -> None:
-        """Remembers a basic.deliver: to a consumer it comes again and again, with another tag, and often with nothing else
-        that differs.  `read` reads another one to the same consumer."""
+        """Remembers a basic.deliver: later ones to the consumer have another tag, and often no other difference.
+
+        `read` decodes another one to the same consumer.
+        """
         if self._consumers is None:
             self._consumers = Consumers(cast("dict[bytes, KnownConsumer]", self.known), self.limits.cached_commands)
         self._consumers.learn(channel, payload, method, account, read)
@@ -346,7 +349,7 @@ class MethodReader(Reader):
         self._return_ahead()
 
     def _return_ahead(self) -> None:
-        """What was cut ahead is to be read again."""
+        """Puts back what was cut ahead."""
         ahead, self.ahead = self.ahead, []
         if ahead:
             self.position = ahead[-1][4] - self._base
@@ -354,9 +357,9 @@ class MethodReader(Reader):
             self._needed = FRAME_HEAD
 
     def cut_ahead(self) -> Cut | None:
-        """A delivery like one that was learned, with its content, where that lies whole; its third item is the delivery-tag.
+        """Returns a delivery like a learned one, with its content, if it is whole; its third item is the delivery-tag.
 
-        All others are left to `next`, which reads the same octets with every check.
+        Leaves all others to `next`, which reads the same octets with every check.
         """
         ahead = self.ahead
         if not ahead:
@@ -368,7 +371,7 @@ class MethodReader(Reader):
         return ahead.pop()
 
     def _run(self) -> list[Cut]:
-        """Such deliveries, one behind the other."""
+        """Returns consecutive deliveries of that kind."""
         consumers = self._consumers
         if self._queue or self._searching or self.dead or self.wary or self._dropping or self.trace is not None:
             return []
@@ -402,7 +405,7 @@ class MethodReader(Reader):
             text, said, legal = "a header of another class than its method", f"a header of class {of}", f"class {class_code}"
             self._refuse(channel, "content.class", text, UNEXPECTED_FRAME, start, said, legal)
             return None
-        if self.tolerant and (weight := u16(payload, 2)[0]):  # whoever is spoken to reads it and passes it over
+        if self.tolerant and (weight := u16(payload, 2)[0]):  # a side that receives it ignores it
             self._tell(
                 "content.weight", "the weight of a content is 0", UNEXPECTED_FRAME, channel, start, f"weight {weight}", ("0",)
             )
@@ -453,7 +456,7 @@ class MethodReader(Reader):
         return None
 
     def _stray(self, channel: int, start: int, payload: bytes, what: str, under_way: bool) -> None:
-        """A header or body frame where none may come."""
+        """Handles a header or body frame at an illegal place."""
         if self._dropping.get(channel, _EVERY in self._dropping):
             self._passed[channel] = self._passed.get(channel, 0) + OVERHEAD + len(payload)
             return
@@ -468,7 +471,7 @@ class MethodReader(Reader):
     # --- contents -----------------------------------------------------------------------------------------------------------
 
     def _add(self, partial: Partial, payload: bytes, start: int) -> bool:
-        """Keeps the octets of a frame; False where they are more than is kept."""
+        """Keeps the octets of a frame; returns False when they exceed the limit."""
         if self._held + len(payload) > self.limits.buffered_octets:
             legal = f"at most {self.limits.buffered_octets}"
             said = f"{self._held + len(payload)} octets in contents"
@@ -498,7 +501,7 @@ class MethodReader(Reader):
             self._queue.append(partial.assembly(False))
 
     def _refuse(self, channel: int, rule: str, text: str, code: int, start: int, said: str, legal: str) -> None:
-        """What is under way on a channel goes no further: the rest of it is passed over."""
+        """Breaks off what is incomplete on a channel, and skips the rest of it."""
         partial = self._open.get(channel)
         if partial is not None:
             said = f"{said} behind {_method_of(partial.payload)}"
@@ -516,7 +519,7 @@ class MethodReader(Reader):
 
 
 def _method_of(payload: bytes) -> str:
-    """A method by its numbers, which are what the codes of close are about."""
+    """Describes a method by its numbers, to which the codes of close refer."""
     return f"method {u16(payload, 0)[0]}.{u16(payload, 2)[0]}" if len(payload) >= 4 else "a method frame"
 
 

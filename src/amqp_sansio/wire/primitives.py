@@ -1,6 +1,6 @@
-"""The primitives of reading and writing fixed widths, big-endian.  The one module that a compiled build replaces.
+"""Reads and writes fixed-width numbers, big-endian. The one module that a compiled build replaces.
 
-Readers take the octets and an offset and return a tuple; `struct.error` where the octets end too early.
+Readers take the octets and an offset, and return a tuple. They raise `struct.error` when octets are missing.
 """
 
 from __future__ import annotations
@@ -35,32 +35,38 @@ FRAME_HEADER: Final = Struct(">BBHBBHI")
 """flags, segment type, size, reserved octet, track, channel, reserved word: 12 octets."""
 frame_header: Final = FRAME_HEADER.unpack_from
 frame_begin: Final = Struct(">HHI").unpack_from
-"""The same as three numbers: flags and type, size, and the place: reserved octet, track and channel."""
+"""The first eight octets as three numbers: flags and type; size; and the place (reserved octet, track and channel)."""
 frame_begin32: Final = Struct(">HHI4xI").unpack_from
-"""The same and the first four octets of the payload as a number."""
+"""The same, and the first four octets of the payload as a number."""
 put_frame_header: Final = FRAME_HEADER.pack
 frame_of_set: Final = Struct(">IIQHII").unpack_from
-"""The frame of a control whose one field is a set of one range, 26 octets: flags, type and size as one number, the place, the
-reserved word (0), class, code and flags as one number, size of the set (8), low, high."""
+"""The frame of a control whose only field is a set of one range, 26 octets.
+
+Flags, type and size as one number, the place, the reserved word (0), class, code and flags as one number, size of the set (8),
+low, high.
+"""
 command_of_set: Final = Struct(">IIQHHII").unpack_from
-"""That of a command likewise, 28 octets: flags, type and size, the place, the reserved word with class, code and session header
-as one number, flags, size of the set (8), low, high."""
+"""The frame of a command with such a field, 28 octets.
+
+Flags, type and size as one number, the place, the reserved word with class, code and session header as one number, flags, size
+of the set (8), low, high.
+"""
 put_frame_begin: Final = Struct(">HHI4x").pack
 """A frame header from the same three numbers."""
 
 blank: Final = object.__new__
-"""An object of a class without its constructor having been called: the caller fills all its slots."""
+"""Creates an object without calling its constructor; the caller fills all its slots."""
 
 OCTET: Final = tuple([bytes([n]) for n in range(256)])
-"""The octet of each number below 256; IndexError above, which is what length prefixes want."""
+"""The octet of each number below 256; IndexError above, which suits length prefixes."""
 
 OCTET_OF: Final = dict(enumerate(OCTET))
-"""The same as a dict: KeyError for what is no octet, negative numbers included."""
+"""The same as a dict: KeyError for any other number, including negative ones."""
 
 LENGTH16: Final = tuple([put_u16(n) for n in range(256)])
-"""The two octets of each length below 256: quicker than packing, and most are."""
+"""The two octets of each length below 256: faster than packing, and most lengths are."""
 STR16: Final = tuple([b"\x95" + length for length in LENGTH16])
-"""The same behind the type code of str16."""
+"""The same after the type code of str16."""
 
 PAIRS32: Final = Struct(">II")
 PAIRS64: Final = Struct(">QQ")
@@ -90,7 +96,7 @@ put_sizes: Final = Struct(">II").pack
 
 
 def uuid_of(octets: bytes) -> UUID:
-    """A UUID of 16 octets, without the checks that make `UUID(bytes=...)` slow."""
+    """Makes a UUID from 16 octets, without the checks that make `UUID(bytes=...)` slow."""
     made = blank(UUID)
     _set_int(made, _number(octets, "big"))
     _set_is_safe(made, _UNKNOWN)
@@ -98,7 +104,7 @@ def uuid_of(octets: bytes) -> UUID:
 
 
 _number: Final = int.from_bytes
-# A UUID refuses to be written to; its slots do not, and are what its own constructor writes in the end.
+# A UUID is read-only; its slots are not, and its own constructor also writes to them in the end.
 _set_int: Final = UUID.__dict__["int"].__set__
 _set_is_safe: Final = UUID.__dict__["is_safe"].__set__
 _UNKNOWN: Final = SafeUUID.unknown

@@ -16,21 +16,21 @@ _CLASS: Final = 60
 CLASS_AND_WEIGHT: Final = _CLASS << 16
 _begin_header: Final = Struct(">BH").pack
 put_header: Final = Struct(">IIQH").pack
-"""Of the frame of a content header, what stands behind its channel: size, class and weight, size of the body, flags."""
+"""The frame of a content header after its channel: size, class and weight, body size, flags."""
 _put_header: Final = Struct(">IIQ").pack
 """The same without the flags."""
 _put_body: Final = Struct(">BBH").pack
-"""The end of that frame, and the head of one with a body up to its size."""
+"""The end of that frame, and the head of a body frame up to its size."""
 NO_PROPERTIES: Final = b"\0\0"
-"""Flags of none."""
+"""Flags without properties."""
 END: Final = bytes([FRAME_END])
 
 
 class Publishing:
-    """Writes what is published on a channel in frames of at most `max_frame` octets.
+    """Encodes publishes on a channel in frames of at most `max_frame` octets.
 
-    The method's frame, and the header's up to its size, are written once for each exchange, key and flags,
-    `limits.cached_commands` of them at a time; properties once for messages in a row with the same object, which is immutable.
+    Encodes the method's frame, and the header's up to its size, once for each exchange, key and flags, and keeps
+    `limits.cached_commands` of them; encodes properties once for consecutive messages with the same (immutable) object.
     """
 
     __slots__ = (
@@ -43,26 +43,26 @@ class Publishing:
         self._channel: Final = channel
         self._max_frame: Final = max_frame
         self.most: Final = max_frame - OVERHEAD
-        """Octets of the payload of a frame."""
+        """Payload octets of a frame."""
         self.body_begins: Final = _put_body(FRAME_END, CONTENT_BODY, channel)
-        """What stands between the octets of properties and the size of a body."""
+        """The octets between the properties and the next frame's size."""
         self._limits: Final = limits
         self.heads: Final[dict[tuple[str, str, bool, bool, int], bytes]] = {}
-        """What was written so far, by exchange, key, mandatory, immediate and ticket; `write` adds to it."""
+        """What was encoded so far, by exchange, key, mandatory, immediate and ticket; `write` adds to it."""
         self._last: Properties | None = None
         self._octets = b""  # of the last properties
         self.write_table: Final = codec.methods.write_table
-        """The octets of a field table; see `Profile.write`."""
+        """Encodes a field table; see `Profile.write`."""
         self.write_flat: Final = codec.methods.write_flat
-        """Those of a dict, written quickly; see `Profile.write_flat`."""
+        """Encodes a dict as a field table on the fast path; see `Profile.write_flat`."""
 
     @property
     def remembered(self) -> int:
-        """How many heads are."""
+        """The number of cached heads."""
         return len(self.heads)
 
     def flags_of(self, properties: Properties) -> bytes:
-        """The flags and octets of properties.  EncodeError as `MethodCodec.write_properties`."""
+        """Encodes the flags and properties. Raises EncodeError as `MethodCodec.write_properties` does."""
         if properties is not self._last:
             self._octets = self._codec.write_properties(_CLASS, properties)
             self._last = properties
@@ -78,9 +78,9 @@ class Publishing:
         immediate: bool = False,
         ticket: int = 0,
     ) -> bytes:
-        """The octets of a message, of which `flags` are those of its properties.
+        """Encodes a message; `flags` are the encoded properties.
 
-        EncodeError names what cannot be written or fits into no frame.
+        Raises EncodeError, which names what cannot be encoded or does not fit into a frame.
         """
         method = self.heads.get((exchange, routing_key, mandatory, immediate, ticket))
         if method is None:

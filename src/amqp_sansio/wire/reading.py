@@ -1,4 +1,4 @@
-"""Options of decoding: the limits for types, and the strictness."""
+"""Options of decoding: the limits for types, and the tolerance."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 
 
-@final  # so that a look at its type is as good as isinstance, and quicker
+@final  # so that a type check is as good as isinstance, and faster
 class Reading(Value):
-    """What decoding a value may cost, and what it lets pass.  The first three are the limits of the same name.
+    """What decoding a value may cost, and what it tolerates. The first three are the limits of the same name.
 
-    Not by attrs: compiled code does not see an `__eq__` that is made at run time, and compares by identity.
+    Not an attrs class: compiled code does not see an `__eq__` that is made at run time, and would compare by identity.
     """
 
     __slots__ = ("canonical", "nesting", "ranges", "text", "zero_width_elements")
@@ -30,15 +30,20 @@ class Reading(Value):
         self.zero_width_elements: Final = zero_width_elements
         self.ranges: Final = ranges
         self.text: Final = text
-        """What happens to text that is no UTF-8: "strict" makes it an error (531); "surrogateescape" keeps each bad octet as
-        one surrogate, as Python does for file names (such text cannot be encoded again)."""
+        """How to treat text that is not UTF-8.
+
+        "strict" makes it an error (531); "surrogateescape" keeps each invalid octet as one surrogate, as Python does for file
+        names (such text cannot be encoded again).
+        """
         self.canonical: Final = canonical
-        """Whether it is an error when a key comes twice in a map, of which else the last one counts, and when ranges of ids
-        descend, overlap or touch, which else are joined."""
+        """Whether a repeated key of a map, and ranges of ids that descend, overlap or touch, are errors.
+
+        Otherwise the last value of the key counts, and the ranges are joined.
+        """
 
     @classmethod
     def of(cls, limits: Limits, lossy: bool = False, canonical: bool = False) -> Reading:
-        """The reading that keeps these limits."""
+        """Returns the options for these limits."""
         text = "surrogateescape" if lossy else "strict"
         return cls(limits.nesting, limits.zero_width_elements, limits.ranges, text, canonical)
 

@@ -1,4 +1,4 @@
-"""Caches similar deliveries of the older dialects: those to one consumer differ in their tag, and often in nothing else."""
+"""Caches similar deliveries of the older dialects: those to one consumer often differ in their tag alone."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from amqp_sansio.wire.reading import Reading
 
 _DELIVER: Final = b"\x00\x3c\x00\x3c"
 _TAG: Final = 5
-"""Where the delivery tag lies in basic.deliver behind a consumer tag without octets."""
+"""Where the delivery tag is in a basic.deliver with an empty consumer tag."""
 
 
 class RepeatedDeliveries:
-    """Reads methods as its codec does; basic.deliver of which all but the delivery tag came before is not decoded again.
+    """Decodes methods as its codec does, but does not decode a basic.deliver again that only differs in its tag.
 
-    It remembers `limits.cached_commands` of them, and all begin anew when there are more.
+    Remembers `limits.cached_commands` of them; when there are more, it forgets all and starts over.
     """
 
     __slots__ = ("_known", "_limits", "_reading", "codec")
@@ -29,15 +29,15 @@ class RepeatedDeliveries:
         self._reading: Final = reading
         self._limits: Final = limits
         self._known: Final[dict[bytes, tuple[str, bool, str, str]]] = {}
-        """By the octets without those of the tag: consumer tag, redelivered, exchange and routing key."""
+        """Consumer tag, redelivered, exchange and routing key, by the octets without the tag."""
 
     @property
     def remembered(self) -> int:
-        """How many deliveries are."""
+        """The number of remembered deliveries."""
         return len(self._known)
 
     def read(self, payload: bytes) -> Method | Control:
-        """A method, class and number included.  DecodeError as `MethodCodec.read`."""
+        """Decodes a method with class and method number. Raises DecodeError as `MethodCodec.read` does."""
         if payload[:4] != _DELIVER or len(payload) < _TAG:
             return self.codec.read(payload, self._reading)
         at = _TAG + payload[4]

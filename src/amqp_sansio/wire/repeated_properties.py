@@ -12,14 +12,14 @@ from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.types import BAD
 
 _MOST: Final = 256
-"""Beginnings that are remembered; all begin anew when there are more."""
+"""The most beginnings remembered; when there are more, it forgets all and starts over."""
 
 
 class RepeatedProperties:
-    """Reads the properties in content headers as its codec does.
+    """Decodes the properties of content headers as its codec does.
 
-    Those of the last header, which are immutable, are kept; and the first ones of each kind of message, which come again with
-    the next of its kind, with the flags of them all.
+    Keeps the properties of the last header, which are immutable, and, for each kind of message, the flags and the first
+    properties, which tend to repeat.
     """
 
     __slots__ = ("_begin", "_beginnings", "_codec", "_header", "_last", "_read_flat", "_read_table", "_reading")
@@ -32,17 +32,17 @@ class RepeatedProperties:
         self._header = b""
         self._last: Struct | None = None
         self._begin = Beginning(bytes(PROPERTIES_AT + 2), PROPERTIES_AT)
-        """With what the properties read last began: nearly always, the next ones begin so, too."""
+        """The first properties of the last header: nearly always, the next ones begin the same way."""
         self._beginnings: Final[dict[bytes, Beginning]] = {}
-        """By the flags and the octet behind these."""
+        """By the flags and the octet after them."""
 
     @property
     def remembered(self) -> int:
-        """How many beginnings are."""
+        """The number of remembered beginnings."""
         return len(self._beginnings)
 
     def read(self, header: bytes) -> Struct | None:
-        """As `MethodCodec.read_properties`, DecodeError included."""
+        """Does the same as `MethodCodec.read_properties`, including DecodeError."""
         if header == self._header:
             return self._last
         properties: Struct | None = None
@@ -53,14 +53,14 @@ class RepeatedProperties:
                     begin = self._another(header)
                 properties = read_basic_properties(header, begin, len(header), self._reading, self._read_table, self._read_flat)
             except (DecodeError, *BAD):
-                pass  # the codec tells what is at fault
+                pass  # the codec names the cause
         if properties is None:
             properties = self._codec.read_properties(header, self._reading)
         self._header, self._last = header, properties
         return properties
 
     def _another(self, header: bytes) -> Beginning:
-        """With what the properties of this header begin.  What `types.BAD` holds where it is to be read otherwise."""
+        """Returns the first properties of this header. Raises one of `types.BAD` when the codec has to decode it."""
         key = header[PROPERTIES_AT : PROPERTIES_AT + 3]
         begin = self._beginnings.get(key)
         if begin is None or header[PROPERTIES_AT : begin.end] != begin.octets:

@@ -19,11 +19,11 @@ _LONGEST: Final = 16
 
 
 def find_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> tuple[int, int]:
-    """The first place from `start` on where a control or command begins, or a header or body is or goes on, and another frame
-    follows.
+    """Finds the first frame from `start` on that another one follows.
 
-    Gives (index, 0), or (index, octets needed from there on) when there are too few to tell.  When the stream has `ended`, a
-    frame up to its very last octet will do.  Linear: no octet before the index is looked at again.
+    It begins a control or command, or belongs to a header or body. Returns (index, 0), or (index, octets needed from there on)
+    when there are too few to decide. When the stream has `ended`, a frame up to its very last octet is enough. Linear: octets
+    before the index are not looked at again.
     """
     at = start
     while match := _FIRST.search(octets, at):
@@ -45,9 +45,9 @@ def find_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> t
 
 
 def find_three(octets: bytes, start: int, max_frame_size: int, ended: bool) -> tuple[int, int]:
-    """The first place where such a frame begins with two others behind it; otherwise as `find_frame`.
+    """Finds the first such frame that two others follow; otherwise like `find_frame`.
 
-    Where the stream has `ended` and nothing is found, the octets needed are what will never come.
+    When the stream has `ended` without one, the octets needed will never come.
     """
     return three_in_a_row(octets, start, max_frame_size, ended, FRAME_HEADER_SIZE, find_frame, _size_at, plausible_header)
 
@@ -62,7 +62,7 @@ def three_in_a_row(
     size_at: Callable[[bytes, int], int],
     plausible: Callable[[bytes, int, int], bool],
 ) -> tuple[int, int]:
-    """`find_three` for frames of any framing, which begin with `head` octets that tell their size."""
+    """Does the same as `find_three` for any framing whose frames begin with `head` octets that determine their size."""
     at, last = start, len(octets) - head
     while True:
         at, needed = find(octets, at, max_frame_size, False)
@@ -83,7 +83,7 @@ def _size_at(octets: bytes, at: int) -> int:
 
 
 def plausible_header(octets: bytes, at: int, max_frame_size: int) -> bool:
-    """Whether the twelve octets at `at` could be the header of a frame; no real peer sets a reserved octet."""
+    """Returns whether the twelve octets at `at` could be a frame header; no real peer sets a reserved octet."""
     kind = octets[at + 1]
     size = octets[at + 2] << 8 | octets[at + 3]
     return (

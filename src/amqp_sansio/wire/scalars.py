@@ -1,9 +1,9 @@
-"""The types that hold no others: how wide each is, and reading and writing each by its type code.
+"""The scalar types: their widths, and a reader and a writer for each type code.
 
-A reader takes (octets, offset, end, reading, depth) and gives the value and the offset behind it.  Readers may raise
-`struct.error`, `IndexError` or `UnicodeDecodeError` where octets are missing or wrong, and may answer an offset beyond `end`;
-`wire.types` is the edge that turns all of that into `DecodeError`.  A writer gives the octets without the type code and raises
-`EncodeError` for a value that the type cannot hold.
+A reader takes (octets, offset, end, reading, depth) and returns the value and the offset after it. Readers may raise
+`struct.error`, `IndexError` or `UnicodeDecodeError` for missing or invalid octets, and may return an offset beyond `end`;
+`wire.types` turns all of that into `DecodeError`. A writer returns the octets without the type code and raises `EncodeError`
+for a value that the type cannot hold.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ Reader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Value, int]]
 LATIN: Final = "iso8859-15"
 _WIDTHS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
 PREFIXES: Final = {0x8: 1, 0x9: 2, 0xA: 4}
-"""Octets of the length that comes first, by the upper nibble of a type code."""
+"""Octets of the length prefix, by the upper nibble of a type code."""
 FIXED: Final = {**dict(enumerate(_WIDTHS)), 0xC: 5, 0xD: 9, 0xF: 0}
 """Octets of a value, by the upper nibble of a type code."""
 
 
 def fixed_width(code: int) -> int | None:
-    """Octets of a value of this type code, known or not; None where a length comes first or the code means nothing."""
+    """Returns the octets of a value of this type code, known or not; None for a length prefix or an undefined code."""
     return FIXED.get(code >> 4)
 
 
 def prefix_width(code: int) -> int | None:
-    """Octets of the length that comes first; None where there is none."""
+    """Returns the octets of the length prefix; None when there is none."""
     return PREFIXES.get(code >> 4)
 
 
 def least_width(code: int, p: int) -> int:
-    """The fewest octets that a value of this type code takes.  DecodeError for the codes of the nibbles B and E."""
+    """Returns the fewest octets of a value of this type code. Raises DecodeError for codes with the nibbles B and E."""
     width = FIXED.get(code >> 4, PREFIXES.get(code >> 4))
     if width is None:
         raise DecodeError(f"type code 0x{code:02x}", p, "no type has a code that begins with B or E")
@@ -72,7 +72,7 @@ def least_width(code: int, p: int) -> int:
 
 
 def span(code: int, b: bytes, p: int, end: int) -> tuple[int, int]:
-    """Where the content of a value begins and ends: DecodeError 503 when that is not within `end`."""
+    """Returns where the content of a value begins and ends. Raises DecodeError 503 when it exceeds `end`."""
     start = p
     width = PREFIXES.get(code >> 4)
     if width is None:
@@ -123,7 +123,7 @@ def _int64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Va
 
 
 def _uint64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
-    if (value := u64(b, p)[0]) < 1 << 63:  # no `... if ... else ...`: compiled, that would be a plain int either way
+    if (value := u64(b, p)[0]) < 1 << 63:  # no conditional expression: compiled, it would make a plain int of either
         return v.Uint64(value), p + 8
     return value, p + 8
 
@@ -268,7 +268,7 @@ READERS: Final[dict[int, Reader]] = {
     0xF0: _void,
     0xF1: _bit,
 }
-"""By type code; `wire.types` adds maps, lists, arrays and structs."""
+"""Readers by type code; `wire.types` adds maps, lists, arrays and structs."""
 
 
 Writer: TypeAlias = Callable[[Value], bytes]
@@ -286,7 +286,7 @@ def _integer(name: str, low: int, high: int, pack: Callable[[int], bytes]) -> Wr
 
 
 def put_datetime(value: int) -> bytes:
-    """The eight octets of -2**63..2**64-1; `struct.error` outside."""
+    """Encodes -2**63 to 2**64-1 in eight octets; raises `struct.error` outside."""
     return put_i64(value) if value < 1 << 63 else put_u64(value)
 
 
@@ -324,7 +324,7 @@ def _put_decimal(name: str, bits: int, pack: Callable[[int], bytes]) -> Writer:
             raise EncodeError(name, f"{value} is not a number")
         if exponent < -255:
             raise EncodeError(name, f"{value} has {-exponent} decimal places; 255 is the most")
-        # The mantissa has at most 19 digits: more, or an exponent of 20, would not fit, and need not be worked out.
+        # The mantissa has at most 19 digits: more digits, or an exponent of 20, cannot fit and need not be computed.
         if len(digits) > 20 or (exponent > 20 and any(digits)):
             raise EncodeError(name, f"the mantissa of {value} does not fit into {bits} bits")
         mantissa = int("".join(map(str, digits)))
@@ -357,7 +357,7 @@ def _text(code: int, name: str, encoding: str) -> Writer:
         except UnicodeEncodeError as why:
             raise EncodeError(name, f"{encoding} has no {why.object[why.start]!a}") from None
         if encoding == "utf-16-be" and octets[:2] in (b"\xfe\xff", b"\xff\xfe"):
-            octets = b"\xfe\xff" + octets  # else its first character would be taken for a byte order mark
+            octets = b"\xfe\xff" + octets  # otherwise a decoder would take the first character for a byte order mark
         return _prefixed(code, octets, name)
 
     return write
@@ -413,7 +413,7 @@ def _put_nothing(value: Value) -> bytes:
 
 
 def put_opaque(value: OpaqueValue) -> bytes:
-    """The octets of a value of an unknown type, its length first where its code wants one."""
+    """Encodes a value of an unknown type, with a length prefix where its code requires one."""
     name = f"type 0x{value.code:02x}"
     if prefix_width(value.code) is not None:
         return _prefixed(value.code, value.octets, name)
@@ -456,4 +456,4 @@ WRITERS: Final[dict[int, Writer]] = {
     0xF0: _put_nothing,
     0xF1: _put_nothing,
 }
-"""By type code; `wire.encoding` adds maps, lists, arrays and structs."""
+"""Writers by type code; `wire.encoding` adds maps, lists, arrays and structs."""

@@ -1,7 +1,7 @@
-"""Frames in, assemblies out: the reading of the transport of AMQP 0-10, one speaker's octets at a time.
+"""Reads one speaker's frames in AMQP 0-10, and assembles controls and commands.
 
-Frames of different channels, and of the two tracks of one channel, interleave freely; those of one (channel, track) do not.
-The cost is linear however the octets are cut: what is missing of a frame is remembered, and nothing is looked at twice.
+Frames of different channels, and of the two tracks of one channel, interleave freely; those of one (channel, track) do not. The
+cost is linear however the octets are split: it remembers what is missing of a frame, and looks at nothing twice.
 """
 
 from __future__ import annotations
@@ -43,28 +43,29 @@ from amqp_sansio.wire.framing import (
 from amqp_sansio.wire.primitives import command_of_set, frame_begin, frame_begin32, frame_header, frame_of_set, u16, u32, u64
 from amqp_sansio.wire.resync import find_frame, find_three, plausible_header
 
-# The first two octets (flags, segment type) of frames that are whole segments.
+# The first two octets (flags, segment type) of frames that are complete segments.
 _WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
 _LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
 _LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
 _LEAST_HEADER: Final = FRAME_HEADER_SIZE + 8
-"""Octets of the frame of a header with one struct without any field."""
+"""Octets of the frame of a header with one empty struct."""
 
 MOST_AT_ONCE: Final = 1024
-"""Commands with their contents of one run."""
+"""The most commands (with their contents) of one run."""
 AHEAD: Final = 64
-"""Those that are cut ahead of the one that is handed out."""
+"""How many of them are cut ahead of the one returned."""
 
 
 class SegmentReader(Reader):
-    """Reads one speaker's frames, and puts assemblies together.
+    """Reads one speaker's frames, and assembles controls and commands.
 
-    A fast path beside this one may read whole frames at `position` itself, and moves it behind them: only while `idle(channel)`
-    holds for the frames' channel; it checks `max_frame_size` and the limits itself.
+    A fast path outside this class may read complete frames at `position` and advance it, but only while `idle(channel)` holds
+    for their channel; it checks `max_frame_size` and the limits itself.
 
-    `carries(class_code, code)` tells whether a command may be followed by header and body; None: every one may.  `strict`
-    takes an unended assembly (see `Assembly`) as the breach that it is.  `tolerant`: every control or command counts, once, at
-    its first frame.  `opening` holds the peer to a few controls on channel 0 until `opened` is called.
+    * `carries(class_code, code)` returns whether header and body may follow a command; None: always.
+    * `strict` treats an unended assembly (see `Assembly`) as the violation that it is.
+    * `tolerant`: every control or command counts, once, at its first frame.
+    * `opening` restricts the peer to a few controls on channel 0 until `opened` is called.
     """
 
     HEAD: ClassVar[int] = FRAME_HEADER_SIZE
@@ -90,12 +91,12 @@ class SegmentReader(Reader):
         return self.assembler.queue
 
     @property
-    def waits(self) -> bool:  # as the base has it, with one call less for each step
+    def waits(self) -> bool:  # as in the base class, with one call less
         return not (self.assembler.queue or self.ready())
 
     @property
     def held(self) -> int:
-        """Payload octets in unfinished assemblies (limits.buffered_octets)."""
+        """Payload octets in incomplete assemblies (limits.buffered_octets)."""
         return self.assembler.held
 
     def _unfinished_units(self) -> list[int]:
@@ -114,7 +115,7 @@ class SegmentReader(Reader):
         self.assembler.queue = queue
 
     def idle(self, channel: int) -> bool:
-        """Whether no command is under way on the channel."""
+        """Returns whether no command is incomplete on the channel."""
         return (channel << 4 | 1) not in self.assembler.open and not self.assembler.queue
 
     def _plausible_at(self, octets: bytes, at: int) -> bool:
@@ -173,7 +174,7 @@ class SegmentReader(Reader):
         return queue.popleft()
 
     def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
-        """As `Reader.next_answer`: a control whose frame is not all of it is none that is waited for."""
+        """See `Reader.next_answer`: the awaited control fits into a single frame."""
         if self.ahead:
             self._return_ahead()
         queue = self.assembler.queue
@@ -204,24 +205,23 @@ class SegmentReader(Reader):
         return None
 
     def learn(self, channel: int, payload: bytes, command: Command, sync: bool, account: object = None) -> None:
-        """Remembers a command that is cut plainly by the octets of its frame: it comes again with every message."""
+        """Remembers a single-frame command by its octets: each message repeats it."""
         if len(self.known) >= self.limits.cached_commands:
             self.known.clear()
         self.known[frame_begun(channel, payload)] = KnownCommand(channel, command, sync, payload, account)
 
     def skip(self, position: int, frames: int, needed: int) -> None:
-        """Somebody else has read `frames` frames of the buffer: goes on at `position`, once `needed` octets are there."""
+        """Records that the caller has read `frames` frames: continues at `position`, once `needed` octets are at hand."""
         self.position = position
         self.frames += frames
         self._needed = needed
 
     def cut_run(self, head: int, most: int = MOST_AT_ONCE) -> list[Cut]:
-        """The fast path for content: commands of one channel whose frames are known, each with one header frame and at
-        most one body frame, not empty; `most` of them, until one is not as plain as that.
+        """The fast path for contents: returns up to `most` known commands of one channel, until one needs the general path.
 
-        `head` is how many octets of bodies are wanted.  Empty where more octets are needed, and where the next one is another:
-        then `next` reads the same octets with every check.  Real headers hold one or two structs; others are left to `next` and
-        `walk_headers`.
+        Each has one header frame and at most one body frame, not empty. `head` is how many octets of each body are wanted.
+        Empty when more octets are needed or the next unit is a different one: then `next` reads the same octets with every
+        check. Headers in practice have one or two structs; others are left to `next` and `walk_headers`.
         """
         assembler = self.assembler
         if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None or not self.ready():
@@ -239,9 +239,9 @@ class SegmentReader(Reader):
         needed = head_size
         place = -1
         known: KnownCommand[Any] | None = None
-        command, command_size = b"", 0  # the frame of the one before: nearly always it comes again
-        # Messages of one kind are often of one size, too: then all that is checked is, octet for octet, what it was in the one
-        # before, up to the size of its first struct and at the beginning of its body's frame; behind `at`, it lies there:
+        command, command_size = b"", 0  # the frame of the previous command, which nearly always repeats
+        # Similar messages are often of one size, too. Then all that is checked equals the previous one, octet for octet, up to
+        # the size of its first struct and at the beginning of its body frame; relative to `at`, it is at:
         begin = between = b""
         size_end = head_end = body_begin = second = 0
         whole = first_end = 0
@@ -275,7 +275,7 @@ class SegmentReader(Reader):
             if where != place or size < _LEAST_HEADER or size > largest:
                 break
             header_end = end = command_end + size
-            walked += header_at + 4  # behind its first struct
+            walked += header_at + 4  # after its first struct
             if begins == _WHOLE_HEADER:
                 body_at = header_end + head_size
                 if have < body_at:
@@ -319,7 +319,7 @@ class SegmentReader(Reader):
         return run
 
     def put_back(self, run: Iterable[Cut]) -> None:
-        """The last ones of a run are to be read again."""
+        """Puts back the last ones of a run."""
         if back := list(run):
             self.skip(back[0][4] - self._base, -sum([2 if cut[2] is None else 3 for cut in back]), FRAME_HEADER_SIZE)
 
@@ -341,18 +341,18 @@ class SegmentReader(Reader):
         ahead, self.ahead = self.ahead, []
         self.put_back(reversed(ahead))
 
-    # What the layers above know.
+    # --- what the layers above know -------------------------------------------------------------------------------------------
 
     def forget(self, channel: int) -> None:
-        """Drops what is under way on a channel: its session is detached.  The rest of it, if it comes, is passed over."""
+        """Drops the incomplete command of a detached session's channel, and skips the rest of it."""
         self.assembler.forget(channel)
 
     def conclude(self, channel: int | None) -> list[Assembly]:
-        """Ends the command under way on a channel, or all that is under way: its speaker has said what can only follow it."""
+        """Ends the incomplete command on a channel, or on all of them: its speaker has sent what can only follow it."""
         return self.assembler.conclude(channel)
 
     def expect_rest(self, channel: int) -> None:
-        """What comes next on track 1 of the channel is the rest of a command (command-point with an offset): skip it."""
+        """Skips the rest of a command, which comes next on track 1 of the channel (command-point with an offset)."""
         self.assembler.expect_rest(channel, self.offset)
 
     def break_off(self) -> bool:
@@ -365,12 +365,12 @@ _CONNECTION_CLASS: Final = b"\x01"
 
 
 def codes_of(payload: bytes) -> tuple[int, int]:
-    """Class code and code of a command segment; 0 where it is too short."""
+    """Returns class code and code of a command segment; 0 when it is too short."""
     return (payload[0], payload[1]) if len(payload) >= 2 else (0, 0)
 
 
 class Segmentation(Framing):
-    """Frames of at most 65535 octets, twelve of which are no payload."""
+    """Frames of at most 65535 octets, with an overhead of twelve."""
 
     def __init__(self) -> None:
         super().__init__(FRAME_HEADER_SIZE, MIN_MAX_FRAME_SIZE, MAX_FRAME_SIZE, MAX_FRAME_SIZE)
@@ -397,9 +397,9 @@ SEGMENTATION: Final = Segmentation()
 
 
 CONTROL_SIZE: Final = FRAME_HEADER_SIZE + 14
-"""Octets of the frame of a control whose one field is a set of one range."""
+"""Octets of the frame of a control whose only field is a set of one range."""
 COMMAND_SIZE: Final = FRAME_HEADER_SIZE + 16
-"""Octets of that of such a command."""
+"""Octets of the frame of a command with such a field."""
 _WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
 _CONTROL: Final = (_WHOLE << 8 | CONTROL) << 16 | CONTROL_SIZE
 _COMMAND: Final = (_WHOLE << 8 | COMMAND) << 16 | COMMAND_SIZE
@@ -409,32 +409,35 @@ _RANGE_OCTETS: Final = 8
 _HALF: Final = 1 << 31
 
 CutRange: TypeAlias = tuple[bool, bool, int, int, int, int, int]
-"""Whether it is the command (else the control); whether it asks for an answer itself; its channel; both ends of the range,
-which belong to it; where it begins and ends in its speaker's stream."""
+"""What `OneRange` cuts.
+
+Whether it is the command (else the control); whether it asks for an answer; its channel; the first and last id of the range;
+where it begins and ends in its speaker's stream.
+"""
 
 
 def alone_next(reader: SegmentReader) -> bool:
-    """Whether the next frame is a control or command without anything behind it."""
+    """Returns whether the next frame is a control or command without segments after it."""
     buffer, at = reader.buffer, reader.position
     return at + 2 <= len(buffer) and buffer[at] == _WHOLE and buffer[at + 1] <= COMMAND
 
 
 class OneRange:
-    """Cuts one control and one command, each also with its bit that asks for an answer: given as segments with any range."""
+    """Cuts one control and one command, with and without the bit that asks for an answer; takes samples with any range."""
 
     __slots__ = ("_command", "_command_asks", "_control", "_control_asks")
 
     def __init__(self, control: bytes, control_asks: bytes, command: bytes, command_asks: bytes) -> None:
-        # What stands between the place of a frame and its set, as one number; flags of the fields stand apart in a command.
+        # The octets between the place of a frame and its set, as one number; a command has the flags of its fields separately.
         self._control: Final = u64(bytes(4) + control, 0)[0]
         self._control_asks: Final = u64(bytes(4) + control_asks, 0)[0]
         self._command: Final = u64(bytes(4) + command, 0)[0]
         self._command_asks: Final = u64(bytes(4) + command_asks, 0)[0]
 
     def cut(self, reader: SegmentReader, commands: bool = True) -> CutRange | None:
-        """The next frame if it is one of them, and nothing is under way; then it is read.  Not `commands`: only the control.
+        """Reads the next frame if it is one of them, and nothing is incomplete. Without `commands`, only the control.
 
-        None for anything else: `SegmentReader.next` reads the same octets with every check.
+        Returns None for anything else: `SegmentReader.next` reads the same octets with every check.
         """
         buffer = reader.buffer
         at = reader.position
@@ -464,12 +467,12 @@ class OneRange:
         if assembler.heard is not None and (place << 4 | commands) not in assembler.heard:
             return None
         start = reader.offset if reader.ahead else reader._base + at
-        reader.position = at + size  # as `skip`, without the call
+        reader.position = at + size  # `skip` inlined
         reader.frames += 1
         reader._needed = FRAME_HEADER_SIZE
         return commands, asks, place, low, high, start, start + size
 
     @staticmethod
     def put_back(reader: SegmentReader, octets: int) -> None:
-        """What was cut just now, `octets` octets, is to be read again."""
+        """Puts back the `octets` octets that were cut just now."""
         reader.skip(reader.position - octets, -1, FRAME_HEADER_SIZE)

@@ -14,7 +14,7 @@ EMPTY: Final = RangeSet()
 
 
 def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[RangeSet, int]:
-    """A sequence-set.  Ranges that descend, overlap or touch are joined, or 531 when `canonical`; one turned round is 531."""
+    """Decodes a sequence-set. Joins unordered, overlapping or adjacent ranges (531 if `canonical`); a reversed one is 531."""
     size: int = u16(b, p)[0]
     start = p + 2
     stop = start + size
@@ -41,7 +41,7 @@ def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
             before = high
     ids = RangeSet(pairs)
     ranges = ids.ranges
-    if len(ranges) < len(pairs):  # some were joined: together they may be more than half of all numbers, which has no order
+    if len(ranges) < len(pairs):  # joined ranges may span more than half of all numbers, where order is undefined
         for low, high in ranges:
             if not serial_le(low, high):
                 raise DecodeError("sequence-set", start, f"the ids from {low} to {high} span half of all numbers or more", 531)
@@ -49,7 +49,7 @@ def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
 
 
 def encode_set(ids: RangeSet) -> bytes:
-    """A sequence-set.  EncodeError beyond 8191 ranges, and for a range that spans half of all serial numbers or more."""
+    """Encodes a sequence-set. Raises EncodeError beyond 8191 ranges, or when a range spans half of all serial numbers."""
     ranges = ids.ranges
     if len(ranges) == 1:  # nearly always
         ((low, high),) = ranges
@@ -64,7 +64,7 @@ def encode_set(ids: RangeSet) -> bytes:
 
 
 def read_byte_ranges(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[ByteRanges, int]:
-    """Byte-ranges: pairs of offsets, both included, ascending and apart from one another (531 otherwise)."""
+    """Decodes byte-ranges: pairs of inclusive offsets, ascending and not adjacent (531 otherwise)."""
     size: int = u16(b, p)[0]
     start = p + 2
     stop = start + size
@@ -80,7 +80,7 @@ def read_byte_ranges(b: bytes, p: int, end: int, reading: Reading, depth: int) -
 
 
 def encode_byte_ranges(ranges: ByteRanges) -> bytes:
-    """Byte-ranges.  EncodeError beyond 4095 of them, and for what is turned round, out of order, touching or not 64 bits."""
+    """Encodes byte-ranges. Raises EncodeError beyond 4095, and for reversed, unordered or adjacent ones, or beyond 64 bits."""
     if len(ranges) > 4095:
         raise EncodeError("byte-ranges", f"holds at most 4095 ranges; {len(ranges)} given")
     why = _wrong(ranges)

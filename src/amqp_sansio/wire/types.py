@@ -1,12 +1,12 @@
-"""The type system, read: maps, lists, arrays and structs in values, and the edge around all types.
+"""Decodes the type system: maps, lists, arrays and structs, and the public entry points for all types.
 
-`decode_...` functions raise `DecodeError` and nothing else, whatever the octets are: 503 for sizes, counts and codes that
-cannot be, 531 for text, characters and keys that are not what their type allows, 506 for one of our limits (`Reading`).
-`read_...` functions are their inner half, for generated decoders: they may also raise what `BAD` lists.  `wire.encoding` writes
-what they read.
+The `decode_...` functions raise `DecodeError` and nothing else, whatever the octets are: 503 for impossible sizes, counts and
+codes, 531 for text, characters and keys that their type does not allow, 506 for one of our limits (`Reading`). The `read_...`
+functions are their internals, for generated decoders: they may also raise what `BAD` lists. `wire.encoding` writes what they
+read.
 
-Sizes bound everything: a count that disagrees with the size is an error.  A size of 0 stands for «no value» (`NullMap`,
-`NullList`, `NullArray`, `NullStruct`).
+Sizes are binding: a count that disagrees with the size is an error. A size of 0 means «no value» (`NullMap`, `NullList`,
+`NullArray`, `NullStruct`).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.scalars import READERS, least_width, span
 
 BAD: Final = (struct.error, IndexError, UnicodeDecodeError)
-"""What reading may raise besides DecodeError where octets are missing or wrong."""
+"""What readers may raise besides DecodeError for missing or invalid octets."""
 
 StructDecoder: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Struct]
 """(octets, offset of the first field, end, flags, reading, depth) -> the struct."""
 
 STRUCT_READERS: Final[dict[int, StructDecoder]] = {}
-"""By class and code as one number; filled by `wire.layouts.structs`, which needs this module for the maps inside structs."""
+"""Readers by class and code as one number; filled by `wire.layouts.structs`, which needs this module for maps in structs."""
 
 NULL_MAP: Final = NullMap()
 NULL_LIST: Final = NullList()
@@ -53,7 +53,7 @@ def _too_deep(what: str, p: int, reading: Reading) -> DecodeError:
 
 
 def _size(what: str, least: int, b: bytes, p: int, end: int) -> int:
-    """The size of a map, list or array, checked: 0, or from `least` to what is left."""
+    """Returns the checked size of a map, list or array: 0, or from `least` to the octets that are left."""
     if p + 4 > end:
         raise DecodeError(what, p, f"its size takes 4 octets, {max(0, end - p)} are left")
     size: int = u32(b, p)[0]
@@ -65,7 +65,7 @@ def _size(what: str, least: int, b: bytes, p: int, end: int) -> int:
 
 
 def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Map, int]:
-    """A map from its size on."""
+    """Decodes a map from its size on."""
     content = p + 4
     if content + 4 > end:
         return NULL_MAP, content + _size("map", 4, b, p, end)
@@ -79,7 +79,7 @@ def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
         return _read_map_slowly(b, content, stop, count, reading, depth)
     entries: dict[str, Value] = {}
     p = content + 4
-    # No entry is held against the end of the map: each moves on, so when the last one ends there, all lay within.
+    # Entries are not checked against the map's end: each one advances, so if the last one ends there, all were inside.
     while p < stop:
         q = p + 1 + b[p]
         key = b[p + 1 : q].decode()
@@ -94,7 +94,7 @@ def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
         else:
             entries[key], p = READERS[b[q]](b, q + 1, stop, reading, depth + 1)
     if p != stop or len(entries) != count:
-        if p == stop and _pairs(b, content + 4, stop) == count:  # not read again: each map inside would be read twice as often
+        if p == stop and _pairs(b, content + 4, stop) == count:  # decoding again would double the cost at each level
             return _odd_map(entries, b, content, p, stop, count, reading), stop
         return _read_map_slowly(b, content, stop, count, reading, depth)
     made = blank(Map)  # half the cost of Map(entries, True)
@@ -103,7 +103,7 @@ def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
 
 
 def _pairs(b: bytes, p: int, stop: int) -> int:
-    """How many entries there are up to the end of a map, all of which could be read; what is in them is passed over."""
+    """Counts the entries up to the end of a map, which were all readable, without decoding them."""
     count = 0
     while p < stop:
         p += 1 + b[p]
@@ -113,7 +113,7 @@ def _pairs(b: bytes, p: int, stop: int) -> int:
 
 
 def _read_map_slowly(b: bytes, content: int, stop: int, count: int, reading: Reading, depth: int) -> tuple[Map, int]:
-    """The same where text that is no UTF-8 may come, and to say what is wrong.  It fails where the quick way has failed."""
+    """Decodes a map with lenient text, or finds the error. It fails wherever the fast path has failed."""
     if count * 2 > stop - content - 4:
         raise DecodeError("map", content, f"{count} entries do not fit into {stop - content - 4} octets")
     entries: dict[str, Value] = {}
@@ -127,7 +127,7 @@ def _read_map_slowly(b: bytes, content: int, stop: int, count: int, reading: Rea
 
 
 def _odd_map(entries: dict[str, Value], b: bytes, content: int, p: int, stop: int, count: int, reading: Reading) -> Map:
-    """The map when its entries end where its size does; `DoubledMap` when a key came twice."""
+    """Returns the map if its entries end where its size does; a `DoubledMap` if a key repeats."""
     if p != stop:
         raise DecodeError("map", p, f"{count} entries end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size")
     if len(entries) == count:
@@ -138,7 +138,7 @@ def _odd_map(entries: dict[str, Value], b: bytes, content: int, p: int, stop: in
 
 
 def read_list(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[List, int]:
-    """A list from its size on."""
+    """Decodes a list from its size on."""
     size = _size("list", 4, b, p, end)
     content = p + 4
     stop = content + size
@@ -164,7 +164,7 @@ def read_list(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple
 
 
 def read_array(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Array, int]:
-    """An array from its size on."""
+    """Decodes an array from its size on."""
     size = _size("array", 5, b, p, end)
     content = p + 4
     stop = content + size
@@ -193,7 +193,7 @@ def read_array(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tupl
 
 
 def read_fragments(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Array, int]:
-    """The arrays of command fragments: what is in one has no defined encoding, so one that is not empty is kept as it is."""
+    """Decodes the arrays of command fragments: their elements have no defined encoding, so they are kept as octets."""
     size = _size("array", 5, b, p, end)
     content = p + 4
     stop = content + size
@@ -208,9 +208,9 @@ _TEXTS: Final = frozenset({0x84, 0x85, 0x86, 0x90, 0x94, 0x95, 0x96, 0x80, 0xA0}
 
 
 def read_texts(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[tuple[str, ...], int]:
-    """An array of texts: a plain tuple where the elements are str16 (95), an `Array` where some peer chose another type.
+    """Decodes an array of texts: a plain tuple for elements of str16 (95), an `Array` for any other type.
 
-    Elements of a binary type are read as UTF-8 and keep their element code.
+    Elements of a binary type are decoded as UTF-8 and keep their element code.
     """
     array, stop = read_array(b, p, end, reading, depth)
     if array.code == 0x95 and not array.null:
@@ -224,7 +224,7 @@ def read_texts(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tupl
 
 
 def read_struct32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Struct, int]:
-    """A coded struct from its size on: `UnknownStruct` for codes that nobody knows, `NullStruct` for size 0."""
+    """Decodes a coded struct from its size on: `UnknownStruct` for unknown codes, `NullStruct` for size 0."""
     size = _size("struct32", 2, b, p, end)
     start = p + 4
     stop = start + size
@@ -243,34 +243,34 @@ def read_struct32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> t
 READERS.update({0xA8: read_map, 0xA9: read_list, 0xAA: read_array, 0xAB: read_struct32})
 
 
-# --- the edge --------------------------------------------------------------------------------------
+# --- entry points ---------------------------------------------------------------------------------------------------------
 
 
 def decode_value(
     code: int, b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING
 ) -> tuple[Value, int]:
-    """The value of type `code` at `p` (behind its type code) and the offset behind it.  DecodeError."""
+    """Decodes the value of type `code` at `p`, after its type code; returns it and its end. Raises DecodeError."""
     return _edge(READERS[code], f"type 0x{code:02x}", b, p, end, depth, reading)
 
 
 def decode_map(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Map, int]:
-    """The map whose size begins at `p`, and the offset behind it.  DecodeError.
+    """Decodes the map whose size begins at `p`; returns it and its end. Raises DecodeError.
 
-    A body of content type amqp/map is one, too.
+    A body of content type amqp/map is such a map.
     """
     return _edge(read_map, "map", b, p, end, depth, reading)
 
 
 def decode_list(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[List, int]:
-    """The list whose size begins at `p`, and the offset behind it.  DecodeError.
+    """Decodes the list whose size begins at `p`; returns it and its end. Raises DecodeError.
 
-    A body of content type amqp/list is one, too.
+    A body of content type amqp/list is such a list.
     """
     return _edge(read_list, "list", b, p, end, depth, reading)
 
 
 def decode_struct32(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Struct, int]:
-    """The coded struct whose size begins at `p`, and the offset behind it.  DecodeError names the field that is wrong."""
+    """Decodes the coded struct whose size begins at `p`; returns it and its end. Raises DecodeError, which names the field."""
     try:
         return read_struct32(b, p, end, reading, depth)
     except (*BAD, DecodeError) as why:
@@ -303,7 +303,7 @@ def _edge(
 
 
 def decode_error(why: Exception, what: str, p: int) -> DecodeError:
-    """What one of BAD means."""
+    """Converts one of BAD."""
     if isinstance(why, UnicodeDecodeError):
         return DecodeError(what, p, f"text is not {why.encoding}: {why.reason}", 531)
     return DecodeError(what, p, "octets are missing")

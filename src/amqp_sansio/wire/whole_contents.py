@@ -21,30 +21,30 @@ from amqp_sansio.wire.method_frames import (
 from amqp_sansio.wire.primitives import u64
 
 _deliver_head: Final = Struct(">BHI4xB").unpack_from
-"""A method's frame: type, channel, size; and the octets of the first short string behind class and method."""
+"""A method's frame: type, channel, size; and the length of the first short string after class and method."""
 
 _TAG_OF_DELIVER: Final = FRAME_HEAD + 5
-"""Where the delivery-tag of basic.deliver is, behind a consumer-tag without octets."""
+"""Where the delivery-tag is in a basic.deliver with an empty consumer-tag."""
 _LONGEST_BEHIND: Final = 1 + 256 + 256
-"""Octets behind its tag: whether it comes again, exchange and routing key."""
+"""The most octets after the tag: the redelivered bit, exchange and routing key."""
 _SHORTEST_HEADER: Final = HEADER_HEAD + OVERHEAD
 _SHORTEST: Final = _TAG_OF_DELIVER + 8 + 3 + 1 + _SHORTEST_HEADER
-"""Of a delivery without names and properties, with its content."""
+"""The smallest delivery: without names and properties, with its content."""
 _HEADER_BEGINS: Final = FRAME_END << 24 | CONTENT_HEADER << 16
 _BODY_BEGINS: Final = FRAME_END << 24 | CONTENT_BODY << 16
-"""The end of a frame, and the type of the next one, before its channel."""
+"""The end of a frame and the type of the next one, before its channel."""
 _body_head: Final = Struct(">II").unpack_from
-"""Likewise, with its channel as one number, and its size."""
+"""The same with the channel as one number, and the next frame's size."""
 _BASIC: Final = 60 << 16
-"""Its class, and the weight of a content."""
+"""Class basic, and the weight of a content."""
 Reads: TypeAlias = Callable[[bytes], object]
-"""What reads a method; None where it cannot."""
+"""Decodes a method; returns None when it cannot."""
 AHEAD: Final = 64
-"""Deliveries that are cut ahead of the one that is handed out."""
+"""How many deliveries are cut ahead of the one returned."""
 
 
 class KnownConsumer(KnownCommand[Any]):
-    """A consumer to whom something was delivered: `likes` are such methods by what stands behind their tag."""
+    """A consumer with deliveries; `likes` are such methods, by the octets after their tag."""
 
     __slots__ = ("likes", "read")
 
@@ -55,7 +55,7 @@ class KnownConsumer(KnownCommand[Any]):
 
 
 class Consumers:
-    """Those to whom something was delivered, for `cut_deliveries`; at most `most` of them, and as many methods like theirs."""
+    """Consumers with deliveries, for `cut_deliveries`: at most `most`, and as many remembered methods."""
 
     __slots__ = ("_likes", "_most", "known")
 
@@ -66,7 +66,7 @@ class Consumers:
         self._likes = 0
 
     def learn(self, channel: int, payload: bytes, method: object, account: object, read: Reads) -> None:
-        """Something was delivered."""
+        """Remembers a delivery."""
         tag_at = 5 + payload[4]
         key = channel.to_bytes(2, "big") + payload[:tag_at]
         if key in self.known:
@@ -77,7 +77,7 @@ class Consumers:
         self._like(consumer, payload[tag_at + 8 :], consumer)
 
     def another(self, consumer: KnownConsumer, behind_tag: bytes) -> KnownCommand[Any] | None:
-        """What a method to a consumer means with these octets behind its tag; None where nobody can read it."""
+        """Returns the meaning of a method with these octets after its tag; None when it cannot be decoded."""
         payload = consumer.payload[: 5 + consumer.payload[4] + 8] + behind_tag
         method = consumer.read(payload)
         if method is None:
@@ -95,26 +95,30 @@ class Consumers:
         self._likes += 1
 
     def clear(self) -> None:
-        """Nobody is known any more."""
+        """Forgets all."""
         self.known.clear()
         self._likes = 0
 
 
-@lru_cache(1024)  # lengths are the peer's: it may send any
+@lru_cache(1024)  # the lengths come from the peer, which may send any
 def _splitter(head: int, octets: int) -> Callable[[bytes, int], tuple[Any, ...]]:
-    """What splits a deliver and the head of its content: `head` octets up to the tag, which are the same for all deliveries
-    of one size to one consumer; the tag; `octets` octets behind it; `_HEADER_BEGINS` and channel as one number; size of the
-    frame; class and weight as one number; size of the body."""
+    """Returns what splits a deliver and the head of its content.
+
+    * `head` octets up to the tag, equal for all deliveries of one size to one consumer.
+    * The tag, and `octets` octets after it.
+    * `_HEADER_BEGINS` and channel as one number; size of the frame.
+    * Class and weight as one number; size of the body.
+    """
     return Struct(f">{head}sQ{octets}sIIIQ").unpack_from
 
 
 def cut_content(
     buffer: bytes, at: int, channel: int, of_class: bytes, largest: int, header_octets: int
 ) -> tuple[bytes, bytes | None, int] | None:
-    """The header and body of a content that lies whole from `at` on, in one body frame or none, and where it ends.
+    """Returns header and body of a content that begins at `at`, complete and with at most one body frame, and its end.
 
-    It means what the frames mean one by one: everything that they could be refused for makes it give up, and they are
-    read one by one then.  `largest`: octets of a frame; `header_octets`: those of a header.
+    Equivalent to reading the frames one by one: it gives up on anything for which they could be refused. `largest`: octets of a
+    frame; `header_octets`: those of a header.
     """
     body_at = at + FRAME_HEAD + HEADER_HEAD + 1
     if len(buffer) < body_at:
@@ -150,10 +154,10 @@ def cut_deliveries(
     header_octets: int,
     most: int,
 ) -> tuple[list[Cut], int]:
-    """Deliveries from `at` on to consumers that are known, with their contents, and how many frames they are.
+    """Returns the deliveries from `at` on to known consumers, with their contents, and their number of frames.
 
-    Each content is cut as by `cut_content`, which it repeats without the calls.  At most AHEAD of them, up to the first that is
-    not whole, or not as plain as that; `under_way`: channels with a content; `most`: octets of a method with its content.
+    Cuts each content as `cut_content` does, inlined. Returns at most AHEAD of them, up to the first that is incomplete or
+    unusual; `under_way`: channels with an incomplete content; `most`: octets of a method with its content.
     """
     cuts: list[Cut] = []
     frames = 0
@@ -169,7 +173,7 @@ def cut_deliveries(
         if at + to_header > last:
             break
         found_head, tag, behind_tag, begins, header_size, of_class, octets = split(buffer, at)
-        if found_head != head:  # most are of one size, and for one consumer
+        if found_head != head:  # most have one size and one consumer
             kind, channel, size, tag_octets = _deliver_head(buffer, at)
             to_tag, to_header = _TAG_OF_DELIVER + tag_octets, size + OVERHEAD
             behind = to_header - to_tag - 9
@@ -211,10 +215,9 @@ def cut_deliveries(
 
 
 def wanted(buffer: bytes, at: int, consumers: Consumers, largest: int) -> int:
-    """Octets that are needed from `at` on, where a delivery to a consumer that is known begins, and is not whole; else 0.
+    """Returns the octets needed from `at` on for an incomplete delivery to a known consumer; 0 for anything else.
 
-    It never waits for more than is certain to come, were it the frame of somebody else that comes next, nor for more than
-    `largest`.
+    Never waits for more than will certainly come, even if the next frame is a different one, nor for more than `largest`.
     """
     at_hand = len(buffer)
     if at_hand - at < _TAG_OF_DELIVER + 8:

@@ -21,25 +21,25 @@ from amqp_sansio.wire.types import BAD, decode_struct32
 
 
 class DecodeControl(Protocol):
-    """Reads a control; `reading` says how tolerantly."""
+    """Decodes a control; `reading` sets how tolerantly."""
 
     def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> Control: ...
 
 
 class DecodeCommand(Protocol):
-    """Reads a command, and its sync bit; `reading` says how tolerantly."""
+    """Decodes a command, and its sync bit; `reading` sets how tolerantly."""
 
     def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> tuple[Command, bool]: ...
 
 
 class DecodeStruct(Protocol):
-    """Reads a whole struct32; `reading` says how tolerantly."""
+    """Decodes a whole struct32; `reading` sets how tolerantly."""
 
     def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> Struct: ...
 
 
 class DecodeHeaders(Protocol):
-    """Reads the structs of a header segment; `reading` says how tolerantly."""
+    """Decodes the structs of a header segment; `reading` sets how tolerantly."""
 
     def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> tuple[Struct, ...]: ...
 
@@ -51,33 +51,32 @@ EncodeStruct: TypeAlias = Callable[[Struct], bytes]
 
 
 class Layout(Codec):
-    """One way to write AMQP 0-10.
+    """One encoding of AMQP 0-10.
 
-    All decoders take the octets, the offset of the first octet and the offset behind the last, and read nothing outside;
-    offsets in errors are offsets in the octets given.
+    All decoders take the octets, the offset of the first octet and the offset after the last, and read nothing else; offsets in
+    errors refer to the octets given.
 
-    * `decode_control(b, start, end)`: from the class octet on.  DecodeError 501.
-    * `decode_command(b, start, end)`: from the class octet on, session.header included; the bool is its sync bit.  DecodeError
-      503 for what cannot be decoded, 531 for a value outside its type (text that is no UTF-8, a range turned round), 540 for
-      an unknown command.
-    * `decode_struct32(b, start, end)`: the whole struct, its size included.  `UnknownStruct` for unknown codes, `NullStruct`
-      for size 0.
-    * `walk_headers(b, start, end, limits)`: sizes and codes of a header segment only.  DecodeError 503.
-    * `decode_headers(b, start, end)`: the structs of a header segment.  HeaderError for a bad field.
-    * `encode_control`, `encode_command(command, sync)`, `encode_struct32`: the reverse.  EncodeError.
-    * `verb_of(kind, class_code, code)`: "message.transfer"; what has no name is named by number: "119.1", "connection.99".  The
+    * `decode_control(b, start, end)`: from the class octet on. DecodeError 501.
+    * `decode_command(b, start, end)`: from the class octet on, with session.header; the bool is its sync bit. DecodeError 503
+      for what cannot be decoded, 531 for a value outside its type (text that is not UTF-8, a reversed range), 540 for an
+      unknown command.
+    * `decode_struct32(b, start, end)`: the whole struct, with its size. `UnknownStruct` for unknown codes, `NullStruct` for
+      size 0.
+    * `walk_headers(b, start, end, limits)`: only sizes and codes of a header segment. DecodeError 503.
+    * `decode_headers(b, start, end)`: the structs of a header segment. HeaderError for an invalid field.
+    * `encode_control`, `encode_command(command, sync)`, `encode_struct32`: the reverse. EncodeError.
+    * `verb_of(kind, class_code, code)`: "message.transfer", or numbers for what has no name: "119.1", "connection.99". The
       `kind` is "control", "command" or "struct".
     * `codes_of(thing)`: class code and code of a control, command or coded struct, or of its class.
     * `segments`: verbs whose commands may carry header and body segments.
 
-    Decoding is tolerant: `required` is not enforced, numbers that no enumeration has stay numbers, and what says nothing is
-    passed over.  To find out, a strict observer encodes again and compares: everything else comes back
-    octet by octet.  What is passed over: octets behind the last field of a control or command, or of a sized struct; flags
-    of a sized struct that belong to no field; a session.header of another size than 1, and its spare bits; the size 0 of a
-    reply-to or xid field, which reads as one without fields; ranges of ids that are out of order, touch or overlap; text
-    read leniently.
+    Decoding is tolerant: it does not enforce `required`, leaves undefined enumeration values as numbers, and ignores what has
+    no meaning. To detect that, a strict observer encodes the result again and compares: everything else comes back octet for
+    octet. Ignored are: octets after the last field of a control or command, or of a sized struct; undefined flags of a sized
+    struct; a session.header of another size than 1, and its spare bits; the size 0 of a reply-to or xid field, which is decoded
+    as one without fields; ranges of ids that are out of order, adjacent or overlapping; text decoded leniently.
 
-    All decoders take a `Reading` as a last argument, which holds the limits and what is let pass: `Reading.of(limits)`.
+    All decoders take a `Reading` as the last argument, with the limits and the tolerance: `Reading.of(limits)`.
     """
 
     __slots__ = (
@@ -146,12 +145,12 @@ class Layout(Codec):
         return self.verb_of("command", class_code, code) in self.segments
 
     def verb_of(self, kind: str, class_code: int, code: int) -> str:
-        """The name of a control, command or struct, by number where it has none."""
+        """Returns the name of a control, command or struct, or numbers for an unknown one."""
         name = self._names.get((kind, class_code, code))
         return name if name is not None else f"{self._names.get(('class', class_code, 0), class_code)}.{code}"
 
     def codes_of(self, thing: Control | Command | Struct | type[Control | Command | Struct]) -> tuple[int, int]:
-        """Class code and code.  KeyError for what has no code (reply-to)."""
+        """Returns class code and code. Raises KeyError for a struct without a code (reply-to)."""
         return self._codes[thing if isinstance(thing, type) else type(thing)]
 
     def __repr__(self) -> str:
@@ -195,7 +194,7 @@ def _command_writer(key: int, fields: FieldTable, shapes: Shapes) -> CommandWrit
 
 
 def control_decoder(straight: dict[int, ControlReader], codes: Codes, fields: Fields, shapes: Shapes) -> DecodeControl:
-    """`Layout.decode_control`: by straight-line readers where there are some."""
+    """Builds `Layout.decode_control`, with the straight-line readers that exist."""
     names = {high << 8 | low: kind for kind, (high, low) in codes.items() if issubclass(kind, Control)}
     readers = {key: straight.get(key) or _interpreted(kind, kind.VERB, fields[kind], shapes) for key, kind in names.items()}
 
@@ -225,12 +224,12 @@ def control_decoder(straight: dict[int, ControlReader], codes: Codes, fields: Fi
 
 
 def command_decoder(straight: dict[int, CommandReader], codes: Codes, fields: Fields, shapes: Shapes) -> DecodeCommand:
-    """`Layout.decode_command`: by straight-line readers where there are some."""
+    """Builds `Layout.decode_command`, with the straight-line readers that exist."""
     names = {high << 8 | low: kind for kind, (high, low) in codes.items() if issubclass(kind, Command)}
     readers = {key: straight.get(key) or _interpreted(kind, kind.VERB, fields[kind], shapes) for key, kind in names.items()}
 
     def locate(b: bytes, start: int, end: int) -> tuple[int, int, int, bool]:
-        """Class and code, flags, the offset of the first field, sync; for session headers of any size."""
+        """Returns class and code, flags, the offset of the first field, and sync, for session headers of any size."""
         if end - start < 3:
             raise DecodeError("command", start, f"class, code and session header take 3 octets, {end - start} came")
         key = u16(b, start)[0]
@@ -266,14 +265,14 @@ def command_decoder(straight: dict[int, CommandReader], codes: Codes, fields: Fi
 
 
 def decode_one_struct(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Struct:
-    """`Layout.decode_struct32`."""
+    """See `Layout.decode_struct32`."""
     return decode_struct32(b, start, end, 0, reading)[0]
 
 
 def control_encoder(
     straight: dict[type[Control], ControlWriter], codes: Codes, fields: Fields, shapes: Shapes
 ) -> EncodeControl:
-    """`Layout.encode_control`: by straight-line writers where there are some."""
+    """Builds `Layout.encode_control`, with the straight-line writers that exist."""
     writers = {
         kind: straight.get(kind) or _control_writer(high << 8 | low, fields[kind], shapes)
         for kind, (high, low) in codes.items()
@@ -295,7 +294,7 @@ def control_encoder(
 def command_encoder(
     straight: dict[type[Command], CommandWriter], codes: Codes, fields: Fields, shapes: Shapes
 ) -> EncodeCommand:
-    """`Layout.encode_command`: by straight-line writers where there are some."""
+    """Builds `Layout.encode_command`, with the straight-line writers that exist."""
     writers = {
         kind: straight.get(kind) or _command_writer(high << 8 | low, fields[kind], shapes)
         for kind, (high, low) in codes.items()
@@ -315,7 +314,7 @@ def command_encoder(
 
 
 def struct_encoder(writers: dict[type[Struct], Callable[..., bytes]]) -> EncodeStruct:
-    """`Layout.encode_struct32` over a table of writers."""
+    """Builds `Layout.encode_struct32` from a table of writers."""
 
     def encode(struct: Struct) -> bytes:
         if type(struct) in writers or isinstance(struct, UnknownStruct | NullStruct):

@@ -1,7 +1,6 @@
 """Decodes and encodes the methods of one dialect: class and method as two octets each, then the arguments.
 
-Those on hot paths have straight-line code in their layout, which gives up without a reason; all others go through the
-interpreter.
+Methods on hot paths have straight-line code in their layout, which fails without a reason; all others use the interpreter.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from amqp_sansio.wire.types import BAD
 MethodReader: TypeAlias = Callable[[bytes, int, int, Reading], Method | None]
 MethodWriter: TypeAlias = Callable[..., bytes]
 TableReader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Map, int]]
-"""(octets, place, end, how, depth) -> the field table there, and where it ends."""
+"""(octets, offset, end, reading, depth) -> the field table at that offset, and its end."""
 FlatReader: TypeAlias = Callable[[bytes, int, int], tuple[Map, int] | None]
-"""The same of a table that is as plain as most; None, or what `types.BAD` holds, for others."""
+"""The same for a flat table; returns None, or raises one of `types.BAD`, for others."""
 
 
 class Methods:
     """The methods of one dialect.
 
-    `profile` says what the letters of its field tables mean; None for one without any.  `codes` gives class and
-    method of each as one number of four octets, `arguments` its arguments in order; `contents` names
-    the verbs behind which a content comes.  Methods of class connection are controls, the same in all families.  `readers`
-    and `writers` are straight-line code, of methods that a variant need not have.
+    `profile` defines the letters of its field tables; None when it has no tables. `codes` maps each method to class and method
+    number as one number of four octets, `arguments` to its arguments in order; `contents` names the verbs that carry a content.
+    Methods of class connection are controls, the same in all families. `readers` and `writers` are straight-line code, possibly
+    for methods that a variant lacks.
     """
 
     __slots__ = (
@@ -61,26 +60,26 @@ class Methods:
         if profile is not None:
             read, write, write_flat = profile.read, profile.write, profile.write_flat
         self.read_table: Final = read
-        """Reads a field table, by the profile of the dialect; see `Profile.read`."""
+        """Decodes a field table by the dialect's profile; see `Profile.read`."""
         self.write_table: Final = write
-        """The octets of a field table; see `Profile.write`."""
+        """Encodes a field table; see `Profile.write`."""
         self.write_flat: Final = write_flat
-        """Those of a dict, quickly; see `Profile.write_flat`."""
+        """Encodes a dict as a field table on the fast path; see `Profile.write_flat`."""
         self._codes: Final = codes
         self.arguments: Final = arguments
         self.kinds: Final[dict[int, type[Method] | type[Control]]] = {code: kind for kind, code in codes.items()}
-        """The methods by class and number, as one number of four octets."""
+        """The methods by class and method number, as one number of four octets."""
         self._readers: Final = {code: quick for code, quick in (readers or {}).items() if code in self.kinds}
         self._writers: Final = {kind: quick for kind, quick in (writers or {}).items() if kind in codes}
 
     def read_flat(self, reading: Reading) -> FlatReader:
-        """Reads plain field tables; see `FlatTables.read`."""
+        """Returns the reader of flat field tables; see `FlatTables.read`."""
         return _no_flat if self.profile is None or reading.nesting < 1 else self.profile.read_flat
 
     def decode(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Method | Control:
-        """The method that lies from `start`, its class, up to `end`.
+        """Decodes the method between `start`, its class, and `end`.
 
-        DecodeError names verb, argument and octet: 502 for arguments, 503 for a class and method that it does not have.
+        Raises DecodeError, which names verb, argument and offset: 502 for arguments, 503 for an unknown class or method.
         """
         if end - start < 4:
             raise DecodeError("method", start, f"class and method take 4 octets, {end - start} came", 502)
@@ -102,14 +101,14 @@ class Methods:
         return made
 
     def encode(self, method: Method | Control) -> bytes:
-        """Its octets, class and method included.  EncodeError names the argument that cannot be written."""
+        """Encodes a method with class and method number. Raises EncodeError, which names the argument."""
         kind = type(method)
         quick = self._writers.get(kind)
         if quick is not None:
             try:
                 return quick(method)
             except UNWRITABLE:
-                pass  # the interpreter names what is at fault
+                pass  # the interpreter names the cause
         code = self._codes.get(kind)
         if code is None:
             raise EncodeError(kind.VERB or kind.__name__, f"is no method of {self.name}")
@@ -129,4 +128,4 @@ def _no_table(*_: object) -> NoReturn:
 
 
 def _no_flat(b: bytes, p: int, end: int) -> None:
-    """Nothing is as plain as that."""
+    """The reader of flat tables for a dialect without tables."""

@@ -45,4 +45,4 @@ PROFILES: Final = {
         ),
     )
 }  # fmt: skip
-"""As each document prints them (0-8, 0-9, 0-9-1), and as RabbitMQ reads and writes them in all three."""
+"""As the specifications print them (0-8, 0-9, 0-9-1), and as RabbitMQ uses them in all three versions."""
