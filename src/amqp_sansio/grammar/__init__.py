@@ -1,2 +1,4 @@
-"""The grammar: the specification's conversations as regular languages, and automata to compare them, independent of the
-tables."""
+"""The grammar: the specification's conversations as regular languages, and automata to compare them.
+
+Written independently of the tables.
+"""

@@ -10,24 +10,24 @@ from amqp_sansio.grammar.automaton import START, Automaton, Word, explore
 Pair: TypeAlias = tuple[int | None, int | None]
 
 NOTHING: Final = Automaton([{}], ())
-"""The language of no conversation at all."""
+"""The empty language: it accepts no conversation."""
 
 SILENCE: Final = Automaton([{}], (START,))
 """The language of the empty conversation."""
 
 
 def word(text: Word) -> Automaton:
-    """The language of one word, said once."""
+    """Returns the language of one word, said once."""
     return Automaton([{text: 1}, {}], (1,))
 
 
 def words(*texts: Word) -> Automaton:
-    """The language of these words, each said once, in this order."""
+    """Returns the language of these words in this order, each said once."""
     return Automaton([*[{text: number + 1} for number, text in enumerate(texts)], {}], (len(texts),))
 
 
 def one_of(*choices: Automaton | Word) -> Automaton:
-    """The conversations of any of them (union)."""
+    """Returns the conversations of any of them (union)."""
     result = NOTHING
     for choice in choices:
         result = _pairs(result, _of(choice), lambda left, right: left or right)
@@ -35,7 +35,7 @@ def one_of(*choices: Automaton | Word) -> Automaton:
 
 
 def sequence(*parts: Automaton | Word) -> Automaton:
-    """A conversation of each, one behind the other (concatenation)."""
+    """Returns the conversations of all parts one after the other (concatenation)."""
     result = SILENCE
     for part in parts:
         result = _concatenated(result, _of(part))
@@ -43,9 +43,9 @@ def sequence(*parts: Automaton | Word) -> Automaton:
 
 
 def repeated(part: Automaton | Word) -> Automaton:
-    """Any number of its conversations, none included, one behind the other (star)."""
+    """Returns any number of conversations of `part`, including none (star)."""
     inner = _of(part)
-    # A set of states of `inner`; its first state is in it wherever a new round may begin.
+    # A state is a set of states of `inner`; it contains the first one wherever a new round may begin.
     start = frozenset([START])
 
     def moves(at: frozenset[int]) -> dict[Word, frozenset[int]]:
@@ -55,7 +55,7 @@ def repeated(part: Automaton | Word) -> Automaton:
             for text, states in followers.items()
         }  # fmt: skip
 
-    # Where a round may begin the conversation may end; a first state that words lead back to must not count as one.
+    # Wherever a round may begin, the conversation may end; but a first state that words lead back to must not count.
     marked = explore(
         (start, True),
         lambda at: {text: (states, bool(states & inner.finals)) for text, states in moves(at[0]).items()},
@@ -65,12 +65,12 @@ def repeated(part: Automaton | Word) -> Automaton:
 
 
 def optional(part: Automaton | Word) -> Automaton:
-    """One of its conversations, or nothing."""
+    """Returns the conversations of `part`, and the empty one."""
     return one_of(SILENCE, part)
 
 
 def interleaved(*parts: Automaton | Word) -> Automaton:
-    """One conversation of each at the same time: the words of each in their order, mixed in any way (shuffle)."""
+    """Returns all interleavings of one conversation of each part (shuffle)."""
     result = SILENCE
     for part in parts:
         result = _shuffled(result, _of(part))
@@ -78,15 +78,15 @@ def interleaved(*parts: Automaton | Word) -> Automaton:
 
 
 def without(language: Automaton, *left_out: Word) -> Automaton:
-    """The conversations without these words."""
+    """Returns the conversations that contain none of these words."""
     moves = [{word: to for word, to in each.items() if word not in left_out} for each in language.moves]
     return Automaton(moves, language.finals).minimal()
 
 
 def together(*parts: Automaton) -> Automaton:
-    """All of them at once: every word is legal for each that knows it.
+    """Returns the conversations whose every word is legal in each part that knows it.
 
-    A part knows a word when it has it anywhere, on a way that the others do not allow too.
+    A part knows a word that occurs in it anywhere, even where the other parts forbid it.
     """
     known = [frozenset(part.alphabet) for part in parts]
     every = sorted(frozenset().union(*known))
@@ -109,9 +109,9 @@ def together(*parts: Automaton) -> Automaton:
 
 
 def answered(ask: Word, *answers: Word, most: int = 1) -> Automaton:
-    """Any number of questions, each answered by one of `answers`, at most `most` of them unanswered at any time.
+    """Returns any number of questions, each answered by one of `answers`, with at most `most` unanswered at a time.
 
-    With no bound that is counting and no regular language.  Raises ValueError unless `most` is at least 1.
+    Without a bound it would have to count, and be no regular language. Raises ValueError unless `most` is at least 1.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, not {most}")
@@ -123,17 +123,17 @@ def answered(ask: Word, *answers: Word, most: int = 1) -> Automaton:
 
 
 def difference(left: Automaton, right: Automaton) -> Automaton:
-    """The conversations of `left` that are none of `right`."""
+    """Returns the conversations of `left` that are not in `right`."""
     return _pairs(left, right, lambda one, other: one and not other)
 
 
 def either(left: Automaton, right: Automaton) -> Automaton:
-    """The conversations of exactly one of the two (symmetric difference)."""
+    """Returns the conversations of exactly one of the two (symmetric difference)."""
     return _pairs(left, right, lambda one, other: one != other)
 
 
 def renamed(language: Automaton, name: Callable[[Word], Word | None]) -> Automaton:
-    """The language with other words; a word that becomes None is skipped."""
+    """Returns the language with renamed words; a word that becomes None is dropped."""
 
     def closed(states: Iterable[int]) -> frozenset[int]:
         known = set(states)
@@ -162,7 +162,7 @@ def _of(part: Automaton | Word) -> Automaton:
 
 
 def _pairs(left: Automaton, right: Automaton, wanted: Callable[[bool, bool], bool]) -> Automaton:
-    """Both side by side, over both alphabets; a side that refused a word is dead (None) from there on."""
+    """Runs both side by side, over both alphabets; a side that refused a word is dead (None) from there on."""
 
     def moves(at: Pair) -> dict[Word, Pair]:
         ours = left.moves[at[0]] if at[0] is not None else {}

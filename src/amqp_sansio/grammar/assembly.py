@@ -1,7 +1,7 @@
-"""The assembly level: which frames, by type and flags, one (channel, track) may carry.
+"""The assembly level: the frames, by type and flags, that one (channel, track) may carry.
 
-A word is "speaker:type flags" with the flags of the frame header that are set: B and E for the first and last segment of the
-assembly, b and e for the first and last frame of the segment.
+A word is "speaker:type flags" with the flags set in the frame header: B and E for the first and last segment of the assembly, b
+and e for the first and last frame of the segment.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from amqp_sansio.grammar.automaton import Automaton, Word
 
 
 def frame(speaker: str, kind: str, flags: str) -> Word:
-    """The word of one frame; a frame without any flag is written with a dash."""
+    """Returns the word for one frame; a frame without flags has a dash."""
     return f"{speaker}:{kind} {flags or '-'}"
 
 
 def segment(speaker: str, kind: str, place: str) -> Automaton:
-    """One segment of 1 to n frames; `place` holds "B" for the first and "E" for the last segment, and is on every frame."""
+    """Returns one segment of 1 to n frames; `place` ("B" for the first segment, "E" for the last) is in every frame."""
     alone = frame(speaker, kind, place + "be")
     parted = sequence(
         frame(speaker, kind, place + "b"), repeated(frame(speaker, kind, place)), frame(speaker, kind, place + "e")
@@ -25,12 +25,12 @@ def segment(speaker: str, kind: str, place: str) -> Automaton:
 
 
 def controls(speaker: str) -> Automaton:
-    """Track 0: controls, each one segment."""
+    """Returns the language of track 0: controls, each one segment."""
     return repeated(segment(speaker, "control", "BE"))
 
 
 def assembly(speaker: str, header: str = "optional", body: bool = True) -> Automaton:
-    """One command: its segment and, for those with content, a header ("optional", "required" or "never") and a body."""
+    """Returns one command: its segment, perhaps a header ("optional", "required" or "never"), and perhaps a body."""
     shapes: list[tuple[str, ...]] = [(), ("header",), ("body",), ("header", "body")]
     if header == "required":
         shapes = [shape for shape in shapes if "header" in shape]
@@ -48,5 +48,5 @@ def assembly(speaker: str, header: str = "optional", body: bool = True) -> Autom
 
 
 def commands(speaker: str, header: str = "optional", body: bool = True) -> Automaton:
-    """Track 1: commands of one shape, one behind the other."""
+    """Returns the language of track 1: commands of one shape."""
     return repeated(assembly(speaker, header, body))

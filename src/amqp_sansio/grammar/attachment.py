@@ -1,9 +1,9 @@
 """Attachment of one session to one channel (class session: attach, attached, detach, detached).
 
-The specification has no grammar of class session.  `session` is the one that its rules make for a conversation that nobody
-disturbs; `half` says what binds one speaker when words cross on their way, and what is allowed without a session: "the
-transport MUST be attached in order to use any control other than attach, attached, detach or detached".  One name is
-spoken of.  "other" is every other control and every command.
+The specification has no grammar of class session. `session` is what its rules imply for a conversation in which nothing
+crosses; `half` is what binds one speaker when words cross, and what is legal without a session: "the transport MUST be attached
+in order to use any control other than attach, attached, detach or detached". It covers one session name. "other" is every other
+control and every command.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ VERBS: Final = ("session.attach", "session.attached", "session.detach", "session
 
 
 def session(asks: str, grants: str) -> Automaton:
-    """One session from the attach of `asks` to its end.
+    """Returns one session, from the attach of `asks` to its end.
 
-    attach is answered by attached, or by detached (busy); said again it is confirmed again.  Either side may end it: by detach,
-    which the other confirms with detached, or by a detached that nobody asked for.
+    attach is answered by attached, or by detached (busy); a repeated attach gets a repeated answer. Either side may end the
+    session: by detach, which the other side confirms with detached, or by an unsolicited detached.
     """
     attach, granted = f"{asks}:session.attach", f"{grants}:session.attached"
     use = repeated(one_of(f"{asks}:other", f"{grants}:other"))
@@ -39,14 +39,14 @@ def _left(leaves: str, other: str) -> Automaton:
 
 
 def conversation() -> Automaton:
-    """Any number of sessions on one channel, one after the other, asked for by either side; nothing crosses but detach."""
+    """Returns any number of consecutive sessions on one channel, opened by either side; nothing crosses but detach."""
     return repeated(one_of(session("client", "server"), session("server", "client")))
 
 
 def half(speaker: str, other: str) -> Automaton:
-    """What binds one speaker, whatever the other says: its words are all heard, and may have been on their way for any time.
+    """Returns what binds one speaker, whatever the other side says, which may have been in flight for any time.
 
-    Each phase holds all that is legal as long as it lasts; a session goes from phase to phase until the channel is free.
+    Each phase contains all that is legal during it; a session moves from phase to phase until the channel is free.
     """
 
     def says(*verbs: str) -> Automaton:
@@ -68,7 +68,7 @@ def half(speaker: str, other: str) -> Automaton:
     begun = one_of(sequence(requested, hears("attached")), sequence(invited, attached))
     failed = one_of(sequence(requested, one_of(hears("detached"), silent)), sequence(invited, detached))
     ended = sequence(optional(leaving), one_of(detached, silent))
-    # Taken away, a session is over for the speaker only when somebody asks again: until then its words were on their way.
+    # A session that was taken away is over for the speaker only at the next attach: until then its words were in flight.
     stretch = sequence(repeated(sequence(begun, held, taken)), one_of(failed, sequence(begun, held, ended)))
     return sequence(repeated(sequence(free, stretch)), free)
 

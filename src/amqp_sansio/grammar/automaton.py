@@ -1,7 +1,7 @@
 """Deterministic automata over words such as "client:session.attach".
 
-An automaton reads one word after the other.  A word that has no move is refused, so every state but the dead one, which is
-never stored, is useful to somebody.  All are values: no operation changes its operands.
+An automaton reads words one by one, and refuses a word without a move; there is no stored dead state. Automata are values: no
+operation changes its operands.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ START: Final = 0
 
 
 class Automaton:
-    """States are the numbers 0 (the first) to `size` - 1; `moves[state]` maps each word that may come there to the next state.
+    """States are the numbers 0 (the first) to `size` - 1; `moves[state]` maps each legal word to the next state.
 
     `finals` are the states in which a conversation may end.
     """
@@ -26,7 +26,7 @@ class Automaton:
     __slots__ = ("finals", "moves")
 
     def __init__(self, moves: Iterable[Mapping[Word, int]], finals: Iterable[int]) -> None:
-        """Raises ValueError for a move to, or a final state, that does not exist."""
+        """Raises ValueError for a move to a missing state, or a missing final state."""
         self.moves: Final = tuple([dict(each) for each in moves])
         self.finals: Final = frozenset(finals)
         size = len(self.moves)
@@ -36,7 +36,7 @@ class Automaton:
 
     @property
     def size(self) -> int:
-        """How many states there are, the dead one not counted."""
+        """The number of states."""
         return len(self.moves)
 
     @property
@@ -51,19 +51,19 @@ class Automaton:
 
     @property
     def empty(self) -> bool:
-        """Whether no conversation at all is accepted."""
+        """Whether it accepts no conversation."""
         return not any(state in self.finals for state in self.reachable())
 
     def step(self, state: int, word: Word) -> int | None:
-        """The state behind `word`, None when it may not come."""
+        """Returns the state after `word`; None when it is illegal."""
         return self.moves[state].get(word)
 
     def legal(self, state: int) -> tuple[Word, ...]:
-        """The words that may come in `state`, sorted."""
+        """Returns the legal words in `state`, sorted."""
         return tuple(sorted(self.moves[state]))
 
     def run(self, words: Iterable[Word], state: int = START) -> int | None:
-        """Where a conversation leads, None when a word of it may not come."""
+        """Returns the state after a conversation; None when one of its words is illegal."""
         at: int | None = state
         for word in words:
             if at is None:
@@ -72,11 +72,11 @@ class Automaton:
         return at
 
     def accepts(self, words: Iterable[Word]) -> bool:
-        """Whether the conversation is one of the language: it is legal, and may end there."""
+        """Returns whether a conversation is in the language: all of it is legal, and it may end there."""
         return self.run(words) in self.finals
 
     def reachable(self) -> list[int]:
-        """The states that some conversation leads to, in order of the shortest."""
+        """Returns the reachable states, those with the shortest conversations first."""
         found = [START]
         known = {START}
         for state in found:
@@ -88,12 +88,12 @@ class Automaton:
         return found
 
     def prefixes(self) -> Automaton:
-        """The language of all beginnings of its conversations: what is legal when everything may break off anywhere."""
+        """Returns the language of all prefixes of its conversations: everything that is legal if it may break off anywhere."""
         trimmed = self.minimal()
         return Automaton(trimmed.moves, range(trimmed.size) if not trimmed.empty else ())
 
     def minimal(self) -> Automaton:
-        """The smallest automaton of the same language; of two automata of one language both are equal then."""
+        """Returns the smallest automaton of the same language; it is equal for all automata of one language."""
         alive = self._alive()
         kept = [state for state in self.reachable() if state in alive]
         if not kept:
@@ -120,7 +120,7 @@ class Automaton:
         )  # fmt: skip
 
     def _alive(self) -> set[int]:
-        """The states from which some final state can be reached."""
+        """Returns the states from which a final state can be reached."""
         back: dict[int, list[int]] = {}
         for state, each in enumerate(self.moves):
             for to in each.values():
@@ -145,7 +145,7 @@ class Automaton:
 
 
 def explore(start: State, moves: Callable[[State], Mapping[Word, State]], final: Callable[[State], bool]) -> Automaton:
-    """The automaton of all states that can be reached from `start`, numbered in the order of the shortest way there."""
+    """Returns the automaton of all states reachable from `start`, numbered in breadth-first order."""
     numbers: dict[State, int] = {start: START}
     states = [start]
     found: list[dict[Word, int]] = []

@@ -1,13 +1,14 @@
-"""Class dtx, second grammar: one branch, as the sessions that work for it may speak of it, up to where it is forgotten.
+"""Class dtx, second grammar: one branch, as the sessions that work for it may use it, until the coordinator forgets it.
 
-The first grammar, in `demarcation`, is that of a session, whatever its branches.
+The first grammar, in `demarcation`, is that of one session with any branches.
 
 outcome = one-phase-commit / one-phase-rollback / two-phase-commit / two-phase-rollback, command = C:SET-TIMEOUT /
-C:GET-TIMEOUT, recovery-outcome adds C:FORGET.  Read with the rules `one-phase`, `two-phase`, `not-disassociated` and with
-X/Open XA: an outcome comes when no session is associated; a one-phase commit without prepare, the other one behind it.
+C:GET-TIMEOUT, recovery-outcome adds C:FORGET. Read together with the rules `one-phase`, `two-phase`, `not-disassociated` and
+with X/Open XA: an outcome comes while no session is associated; a one-phase commit comes without prepare, a two-phase commit
+after it.
 
-Each session has a grammar of its own association, in which it also hears what makes the branch rollback-only; the branch is
-all of them together.
+Each session has a grammar for its own association, which also hears what makes the branch rollback-only; the branch is all of
+them together.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ OUTCOMES: Final = (*PREPARES, *COMMITS, "rollback")
 ASIDES: Final = ("get-timeout", "set-timeout")
 TIMEOUT: Final = "clock:timeout"
 SPOILS: Final = ("end(fail)", "ended")
-"""What makes a branch rollback-only: an end that says so, and the end of a session in the midst of its work."""
+"""What makes a branch rollback-only: an end with fail, and the end of a session that works on it."""
 ENDS: Final = ("end", "end(suspend)", *SPOILS)
 AGAIN: Final = ("start(resume)", "start(join)")
-"""How a session comes back to what it has suspended."""
+"""How a session returns to a suspended branch."""
 
 
 def anyone(sessions: tuple[str, ...], *verbs: str) -> Automaton:
-    """One of these words by one of these sessions."""
+    """Returns any one of these words by any one of these sessions."""
     return one_of(*[f"{session}:{verb}" for session in sessions for verb in verbs])
 
 
 class Association:
-    """One session and one branch: what it said and heard when it is at work, has suspended its work, or has no part in it.
+    """One session and one branch: the session's words while it works, while it is suspended, and while it has no part in it.
 
-    For a sound branch, for one that can only be rolled back, and for one whose time has run out.
+    Separately for a healthy branch, for a rollback-only one, and for one that has timed out.
     """
 
     def __init__(self, session: str, sessions: tuple[str, ...]) -> None:
@@ -57,7 +58,7 @@ class Association:
         associated = one_of(self.at_work, self.suspended)
         self.apart: Final = one_of(SILENCE, sequence(associated, own("end")))
 
-        # Rollback-only: every end is told so, and whoever has ended, however it did, has no part in it any more.
+        # Rollback-only: the answer to every end reports it, and a session that has ended, however it did, has no part in it.
         back = sequence(self.suspended, spoiled, heard, own(*AGAIN))
         kept = sequence(one_of(sequence(self.at_work, spoiled), back), heard)
         ended = one_of(
@@ -72,13 +73,13 @@ class Association:
         doomed_at_work = one_of(kept, sequence(self.doomed_apart, joined))
         doomed_suspended = sequence(self.suspended, spoiled, heard)
 
-        # Too late: whoever is told so, by the answer to a start or an end, has no part in it any more.
+        # Timed out: a session that learns it, from the answer to a start or an end, has no part in it any more.
         late = sequence(one_of(associated, doomed_at_work, doomed_suspended), TIMEOUT, heard, own(*AGAIN, *ENDS))
         over = one_of(sequence(one_of(self.apart, self.doomed_apart), TIMEOUT), late)
         self.late_apart: Final = sequence(over, repeated(one_of(own(*AGAIN), spoiled)))
 
     def life(self, sessions: tuple[str, ...]) -> Automaton:
-        """The branch as this session hears it, up to an outcome: then it has no part in it."""
+        """Returns the branch as this session hears it, up to an outcome, after which the session has no part in it."""
         decided = sequence(
             "administrator:complete", repeated(anyone(sessions, *COMMITS, "rollback")), anyone(sessions, "forget")
         )  # fmt: skip
@@ -92,19 +93,19 @@ class Association:
 
 
 def life(sessions: tuple[str, ...] = SESSION) -> Automaton:
-    """One branch from its start, which is the first word and comes once, to where the coordinator forgets it."""
+    """Returns one branch from its start, the first word, which comes once, until the coordinator forgets it."""
     lives = together(*[Association(session, sessions).life(sessions) for session in sessions])
     rest = repeated(one_of(*[word for word in lives.alphabet if not word.endswith(":start")]))
     return together(lives, sequence(anyone(sessions, "start"), rest))
 
 
 def branch(sessions: tuple[str, ...] = SESSION) -> Automaton:
-    """Any number of lives of one xid, with questions about its timeout by anybody while it is known."""
+    """Returns any number of lives of one xid; while it is known, any session may ask for its timeout."""
     asked = interleaved(life(sessions), repeated(anyone(sessions, *ASIDES)))
     last = anyone(sessions, "forget", *OUTCOMES)
     return repeated(together(asked, sequence(anyone(sessions, "start"), repeated(one_of(*asked.alphabet)), last)))
 
 
 def recovery() -> Automaton:
-    """recovery = C:RECOVER *recovery-outcome: the transaction manager asks what is in doubt, and decides about it."""
+    """recovery = C:RECOVER *recovery-outcome: the transaction manager asks for branches in doubt, and decides on them."""
     return sequence("client:dtx.recover", repeated(one_of("client:dtx.commit", "client:dtx.rollback", "client:dtx.forget")))

@@ -1,10 +1,8 @@
-"""Connections and channels of 0-8, 0-9 and 0-9-1: what their texts and their prose make of one line between client and
-server.
+"""Connections and channels of 0-8, 0-9 and 0-9-1, as an observer between client and server may hear them.
 
-The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which.  A language here is what somebody between the
-two may hear: words that cross, and what a client says before it has the answer to what it said before
-("synchronous" binds the one that answers: it answers in order).  "session-traffic" and "work" are everything that the
-language does not name.
+The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which. In the languages here words may cross, and a
+client may send before its previous request is answered ("synchronous" binds the answering side, which must answer in order).
+"session-traffic" and "work" are everything that a language does not name.
 """
 
 from __future__ import annotations
@@ -21,15 +19,14 @@ CLIENT: Final = "client"
 SERVER: Final = "server"
 BEATS: Final = ("client:connection.heartbeat", "server:connection.heartbeat")
 CLIENTS: Final = ("client:protocol-header", *[f"client:connection.{each}" for each in ("start-ok", "tune-ok", "open")])
-"""What the client says to open a connection that nobody challenges."""
+"""The client's words that open a connection without a challenge."""
 
 
 def handshake(*ends: Word) -> Automaton:
-    """The connection up to its use; `ends` are the answers to open.
+    """Returns the connection up to its use; `ends` are the answers to open.
 
-      A client may go on before it is asked to, but cannot answer a challenge that it does not know: start-ok, tune-ok and
-    open may come before start, tune and open-ok, secure-ok only behind its secure.  The server says nothing before it was
-    asked.
+    A client may send ahead, but cannot answer a challenge that it does not know: start-ok, tune-ok and open may come before
+    start, tune and open-ok, but secure-ok only after its secure. The server sends nothing unasked.
     """
     client = sequence(
         words("client:protocol-header", "client:connection.start-ok"),
@@ -52,7 +49,7 @@ def handshake(*ends: Word) -> Automaton:
 
 
 def lost() -> Automaton:
-    """The server, which has not heard tune-ok, challenges a client that has said it ahead, and cannot answer any more."""
+    """Returns the dead end of a client that sent tune-ok ahead and is then challenged: it cannot answer any more."""
     start_ok, tune_ok, open_ = CLIENTS[1:]
     secure, secure_ok = "server:connection.secure", "client:connection.secure-ok"
     answered = repeated(words(secure, secure_ok))
@@ -65,7 +62,7 @@ def lost() -> Automaton:
 
 
 class Traffic(NamedTuple):
-    """The words on an open connection, beside close."""
+    """The words on an open connection, except close."""
 
     client: tuple[Word, ...] = ("client:session-traffic",)
     server: tuple[Word, ...] = ("server:session-traffic",)
@@ -73,10 +70,10 @@ class Traffic(NamedTuple):
 
 
 def connection(traffic: Traffic = Traffic()) -> Automaton:
-    """A whole connection: opened, used, closed by either side.
+    """Returns a whole connection: opened, used, closed by either side.
 
-      Channels are used by the client from its open on, by the server from its open-ok on.  Heartbeats are frames and no
-    methods, and no document binds them to a method.  Either side may close as soon as the header was sent.
+    The client may use channels from its open on, the server from its open-ok on. Heartbeats are frames, not methods, and no
+    document restricts when they may come. Either side may close once the header was sent.
     """
     ends = ("server:connection.open-ok", "server:connection.redirect")[: 1 + traffic.redirects]
     opened = handshake(*ends)
@@ -99,8 +96,9 @@ def connection(traffic: Traffic = Traffic()) -> Automaton:
 
 
 def refused(traffic: Iterable[Word], closes: Iterable[Word]) -> Automaton:
-    """The server speaks another version: it says so instead of start, and is gone; what the client says is on its way to
-    nobody.
+    """Returns the conversations in which the server does not support the version.
+
+    It sends its own header instead of start, and hangs up; the client's words in flight reach no reader.
     """
     client, other = words(*CLIENTS).prefixes(), "server:other-protocol-header"
     ours = [word for word in closes if word.startswith(CLIENT)]
@@ -118,11 +116,11 @@ def refused(traffic: Iterable[Word], closes: Iterable[Word]) -> Automaton:
 
 
 def channel(opens: Mapping[Word, Word]) -> Automaton:
-    """One channel number: opened, used, closed by either side, and so on; `opens` are the words that open it, with their
-    answers.
+    """Returns one channel number: opened, used, closed by either side, and so on; `opens` maps opening words to their answers.
 
-      The client uses it from its open on, the server from its answer on.  A close is answered, a close that crosses it too;
-    until its close-ok a side may say what was on its way.  The number is free when every close has its close-ok.
+    The client uses the channel from its open on, the server from its answer on. Every close is answered, also one that crosses
+    another; until its close-ok a side may still send what it had in flight. The number is free when every close has its
+    close-ok.
     """
     return repeated(one_of(*[_life(ask, answer) for ask, answer in opens.items()]))
 
@@ -143,9 +141,9 @@ def _life(ask: Word, answer: Word) -> Automaton:
 
 
 def content(speaker: str) -> Automaton:
-    """What one speaker says on one channel: behind a method with content its header, then bodies until the size is reached.
+    """Returns one speaker's words on one channel: after a method with content its header, then bodies up to the size.
 
-    Nothing else of the same speaker comes between.
+    Nothing else of the same speaker comes in between.
     """
     body = sequence(repeated(f"{speaker}:body"), f"{speaker}:last body")
     carried = sequence(f"{speaker}:method with content", one_of(f"{speaker}:empty header", sequence(f"{speaker}:header", body)))
@@ -154,29 +152,28 @@ def content(speaker: str) -> Automaton:
 
 class _Tag(NamedTuple):
     held: bool
-    """Whether the client has it in use."""
+    """Whether the client uses it."""
     served: bool
     """Whether the server delivers to it."""
     waiting: tuple[Word, ...]
-    """What of the client's the server has not carried out."""
+    """The client's words that the server has not executed."""
     owed: tuple[Word, ...]
-    """The answers to what it has."""
+    """The answers that the server owes for the others."""
 
 
 def consumer(name: str = "basic", notified: bool = False, most: int = 2) -> Automaton:
-    """One consumer tag; at most `most` words of the client are not carried out and answered.
+    """Returns one consumer tag; at most `most` words of the client are neither executed nor answered.
 
-    The client uses a tag again when it has cancelled it; a cancel of one that is not in use is answered, too.  The server
-    carries out what it hears in order, delivers between consume and cancel, and answers in order, which may be later.
-    `notified`: the server may cancel, too, and the tag is free when it has (RabbitMQ); a cancel that crosses it is answered all
-    the same.
+    The client may reuse a tag after cancelling it; a cancel of an unused tag is answered, too. The server executes words in
+    order, delivers between consume and cancel, and answers in order, perhaps later. `notified`: the server may cancel, too,
+    which frees the tag (RabbitMQ); a client's cancel that crosses it is still answered.
     """
     consume, cancel = f"client:{name}.consume", f"client:{name}.cancel"
     answers = {consume: f"server:{name}.consume-ok", cancel: f"server:{name}.cancel-ok"}
     revoked = (f"server:{name}.cancel", f"server:{name}.cancel nowait") if notified else ()
 
     def worlds(at: _Tag) -> Iterator[_Tag]:
-        """What the server may have carried out."""
+        """Yields the states that the server may be in, depending on what it has executed."""
         yield at
         while at.waiting:
             first = at.waiting[0]
@@ -202,10 +199,10 @@ def consumer(name: str = "basic", notified: bool = False, most: int = 2) -> Auto
 
 
 def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = (), name: str = "basic") -> Automaton:
-    """One delivery tag: settled at most once, by a word for it or by one for all up to it; without acknowledgement never.
+    """Returns one delivery tag: settled at most once, by a word for it or for all up to it; without acknowledgement, never.
 
-      `recovers` ask for all that is unsettled again, and may be sent at any time.  Whether that voids the old tags the
-    documents do not say: behind one nobody is held to them.
+    `recovers` request redelivery of everything unsettled, and may come at any time. The documents do not say whether that
+    invalidates the old tags: after it, all is legal.
     """
     each = [f"client:{name}.{verb}" for verb in settles]
     recover = [f"client:{name}.{verb}" for verb in recovers]
@@ -221,9 +218,9 @@ def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = (), name: str
 
 
 def demarcation(confirms: bool = False) -> Automaton:
-    """The mode of one channel: commit and rollback only behind tx.select; [RabbitMQ] confirms or transactions, not both.
+    """Returns the mode of one channel: commit and rollback only after tx.select; [RabbitMQ] either confirms or transactions.
 
-    Either select may be sent again.
+    Each select may be repeated.
     """
     tx = sequence("client:tx.select", repeated(one_of("client:tx.select", "client:tx.commit", "client:tx.rollback")))
     said = ("client:confirm.select", "server:basic.ack", "server:basic.nack")
@@ -232,16 +229,16 @@ def demarcation(confirms: bool = False) -> Automaton:
 
 
 def confirmed(most: int = 2) -> Automaton:
-    """[RabbitMQ] Behind confirm.select every publish is confirmed once, by ack or nack; at most `most` are not yet."""
+    """[RabbitMQ] Returns confirms: after confirm.select each publish gets one ack or nack; at most `most` are outstanding."""
     publish = "client:basic.publish"
-    confirms = answered(publish, "server:basic.ack", "server:basic.nack", most=most).prefixes()  # none need be answered
+    confirms = answered(publish, "server:basic.ack", "server:basic.nack", most=most).prefixes()  # confirms may stay outstanding
     return sequence(repeated(publish), optional(sequence("client:confirm.select", confirms)))
 
 
 def reference(speaker: str) -> Automaton:
-    """[0-9, class message] One reference of one speaker: opened, or resumed, then appended to and closed; transfers name it.
+    """[0-9, class message] Returns one reference of one speaker: opened or resumed, appended to, closed; transfers name it.
 
-    "The scope of a ref is between calls to open (or resume) and close": so the draft behind 0-9, which has the same methods.
+    "The scope of a ref is between calls to open (or resume) and close", says the draft after 0-9, which has the same methods.
     """
     inside = [f"{speaker}:message.{verb}" for verb in ("append", "checkpoint", "transfer by reference")]
     begun = one_of(f"{speaker}:message.open", f"{speaker}:message.resume")
@@ -249,5 +246,5 @@ def reference(speaker: str) -> Automaton:
 
 
 def _from(first: Word, *rest: Word) -> Automaton:
-    """None of `rest` comes before `first`, which comes at most once."""
+    """Returns conversations with `first` at most once, and none of `rest` before it."""
     return optional(sequence(first, repeated(one_of(*rest))))

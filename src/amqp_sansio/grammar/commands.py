@@ -1,7 +1,7 @@
-"""The stream of commands of one half of a session on one attachment, with the feedback of its receiver (class session).
+"""The stream of commands of one half of a session on one attachment, with the receiver's feedback (class session).
 
-"This must be used at least once prior to sending any command data on newly attached transports": of command-point, so that the
-other controls may come before it.
+command-point "must be used at least once prior to sending any command data on newly attached transports"; so the other controls
+may come before it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from amqp_sansio.grammar.automaton import Automaton
 from amqp_sansio.grammar.feedback import expected, sets
 
 CONTROLS: Final = ("session.flush", "session.gap", "session.known-completed")
-"""What the sender of commands says in controls; "session.flush" is one that does not ask for the expected set."""
+"""The sender's controls; "session.flush" is one that does not ask for the expected set."""
 
 
 def stream(sender: str) -> Automaton:
-    """What the sender says from one attach to the next loss of the transport, but for flushes that ask for the expected set."""
+    """Returns the sender's words on one attachment, except flushes that ask for the expected set."""
     controls = [f"{sender}:{verb}" for verb in CONTROLS]
     point = f"{sender}:session.command-point"
     free = repeated(one_of(*controls, point, f"{sender}:command"))
@@ -25,5 +25,5 @@ def stream(sender: str) -> Automaton:
 
 
 def half(sender: str, receiver: str, most: int | None = None) -> Automaton:
-    """The stream with the feedback to it; `most` as for `feedback.expected`."""
+    """Returns the stream with the feedback to it; `most` as for `feedback.expected`."""
     return interleaved(stream(sender), sets(receiver), expected(receiver, sender, most))

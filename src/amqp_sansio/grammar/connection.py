@@ -1,7 +1,7 @@
 """Connection (class connection, grammar and rules): header exchange, negotiation, use, close in both directions.
 
-connection = open-connection *use-connection close-connection.  The grammar binds `S:OPEN-OK | S:REDIRECT` loosely; what is
-meant is one answer to one open.  "session-traffic" is any control or command of another class.
+connection = open-connection *use-connection close-connection. The grammar is loose about `S:OPEN-OK | S:REDIRECT`; it means one
+answer to one open. "session-traffic" is any control or command of another class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLOSES: Final = tuple([f"{who}:connection.{verb}" for who in ("client", "server"
 
 
 def negotiation() -> Automaton:
-    """open-connection up to tune-ok: headers, start, any number of challenges, tune."""
+    """Returns open-connection up to tune-ok: headers, start, any number of challenges, tune."""
     return sequence(
         _headers(),
         words("server:connection.start", "client:connection.start-ok"),
@@ -27,14 +27,14 @@ def negotiation() -> Automaton:
 
 
 def refusal() -> Automaton:
-    """The server does not support the client's version: it answers with the header of one that it does, and hangs up."""
+    """Returns a refusal: the server answers with the header of a version that it supports, and hangs up."""
     return words("client:protocol-header", "server:other-protocol-header")
 
 
 def handshake() -> Automaton:
-    """open-connection and use-connection, without any close.  Ends before or behind the answer to open, or refused.
+    """Returns open-connection and use-connection without any close; may end before or after the answer to open, or refused.
 
-    Heartbeats are a matter of tune-ok, so either peer may send them from there on; a redirected connection is not used.
+    Heartbeats are negotiated by tune-ok, so either peer may send them from there on; a redirected connection is not used.
     """
     beats = repeated(one_of(*BEATS))
     opened = interleaved(sequence(words("client:connection.open", "server:connection.open-ok"), repeated(one_of(*USE))), beats)
@@ -43,12 +43,11 @@ def handshake() -> Automaton:
 
 
 def closing(speaker: str, other: str, says: tuple[Word, ...], what: str = "connection") -> Automaton:
-    """close-connection as far as it binds one speaker; `says` are the words that it may say as long as it has not closed.
+    """Returns close-connection as far as it binds one speaker; `says` are its legal words until it has closed.
 
-    `what` is closed: a connection, or a channel of the versions that have them.
-
-    The side that sent close says nothing more than the close-ok to a close that crossed it.  What was on its way when the other
-    said close is legal until the close-ok, which answers that close and is the last word.
+    `what` is closed: a connection, or a channel of the versions with channels. After its close, a side only sends the close-ok
+    to a close that crossed it. After the other side's close, what was in flight is legal until the close-ok, which is the last
+    word.
     """
     close, close_ok = f"{speaker}:{what}.close", f"{speaker}:{what}.close-ok"
     own = sequence(repeated(one_of(*says)), optional(close), optional(close_ok))
@@ -57,14 +56,14 @@ def closing(speaker: str, other: str, says: tuple[Word, ...], what: str = "conne
 
 
 def close() -> Automaton:
-    """close-connection both ways: C:CLOSE S:CLOSE-OK / S:CLOSE C:CLOSE-OK, crossing or not, with traffic on its way."""
+    """Returns close-connection both ways: C:CLOSE S:CLOSE-OK / S:CLOSE C:CLOSE-OK, crossing or not, with traffic in flight."""
     return together(closing("client", "server", USE[:1]), closing("server", "client", USE[1:]))
 
 
 def conversation() -> Automaton:
-    """A whole connection: it may be closed by either side from the exchange of headers on, in the midst of the handshake too.
+    """Returns a whole connection, which either side may close from the headers on, even during the handshake.
 
-    Ends where every close was answered, with a redirect, or refused; an end of file may come anywhere (`prefixes`).
+    Ends when every close is answered, with a redirect, or refused; EOF may come anywhere (`prefixes`).
     """
     by_client = words("client:connection.close", "server:connection.close-ok")
     by_server = words("server:connection.close", "client:connection.close-ok")

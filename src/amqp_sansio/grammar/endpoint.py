@@ -1,8 +1,8 @@
 """The life of a session at one of its ends (class session), from its first attach to its end.
 
-The specification has no grammar of it; what binds an end stands in its sentences: commands are sent while the session is
-attached ("the transport MUST be attached"), a session that was attached before begins with what the other end expects, an
-execution.exception and a detach leave nothing to say, and a session may outlive its attachment for the timeout granted.
+The specification has no grammar of it, but rules for an end: it sends commands only while the session is attached ("the
+transport MUST be attached"); a session that was attached before begins with what the other end expects; nothing follows an
+execution.exception and a detach; and a session may outlive its attachment for the granted timeout.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from amqp_sansio.grammar.automaton import Automaton
 
 
 def endpoint(own: str, other: str) -> Automaton:
-    """The session as `own` holds it: any number of attachments that it outlives, then perhaps one that it does not."""
+    """Returns the session as `own` sees it: any number of attachments that it survives, then perhaps one that it does not."""
     lives, ends = "transport:kept", "transport:over"
     return sequence(repeated(_attachment(own, other, lives)), optional(one_of(ends, _attachment(own, other, ends))))
 
 
 def _attachment(own: str, other: str, over: str) -> Automaton:
-    """One attachment, asked for by either end, and by which word of the transport it is over."""
+    """Returns one attachment, requested by either end; `over` is the transport's word at its end."""
     asking = sequence(f"{own}:session.attach", repeated(f"{own}:session.attach"))
     heard = repeated(f"{other}:any command")
     use = repeated(one_of(f"{own}:any command", f"{other}:any command"))

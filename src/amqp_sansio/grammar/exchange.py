@@ -1,6 +1,6 @@
-"""Class exchange: every command is by the client, answered at most by a result, and needs no other before it.
+"""Class exchange: only the client sends commands; each needs no other before it, and has a result at most.
 
-The grammar of the class names declare, delete and query; bind, unbind and bound came to the class later.
+The class's grammar names declare, delete and query; bind, unbind and bound were added to the class later.
 """
 
 from __future__ import annotations
@@ -10,5 +10,5 @@ from amqp_sansio.grammar.automaton import Automaton
 
 
 def exchange() -> Automaton:
-    """The commands of the class in one session."""
+    """Returns the commands of the class in one session."""
     return repeated(one_of(*[f"client:exchange.{verb}" for verb in ("declare", "delete", "query", "bind", "unbind", "bound")]))

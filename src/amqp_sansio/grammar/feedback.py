@@ -1,4 +1,4 @@
-"""Feedback of one half of a session: what the receiver of commands says about them, and the timeout both may speak of."""
+"""Feedback of one half of a session: the receiver's controls about commands, and the timeout that either side may request."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from amqp_sansio.grammar.automaton import Automaton
 
 
 def sets(receiver: str) -> Automaton:
-    """completed and confirmed may be sent at any time."""
+    """Returns completed and confirmed, at any time."""
     return repeated(one_of(f"{receiver}:session.completed", f"{receiver}:session.confirmed"))
 
 
 def expected(receiver: str, sender: str, most: int | None = None) -> Automaton:
-    """expected is "never sent spontaneously": once for each flush that asked for it.
+    """Returns expected, which is "never sent spontaneously": once for each flush that asked for it.
 
-    To count is not regular.  With `most` (1 or more) that many flushes may be unanswered at one time; with None it only
-    requires that expected comes after some flush that asked for it.
+    Counting is not regular. With `most` (1 or more), at most that many flushes are unanswered at a time; with None, expected
+    only has to follow some flush that asked for it.
     """
     asks, answers = f"{sender}:session.flush expected", f"{receiver}:session.expected"
     if most is not None:
@@ -24,15 +24,15 @@ def expected(receiver: str, sender: str, most: int | None = None) -> Automaton:
 
 
 def timeouts(asks: str, grants: str, most: int = 1) -> Automaton:
-    """request-timeout and its "one-to-one reply" timeout; `most` as for `expected`."""
+    """Returns request-timeout and its "one-to-one reply" timeout; `most` as for `expected`."""
     return answered(f"{asks}:session.request-timeout", f"{grants}:session.timeout", most=most)
 
 
 def life(sender: str, receiver: str, result: bool = False) -> Automaton:
-    """The words about one command id, in the order in which its receiver hears and says them.
+    """Returns the words about one command id, in the order in which its receiver hears and sends them.
 
-    A set may name an id again until known-completed has named it ("MUST be excluded").  The sender may echo every completed.
-    The result comes before the completion of a command that has one.  An exception is the end of all.
+    A set may repeat an id until known-completed has named it ("MUST be excluded"). The sender may confirm every completed. The
+    result comes before the completion of a command that has one. An exception ends everything.
     """
     completed, confirmed = f"{receiver}:session.completed", f"{receiver}:session.confirmed"
     known = f"{sender}:session.known-completed"

@@ -12,25 +12,25 @@ from amqp_sansio.grammar.algebra import answered, interleaved, one_of, optional,
 from amqp_sansio.grammar.automaton import Automaton
 
 COMPLETED: Final = "server:session.completed"
-"""The server has carried out the cancel."""
+"""The server has executed the cancel."""
 
 
 def qos(name: str = "file", most: int = 1) -> Automaton:
-    """C:QOS S:QOS-OK; `most` questions may be unanswered at one time (without a bound that is not regular)."""
+    """Returns C:QOS S:QOS-OK with at most `most` unanswered (without a bound that is not regular)."""
     return answered(f"client:{name}.qos", f"server:{name}.qos-ok", most=most)
 
 
 def consumer(name: str = "file") -> Automaton:
-    """One consumer tag: consume and its answer (unless nowait), deliveries, cancel, deliveries that were on their way.
+    """Returns one consumer tag: consume and its answer (unless nowait), deliveries, cancel, deliveries in flight.
 
-    The client may cancel before it has its answer, which comes all the same.  It may use the tag again behind the cancel ("MUST
-    NOT refer to an existing consumer"), when its last consume was answered: what comes until the next answer is for the old
-    consumer, unless the cancel is complete.  "session.completed" is that of the last cancel, while no consumer has the tag.
+    The client may cancel before it has its answer, which still comes. It may reuse the tag after the cancel ("MUST NOT refer to
+    an existing consumer") if its last consume was answered: deliveries before the next answer are for the former consumer,
+    unless the cancel is complete. "session.completed" is the completion of the last cancel while no consumer has the tag.
     """
     consume, ok, cancel = f"client:{name}.consume", f"server:{name}.consume-ok", f"client:{name}.cancel"
     nowait, late = f"{consume} nowait", repeated(f"server:{name}.deliver")
     consuming = one_of(sequence(consume, ok), nowait)
-    # Behind a cancel: the tag is used again, and that consumer is cancelled before it had its answer; or it is not.
+    # After a cancel: the tag may be reused, and that consumer cancelled before it has its answer.
     again_cancelled = sequence(consume, late, one_of(sequence(cancel, late, ok), sequence(COMPLETED, cancel, ok)), late)
     again = one_of(sequence(consume, late, optional(COMPLETED), ok), nowait)
     behind = sequence(late, repeated(again_cancelled))
@@ -44,15 +44,15 @@ def consumer(name: str = "file") -> Automaton:
 
 
 def published(name: str = "file") -> Automaton:
-    """What is returned was published."""
+    """Returns publish and return: only published messages are returned."""
     publish = f"client:{name}.publish"
     return optional(sequence(publish, repeated(one_of(publish, f"server:{name}.return"))))
 
 
 def staging(sender: str, receiver: str, uses: str) -> Automaton:
-    """Staged messages one after the other: open, open-ok, stage.
+    """Returns consecutive staged messages: open, open-ok, stage.
 
-    `uses` (file.publish or file.deliver) names one that was opened; it need not wait for the staging to finish.
+    `uses` (file.publish or file.deliver) names an opened one, perhaps before its staging is finished.
     """
     first, *rest = f"{sender}:file.open", f"{receiver}:file.open-ok", f"{sender}:file.stage"
     again = repeated(sequence(first, *rest))
@@ -60,10 +60,10 @@ def staging(sender: str, receiver: str, uses: str) -> Automaton:
 
 
 def delivery() -> Automaton:
-    """One delivery: named by ack or reject, once, or covered by an ack of all that the client has received.
+    """Returns one delivery: named by one ack or reject, or covered by an ack of all that the client has received.
 
-    Nobody sees when it was received, but at the latest when its completion is sent; an ack of all from before that moment
-    does not cover it.
+    The moment of receipt is not visible, but comes before its completion is sent; an ack of all from before that moment does
+    not cover it.
     """
     received = "client:(received)"
     ack_all = "client:file.ack of all"

@@ -15,17 +15,17 @@ ACQUIRE: Final = "recipient:message.acquire"
 GOT: Final = "sender:message.acquired"
 """The result of acquire names the transfer."""
 LOST: Final = "sender:message.acquired without it"
-"""It does not: another subscriber was first."""
+"""The result does not name it: another subscriber was first."""
 COMPLETED: Final = "recipient:session.completed"
 RELEASE: Final = "recipient:message.release"
 
 
 def explicit(acquired: bool) -> Automaton:
-    """One transfer with accept-mode explicit, acquired from the start or not.
+    """Returns one transfer with accept-mode explicit, pre-acquired or not.
 
-    "The recipient MUST have acquired a message in order to accept it" (or reject it); release sets free what is acquired and
-    forgets what is not.  After any of them "the command-id may no longer be referenced from other commands".  Completion
-    settles nothing, and is repeated until the sender has confirmed it.
+    "The recipient MUST have acquired a message in order to accept it" (or reject it); release returns an acquired message and
+    forgets any other. After each of them "the command-id may no longer be referenced from other commands". Completion settles
+    nothing, and is repeated until the sender has confirmed it.
     """
     settled = optional(one_of("recipient:message.accept", "recipient:message.reject", RELEASE))
     browsed = sequence(_tries(), optional(one_of(sequence(words(ACQUIRE, GOT), settled), RELEASE)))
@@ -34,21 +34,21 @@ def explicit(acquired: bool) -> Automaton:
 
 
 def none(acquired: bool) -> Automaton:
-    """One transfer with accept-mode none: its completion is all that it takes, and nothing names it behind that.
+    """Returns one transfer with accept-mode none: it only needs its completion, after which no command names it.
 
-    A transfer that was only looked at may be acquired (so deployed brokers and their tests; the text names a wrong field),
-    and its completion may be sent while the result is on its way.
+    A browsed transfer may be acquired (as deployed brokers and their tests do; the text names a wrong field), and its
+    completion may come while the result is in flight.
     """
     if acquired:
         return sequence(_transfer(acquired), repeated(COMPLETED))
     looked_at = sequence(_tries(), optional(one_of(words(ACQUIRE, GOT), RELEASE)))
-    # The recipient is bound by its own completion; the answer to what it asked before that comes all the same.
+    # Its own completion binds the recipient, but the result of an earlier acquire still comes.
     bound = sequence(repeated(one_of(ACQUIRE, RELEASE)), repeated(COMPLETED))
     return sequence(_transfer(acquired), together(interleaved(looked_at, repeated(COMPLETED)), bound))
 
 
 def transfer(accept_mode: int) -> Automaton:
-    """Every transfer of an accept-mode: 0 explicit, 1 none."""
+    """Returns every transfer of an accept-mode: 0 explicit, 1 none."""
     kind = none if accept_mode else explicit
     return one_of(kind(True), kind(False))
 
@@ -58,5 +58,5 @@ def _transfer(acquired: bool) -> Automaton:
 
 
 def _tries() -> Automaton:
-    """Acquires that did not succeed."""
+    """Returns failed acquires."""
     return repeated(words(ACQUIRE, LOST))

@@ -1,10 +1,10 @@
-"""Grammars in the notation of the documents, read into languages.
+"""Reads grammars in the notation of the specifications.
 
-A rule is `name = alternatives`, divided by `/`; an alternative is a sequence of items.  `C:class.method` is a word of the
-client, `S:class.method` one of the server; `+` divides what a word says beside its name (`C:queue.declare+nowait` is the word
-"client:queue.declare nowait").  `( )` groups, `[ ]` may be left out, `*` stands before what comes any number of times, any
-other item is the name of a rule.  `content` comes from the speaker of the word before it.  `{mark}` at the beginning of an
-alternative says who added it to the document.  A line that begins with a space goes on with the line before it.
+A rule is `name = alternatives`, separated by `/`; an alternative is a sequence of items. `C:class.method` is a word of the
+client, `S:class.method` one of the server; `+` separates a qualifier from the word's name (`C:queue.declare+nowait` is the word
+"client:queue.declare nowait"). `( )` groups, `[ ]` is optional, `*` precedes what may come any number of times, any other item
+is the name of a rule. `content` comes from the speaker of the word before it. `{mark}` at the beginning of an alternative names
+who added it to the specification. A line that begins with a space continues the previous one.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _ITEM: Final = re.compile(r"\{(?P<mark>[^}]*)\}|(?P<sign>[()\[\]/*])|(?P<word>[C
 
 
 class Question(NamedTuple):
-    """A method, and the methods of the other side that answer it; none: nothing is waited for."""
+    """A method, and the methods of the other side that answer it; none: it has no answer."""
 
     word: Word
     answers: tuple[Word, ...]
     mark: str = ""
-    """Who added it to the document, "" when it is the document's own."""
+    """Who added it to the specification; "" when it is the specification's own."""
 
 
 class Grammar:
@@ -37,7 +37,7 @@ class Grammar:
     __slots__ = ("_rules",)
 
     def __init__(self, text: str) -> None:
-        """Raises ValueError where the text is no grammar."""
+        """Raises ValueError when the text is not a grammar."""
         self._rules: Final[dict[str, tuple[str, ...]]] = {}
         for line in re.sub(r"\n[ \t]+", " ", text.strip()).splitlines():
             name, equals, body = line.partition("=")
@@ -47,13 +47,13 @@ class Grammar:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Their names, in the order of the text."""
+        """The names of the rules, in the order of the text."""
         return tuple(self._rules)
 
     def language(self, rule: str, *marks: str) -> Automaton:
-        """The conversations of a rule, of what was added only what bears one of `marks`; content is left out.
+        """Returns the conversations of a rule, with additions only if they bear one of `marks`; without contents.
 
-        Raises ValueError for a rule that does not exist.
+        Raises ValueError for an unknown rule.
         """
         if rule not in self._rules:
             raise ValueError(f"there is no rule {rule!r}")
@@ -63,9 +63,9 @@ class Grammar:
         return found
 
     def questions(self, *rules: str) -> tuple[Question, ...]:
-        """What may be asked in these rules, each alternative one word and the words that may answer it, in order of the text.
+        """Returns the requests in these rules, in order of the text, and follows the names of other rules.
 
-        Names of rules in them are followed.
+        Each alternative is one word, and the words that may answer it.
         """
         found: list[Question] = []
         for rule in rules:
@@ -80,7 +80,7 @@ class Grammar:
         return tuple(found)
 
     def contents(self, *rules: str) -> tuple[Word, ...]:
-        """The words behind which these rules have a content."""
+        """Returns the words in these rules that a content follows."""
         items = [item for rule in rules for item in self._rules[rule]]
         return tuple([_word(said) for said, behind in pairwise(items) if behind == CONTENT])
 
@@ -127,7 +127,7 @@ def _items(body: str) -> tuple[str, ...]:
 
 
 def _divided(items: tuple[str, ...]) -> list[tuple[str, list[str]]]:
-    """The alternatives of a rule, each with its mark."""
+    """Splits a rule into its alternatives, each with its mark."""
     found: list[tuple[str, list[str]]] = [("", [])]
     depth = 0
     for item in items:

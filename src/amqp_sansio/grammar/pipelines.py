@@ -10,14 +10,14 @@ from amqp_sansio.grammar.notation import Question
 
 World = TypeVar("World", bound=Hashable)
 _Owed: TypeAlias = tuple[tuple[Word, ...], tuple[Word, ...]]
-"""The questions that wait for an answer in their order, and those that are answered at any time, sorted."""
+"""The questions whose answers come in order, and those that may be answered at any time, sorted."""
 
 
 def in_order(questions: Iterable[Question], most: int = 2, any_time: Collection[str] = ()) -> Automaton:
-    """What one side asks and the other answers: answers in the order of the questions, those to `any_time` (verbs) at any time.
+    """Returns questions and answers: answers come in the order of the questions, those to `any_time` (verbs) at any time.
 
-    At most `most` are owed of each kind; what needs no answer may be sent at any time.  With no bound it is no regular
-    language.  Raises ValueError unless `most` is at least 1.
+    At most `most` of each kind are unanswered; methods without an answer may come at any time. Without a bound it would not be
+    a regular language. Raises ValueError unless `most` is at least 1.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, not {most}")
@@ -43,9 +43,9 @@ def in_order(questions: Iterable[Question], most: int = 2, any_time: Collection[
 
 
 def any_of(start: World, after: Callable[[World], Iterable[tuple[Word, World]]], final: Callable[[World], bool]) -> Automaton:
-    """The conversations for which there is a world, of those that `after` tells for each word, in which they are true.
+    """Returns the conversations that are possible in at least one of the worlds that `after` derives for each word.
 
-    Somebody between two that talk does not know what either has heard yet, nor which of several questions is answered.
+    An observer between two speakers does not know what either has received yet, nor which of several questions is answered.
     """
 
     def moves(at: frozenset[World]) -> Mapping[Word, frozenset[World]]:

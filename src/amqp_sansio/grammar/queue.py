@@ -1,6 +1,6 @@
-"""Class queue: every command is by the client, answered at most by a result, and needs no other before it.
+"""Class queue: only the client sends commands; each needs no other before it, and has a result at most.
 
-The grammar of the class still names bind and unbind, which are commands of class exchange.
+The class's grammar still names bind and unbind, which are commands of class exchange.
 """
 
 from __future__ import annotations
@@ -10,5 +10,5 @@ from amqp_sansio.grammar.automaton import Automaton
 
 
 def queue() -> Automaton:
-    """The commands of the class in one session."""
+    """Returns the commands of the class in one session."""
     return repeated(one_of(*[f"client:queue.{verb}" for verb in ("declare", "delete", "purge", "query")]))

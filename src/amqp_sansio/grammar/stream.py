@@ -1,4 +1,4 @@
-"""Class stream: quality of service, consumers, publication and delivery; nothing is acknowledged.
+"""Class stream: quality of service, consumers, publishing and delivery; without acknowledgements.
 
 stream = C:QOS S:QOS-OK / C:CONSUME S:CONSUME-OK / C:CANCEL / C:PUBLISH content / S:RETURN / S:DELIVER content
 """
@@ -15,20 +15,20 @@ NAME: Final = "stream"
 
 
 def qos(most: int = 1) -> Automaton:
-    """As in class file."""
+    """See class file."""
     return file.qos(NAME, most)
 
 
 def consumer() -> Automaton:
-    """As in class file."""
+    """See class file."""
     return file.consumer(NAME)
 
 
 def published() -> Automaton:
-    """As in class file."""
+    """See class file."""
     return file.published(NAME)
 
 
 def stream() -> Automaton:
-    """The class in one session, with one consumer tag."""
+    """Returns the class in one session, with one consumer tag."""
     return interleaved(qos(), consumer(), published())

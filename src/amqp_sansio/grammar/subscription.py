@@ -1,4 +1,4 @@
-"""Class message: a subscription and its credit, as far as they are regular (whether there is credit, not how much).
+"""Class message: a subscription and its credit, as far as they are regular: whether there is credit, not how much.
 
 C:SUBSCRIBE / C:CANCEL / C:FLUSH / *:FLOW / *:STOP / *:SET-FLOW-MODE, with the rules of these commands.
 """
@@ -16,11 +16,11 @@ _ENDS = ("server:message.stop completed", "server:message.flush completed")
 
 
 _Balance: TypeAlias = tuple[frozenset[Word], Word, frozenset[Word]]
-"""Which units may have credit, the completion of the stop or flush under way, and which units were granted behind it."""
+"""The units that may have credit, the awaited completion of a stop or flush, and the units granted after it."""
 
 
 def subscription() -> Automaton:
-    """One destination from subscribe on: commands about it until it is cancelled, transfers until the cancel is complete."""
+    """Returns one destination: after subscribe, commands about it until the cancel, and transfers until that completes."""
     about = repeated(one_of(*_FLOWS, *_ZEROES, *_ENDS, "client:message.set-flow-mode", "server:message.transfer"))
     late = repeated(one_of(*_ENDS, "server:message.transfer"))
     cancelled = sequence("client:message.cancel", late, "server:message.cancel completed")
@@ -28,10 +28,10 @@ def subscription() -> Automaton:
 
 
 def credit() -> Automaton:
-    """Whether there may be credit: none before both units were granted, none behind the completion of a stop or a flush.
+    """Returns where there may be credit: after both units were granted, and not after the completion of a stop or a flush.
 
-    The mode may be set while both balances are zero when the command is carried out: before any flow, and behind a stop or
-    flush that came behind the last flow.  One stop or flush is under way at a time.
+    The mode may be set while both balances are zero when the command is executed: before any flow, and after a stop or flush
+    that followed the last flow. Only one stop or flush is incomplete at a time.
     """
     start: _Balance = (frozenset(), "", frozenset())
 
@@ -54,10 +54,10 @@ def credit() -> Automaton:
 
 
 def conversation() -> Automaton:
-    """Both: the commands about one subscription, and transfers only where there may be credit."""
+    """Returns both: the commands about one subscription, and transfers only where there may be credit."""
     return together(subscription(), credit())
 
 
 def resumes() -> Automaton:
-    """Interrupted transfers are resumed at any time, by either side."""
+    """Returns resumes of interrupted transfers, at any time and by either side."""
     return interleaved(repeated("client:message.resume"), repeated("server:message.resume"))

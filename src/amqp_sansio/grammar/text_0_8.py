@@ -1,6 +1,6 @@
 """The grammar of 0-8, written from its XML.
 
-queue.unbind, which RabbitMQ answers, stands only in the repaired document of a client, and is marked so.
+queue.unbind, which RabbitMQ answers, is only in the repaired document of a client, and marked accordingly.
 """
 
 from __future__ import annotations
@@ -60,4 +60,4 @@ test = C:test.integer S:test.integer-ok / S:test.integer C:test.integer-ok
 GRAMMAR: Final = Grammar(TEXT)
 
 ANY_TIME: Final[frozenset[str]] = frozenset()
-"""All that is answered is synchronous."""
+"""Every method with an answer is synchronous."""

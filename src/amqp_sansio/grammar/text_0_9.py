@@ -1,8 +1,8 @@
 """The grammar of 0-9, written from its XML and, for class queue, from the document that prints one.
 
-The printed grammar of class queue has an answer behind every method, and its methods have `nowait`, with which none comes:
-the methods win.  In that document queue.unbind has it too, in the XML not.  Every method of class message is answered by one
-of class message that does not say what it answers.  RabbitMQ serves 0-9 with its extensions of 0-9-1, which are marked.
+The printed grammar of class queue has an answer after every method, but its methods have `nowait`, which suppresses it: the
+methods win. In that document queue.unbind has nowait too; in the XML it does not. Every method of class message is answered by
+a method of class message that does not name the request. RabbitMQ serves 0-9 with its extensions of 0-9-1, which are marked.
 """
 
 from __future__ import annotations
@@ -80,4 +80,4 @@ ANY_TIME: Final = frozenset(
         if each.answers and each.word != "client:channel.open"
     ]
 )
-"""What is answered, and is not synchronous: the answer may come at any time."""
+"""Methods with an answer that are not synchronous: the answer may come at any time."""

@@ -1,9 +1,9 @@
-"""The grammar of 0-9-1, written from its XML: which methods answer which (response), which side takes them (chassis), what has
-a content.
+"""The grammar of 0-9-1, written from its XML.
 
-What RabbitMQ added is marked; blocked, unblocked, update-secret and access.request, which it keeps for old clients, are not
-in its XML either.  `no-wait` set means that the answer does not come.  queue.unbind has no such field.  The XML prints no
-grammar; what goes together, the prose of 0-9-1 says.
+The XML tells which methods answer which (response), which side accepts them (chassis), and which carry a content. RabbitMQ's
+additions are marked; blocked, unblocked, update-secret and access.request, which it keeps for old clients, are not in its XML
+either. `no-wait` suppresses the answer; queue.unbind lacks the field. The XML prints no grammar; the prose of 0-9-1 says what
+belongs together.
 """
 
 from __future__ import annotations
@@ -53,6 +53,6 @@ confirm = {rabbitmq} C:confirm.select S:confirm.select-ok / {rabbitmq} C:confirm
 """
 
 ANY_TIME: Final = frozenset(["basic.recover"])
-"""What is answered, and is not synchronous; its XML does not even say that recover-ok answers it."""
+"""Methods with an answer that are not synchronous; the XML does not even say that recover-ok answers it."""
 
 GRAMMAR: Final = Grammar(TEXT)

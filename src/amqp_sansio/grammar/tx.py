@@ -12,14 +12,14 @@ from amqp_sansio.grammar.automaton import Automaton
 
 SUBSCRIBE: Final = "client:message.subscribe with accept-mode none"
 CANCEL: Final = "client:message.cancel"
-"""Of the subscription with accept-mode none."""
+"""The cancel of the subscription with accept-mode none."""
 
 
 def tx() -> Automaton:
-    """The demarcation of one session with standard transactions."""
+    """Returns the demarcation of one session with standard transactions."""
     return sequence("client:tx.select", repeated(one_of("client:tx.commit", "client:tx.rollback")))
 
 
 def subscribed() -> Automaton:
-    """A session with one subscriber at a time that accepts nothing: none may be there when tx is selected, nor come later."""
+    """Returns a session with accept-mode none: such a subscription must not exist at tx.select, nor be created later."""
     return sequence(repeated(sequence(SUBSCRIBE, CANCEL)), tx())

@@ -11,11 +11,11 @@ from amqp_sansio.grammar.automaton import START, Automaton, Word
 
 Conversation: TypeAlias = tuple[Word, ...]
 Below: TypeAlias = Callable[[int], int]
-"""Chance, which comes from outside: a number from 0 to n - 1 for n, each equally likely (`random.randrange`)."""
+"""The caller's source of randomness: for n, a number from 0 to n - 1, each equally likely (`random.randrange`)."""
 
 
 def shortest_to_each(language: Automaton, begun: int = START) -> dict[int, Conversation]:
-    """For every state that can be reached, the shortest conversation that leads to it, the first by alphabet of those."""
+    """Returns, for every reachable state, the shortest conversation that leads to it, the alphabetically first of those."""
     found: dict[int, Conversation] = {begun: ()}
     waiting = deque([begun])
     while waiting:
@@ -29,33 +29,33 @@ def shortest_to_each(language: Automaton, begun: int = START) -> dict[int, Conve
 
 
 def shortest(language: Automaton) -> Conversation | None:
-    """The shortest conversation of the language, None when it has none."""
+    """Returns the shortest conversation of the language; None when it is empty."""
     ends = [said for state, said in shortest_to_each(language).items() if state in language.finals]
     return min(ends, key=lambda said: (len(said), said), default=None)
 
 
 class Difference(NamedTuple):
-    """A conversation that one of two languages has and the other has not."""
+    """A conversation of one of two languages that is not in the other."""
 
     conversation: Conversation
     in_first: bool
-    """Whether the first language has it (else the second has)."""
+    """Whether it is in the first language (else in the second)."""
 
 
 def shortest_difference(first: Automaton, second: Automaton) -> Difference | None:
-    """The shortest conversation on which two languages differ, None when they are the same."""
+    """Returns the shortest conversation on which two languages differ; None when they are equal."""
     said = shortest(either(first, second))
     return None if said is None else Difference(said, first.accepts(said))
 
 
 def transition_words(language: Automaton) -> dict[tuple[int, Word], Conversation]:
-    """For every move that can be reached, the shortest conversation that ends with it."""
+    """Returns, for every reachable move, the shortest conversation that ends with it."""
     ways = shortest_to_each(language)
     return {(state, word): (*way, word) for state, way in ways.items() for word in language.legal(state)}
 
 
 def completed(language: Automaton, said: Conversation) -> Conversation | None:
-    """The conversation and the shortest end to it that the language has; None when it cannot be brought to an end."""
+    """Returns the conversation with its shortest completion; None when it cannot be completed."""
     begun = language.run(said)
     if begun is None:
         return None
@@ -64,9 +64,9 @@ def completed(language: Automaton, said: Conversation) -> Conversation | None:
 
 
 class Sampler:
-    """Uniform random conversations: every conversation of a length is as likely as any other of that length.
+    """Uniform random conversations: all conversations of one length are equally likely.
 
-    Counts are kept up to the longest length asked for: `size` numbers each.
+    Keeps counts up to the longest length asked for: `size` numbers each.
     """
 
     __slots__ = ("_counts", "_language")
@@ -76,11 +76,11 @@ class Sampler:
         self._counts: Final = [[int(state in language.finals) for state in range(language.size)]]
 
     def count(self, length: int) -> int:
-        """How many conversations of exactly `length` words the language has."""
+        """Returns the number of conversations of exactly `length` words."""
         return self._to_go(length)[START]
 
     def word(self, length: int, below: Below) -> Conversation | None:
-        """One of them, None when there is none of that length."""
+        """Returns a random conversation; None when there is none of that length."""
         if not self.count(length):
             return None
         said: list[Word] = []
@@ -98,7 +98,7 @@ class Sampler:
         return tuple(said)
 
     def _to_go(self, length: int) -> list[int]:
-        """For each state the number of ways to end in exactly `length` words."""
+        """Returns, for each state, the number of ways to end after exactly `length` words."""
         while len(self._counts) <= length:
             last = self._counts[-1]
             self._counts.append([sum([last[to] for to in moves.values()]) for moves in self._language.moves])
@@ -106,7 +106,7 @@ class Sampler:
 
 
 class Coverage:
-    """What a number of conversations has been through: states and moves of one automaton."""
+    """What a number of conversations has covered: states and moves of one automaton."""
 
     __slots__ = ("language", "moves", "refused", "states")
 
@@ -115,7 +115,7 @@ class Coverage:
         self.states: Final[set[int]] = {START}
         self.moves: Final[set[tuple[int, Word]]] = set()
         self.refused = 0
-        """Conversations in which a word was not legal; what came before it counts."""
+        """The conversations with an illegal word; what came before it counts."""
         for each in said:
             self.add(each)
 
@@ -133,12 +133,12 @@ class Coverage:
 
     @property
     def missing(self) -> tuple[tuple[int, Word], ...]:
-        """The moves that can be reached and were not taken, sorted."""
+        """The reachable moves that were not taken, sorted."""
         return tuple(sorted(transition_words(self.language).keys() - self.moves))
 
     @property
     def complete(self) -> bool:
-        """Whether every move that can be reached was taken."""
+        """Whether every reachable move was taken."""
         return not self.missing
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""The book of one subscription's credit: what one side may transfer to one destination of the other, in messages and octets.
+"""The credit of one subscription: how many messages and octets one side may transfer to one destination of the other.
 
 In window mode credit is a limit and a used count, not a balance: a transfer uses credit, its completion gives it back, and stop
-removes the limit without resetting the used count.  In credit mode a transfer lowers the limit for good.
+removes the limit without resetting the used count. In credit mode a transfer lowers the limit for good.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ OCTET: Final = 1
 
 
 Mark: TypeAlias = tuple[int, int]
-"""What was granted up to a moment, and the number of that moment."""
+"""The total granted so far, and the number of this moment."""
 
 FlowState: TypeAlias = tuple[int, tuple[int, int], tuple[int, int], tuple[tuple[int, int, int], ...]]
-"""What a subscriber has granted as a plain value: mode, (limit, used) of messages and of octets, flushes in progress."""
+"""What a subscriber has granted, as a plain value: mode, (limit, used) of messages and of octets, incomplete flushes."""
 BookState: TypeAlias = tuple[
     FlowState, tuple[int | None, int | None], tuple[int, int | None, int | None] | None, tuple[int, int]
 ]
-"""A CreditBook as a plain value: what is granted, what the deliverer may still send, the barrier, and what is not
-reported yet."""
+"""A CreditBook as a plain value.
+
+What is granted, what the deliverer may still send, the barrier, and what is not reported yet.
+"""
 
 
 class Credit:
@@ -52,14 +54,14 @@ class Credit:
         return self.limit == INFINITE or self.used + cost <= self.limit
 
     def grant(self, value: int) -> None:
-        """Adds `value`; INFINITE stays and is reached by adding INFINITE, all else saturates at MOST."""
+        """Adds `value`. INFINITE plus anything is INFINITE; otherwise the sum saturates at MOST."""
         if self.limit == INFINITE or value == INFINITE:
             self.limit = INFINITE
         else:
             self.limit = min(MOST, self.limit + value)
 
     def stop(self) -> None:
-        """Removes all credit, infinite credit too; the used count stays."""
+        """Removes all credit, even infinite credit; the used count stays."""
         self.limit = 0
 
     def spend(self, cost: int) -> None:
@@ -73,7 +75,7 @@ class Credit:
 
 
 class Grants:
-    """What was granted in one unit since each of several moments, stored as one number per grant."""
+    """Grants in one unit since each of several moments, stored as one number per grant."""
 
     __slots__ = ("_floor", "_infinite", "_moment", "_total")
 
@@ -84,7 +86,7 @@ class Grants:
         self._floor: Mark = 0, -1  # the total and the moment of the last stop
 
     def grant(self, value: int) -> None:
-        """Does as `Credit.grant`, for all moments."""
+        """Like `Credit.grant`, for all moments."""
         if value == INFINITE:
             self._moment += 1
             self._infinite = self._moment
@@ -92,12 +94,12 @@ class Grants:
             self._total += value
 
     def stop(self) -> None:
-        """Does as `Credit.stop`, for all moments."""
+        """Like `Credit.stop`, for all moments."""
         self._moment += 1
         self._floor = self._total, self._moment
 
     def mark(self, granted: int = 0) -> Mark:
-        """Returns the present moment, or one since which this much was granted."""
+        """Returns the present moment, or one since which `granted` was granted."""
         if granted == INFINITE:
             mark = self._total, self._moment
             self.grant(INFINITE)
@@ -106,7 +108,7 @@ class Grants:
         return self._total - granted, self._moment
 
     def since(self, mark: Mark) -> int:
-        """Returns what was granted since then: INFINITE, or at most MOST."""
+        """Returns what was granted since a moment: INFINITE, or at most MOST."""
         total, moment = mark
         floor, stopped = self._floor
         if self._infinite > max(moment, stopped):
@@ -115,14 +117,14 @@ class Grants:
 
 
 class CreditBook:
-    """The credit of one destination in both units, and its mode.  It answers two questions.
+    """The credit of one destination in both units, and its mode. It answers two questions.
 
-    What has the subscriber granted?  `messages` and `octets`, as deployed servers count it; the deliverer itself needs no more.
-    message.flush, once executed, removes the credit that existed when it was sent, but not credit granted in between, so grants
+    What has the subscriber granted? `messages` and `octets`, as deployed servers count it; the deliverer itself needs no more.
+    message.flush, once executed, removes the credit that existed when it was sent, but not what was granted since; so grants
     after a flush are remembered until `end_flush`.
 
-    How much may the deliverer still believe that it has?  `most_messages` and `most_octets` are an upper bound, so a deliverer
-    that sends more has exceeded its credit whatever the timing.  It follows the text of message.set-flow-mode and message.flow,
+    How much may the deliverer still believe that it has? `most_messages` and `most_octets` are an upper bound: a deliverer that
+    sends more has exceeded its credit, whatever the timing. They follow the text of message.set-flow-mode and message.flow,
     which allows more than deployed servers count:
 
     * A grant counts from when it was sent.
@@ -153,13 +155,13 @@ class CreditBook:
         self.messages: Final = Credit()
         self.octets: Final = Credit()
         self.switches = 0
-        """How often the mode changed, which resets the used count."""
-        # For each flush in progress, by command id: since when grants of messages and octets count.
+        """The number of mode changes, which reset the used count."""
+        # For each incomplete flush, by command id: since when grants of messages and octets count.
         self._flushes: dict[int, tuple[Mark, Mark]] = {}
         self._message_grants: Final = Grants()
         self._octet_grants: Final = Grants()
         self.limited = True
-        """False while neither unit has a limit and nothing is being removed, so that nothing needs counting."""
+        """False while neither unit has a limit and nothing is being removed: then nothing needs counting."""
         self.most_messages: int | None = 0
         """The most messages that the deliverer may still send; None: any number."""
         self.most_octets: int | None = 0
@@ -174,8 +176,10 @@ class CreditBook:
 
     @classmethod
     def behind(cls, cancelled: CreditBook) -> CreditBook:
-        """Returns the book of a subscription whose destination was that of one with an incomplete cancel: deliveries until then
-        may still be for the earlier one."""
+        """Returns the credit of a new subscription whose destination still has an incomplete cancel.
+
+        Deliveries until then may be for the earlier subscription.
+        """
         book = cls()
         book.most_messages, book.most_octets = cancelled.most_messages, cancelled.most_octets
         book._barrier = cancelled._barrier
@@ -184,7 +188,7 @@ class CreditBook:
     # --- sent by the subscriber -----------------------------------------------------------------------------------------------
 
     def grant(self, unit: int, value: int) -> None:
-        """Takes message.flow."""
+        """Records message.flow."""
         added = None if value == INFINITE else value
         if unit == OCTET:
             self.octets.grant(value)
@@ -199,7 +203,7 @@ class CreditBook:
         self._look()
 
     def stop(self) -> None:
-        """Takes message.stop, as the deliverer receives it: removes all credit, and ends flushes in progress."""
+        """Records message.stop, as the deliverer receives it: removes all credit, and ends incomplete flushes."""
         self.messages.stop()
         self.octets.stop()
         if self._flushes:
@@ -207,11 +211,11 @@ class CreditBook:
             self._octet_grants.stop()
 
     def begin_flush(self, id: int) -> None:
-        """Takes message.flush with this command id, as the deliverer receives it."""
+        """Records message.flush with this command id, as the deliverer receives it."""
         self._flushes[id] = self._message_grants.mark(), self._octet_grants.mark()
 
     def end_flush(self, id: int) -> None:
-        """Ends a flush that was executed: removes the credit from before it."""
+        """Ends an executed flush: removes the credit from before it."""
         marks = self._flushes.pop(id, None)
         if marks is not None:
             self.messages.limit, self.octets.limit = self._since(marks)
@@ -222,7 +226,7 @@ class CreditBook:
         return min(self.messages.limit, messages), min(self.octets.limit, octets)
 
     def take_back(self, id: int, flush: bool = False) -> None:
-        """Takes message.stop or message.cancel, or else message.flush, as command `id`."""
+        """Records message.stop or message.cancel, or with `flush` message.flush, as command `id`."""
         if flush:
             self.begin_flush(id)
         else:
@@ -232,7 +236,7 @@ class CreditBook:
         self.limited = True
 
     def set_mode(self, mode: int) -> None:
-        """Takes message.set-flow-mode: available credit stays, the used count is reset."""
+        """Records message.set-flow-mode: available credit stays, the used count is reset."""
         if mode != self.mode:
             for credit in (self.messages, self.octets):
                 credit.limit = credit.available
@@ -241,20 +245,20 @@ class CreditBook:
             self.switches += 1
 
     def give_back(self, messages: int, octets: int) -> None:
-        """Notes that `messages` messages of `octets` octets in total were completed; in credit mode nothing counts as used."""
+        """Records the completion of `messages` messages of `octets` octets in total; in credit mode nothing counts as used."""
         credit = self.messages
         credit.used = max(0, credit.used - messages)
         credit = self.octets
         credit.used = max(0, credit.used - octets)
 
     def complete(self, messages: int, octets: int, charge: int) -> None:
-        """Does `give_back` for transfers charged with `charge`, before the deliverer knows of it."""
+        """Like `give_back`, for transfers charged with `charge`, before the deliverer knows of it."""
         self.give_back(messages, octets)
         self._unreported_messages += messages
         self._unreported_octets += charge
 
     def reported(self) -> None:
-        """Notes that completions were reported to the deliverer: a window moves."""
+        """Records that completions were reported to the deliverer, which moves a window."""
         messages, octets = self._unreported_messages, self._unreported_octets
         self._unreported_messages = self._unreported_octets = 0
         if self.mode == WINDOW_MODE:
@@ -267,7 +271,7 @@ class CreditBook:
     # --- sent by the deliverer ------------------------------------------------------------------------------------------------
 
     def transfer(self, octets: int, messages: int = 1) -> None:
-        """Notes messages that the deliverer itself sends, at a cost of `octets` octets in total."""
+        """Records messages that the deliverer itself sends, at a cost of `octets` octets in total."""
         if self.mode == WINDOW_MODE:
             self.messages.used += messages
             self.octets.used += octets
@@ -276,8 +280,7 @@ class CreditBook:
             self.octets.spend(octets)
 
     def spend(self, octets: int, charge: int) -> int | None:
-        """Takes a transfer of `octets` octets, charged with `charge`.  Returns the unit of which there was too little, or
-        None."""
+        """Records a transfer of `octets` octets, charged with `charge`; returns the exceeded unit, or None."""
         self.transfer(octets)
         if not self.limited:
             return None
@@ -297,7 +300,7 @@ class CreditBook:
         return excess
 
     def spend_run(self, messages: int, octets: int, charge: int) -> bool:
-        """Does `spend` for `messages` transfers of `octets` octets in total if credit covers all; otherwise nothing changes."""
+        """Like `spend`, for `messages` transfers of `octets` octets in total; changes nothing unless credit covers all."""
         if not self.covers(messages, charge):
             return False
         self.transfer(octets, messages)
@@ -308,12 +311,12 @@ class CreditBook:
         return True
 
     def covers(self, messages: int, charge: int) -> bool:
-        """Whether the deliverer may still send `messages` messages charged with `charge` in total."""
+        """Returns whether the deliverer may still send `messages` messages charged with `charge` in total."""
         most_messages, most_octets = self.most_messages, self.most_octets
         return (most_messages is None or most_messages >= messages) and (most_octets is None or most_octets >= charge)
 
     def carried_out(self, id: int) -> None:
-        """Notes that the deliverer has completed a stop, flush or cancel: what was granted before it is gone."""
+        """Records that the deliverer has completed a stop, flush or cancel: earlier grants are void."""
         self.end_flush(id)
         if id == self._barrier:  # an earlier one removes no more than the last one will
             self.most_messages = _least(self.most_messages, self._since_messages)
@@ -327,7 +330,7 @@ class CreditBook:
     # --- queries --------------------------------------------------------------------------------------------------------------
 
     def lacks(self, octets: int) -> int | None:
-        """Returns the unit with too little credit for a message that costs `octets` octets; None when there is enough."""
+        """Returns the unit that lacks credit for a message that costs `octets` octets; None when there is enough."""
         messages, credit = self.messages, self.octets  # `Credit.allows` inlined: needed for each delivery
         if messages.limit != INFINITE and messages.used >= messages.limit:
             return MESSAGE
@@ -339,12 +342,12 @@ class CreditBook:
 
     @property
     def flushing(self) -> bool:
-        """Whether a flush is in progress."""
+        """Whether a flush is incomplete."""
         return bool(self._flushes)
 
     @property
     def ends_empty(self) -> bool:
-        """Whether neither unit has credit besides what the flushes in progress remove."""
+        """Whether neither unit has credit besides what the incomplete flushes will remove."""
         if not self._flushes:
             return self.empty
         messages, octets = self._since(next(reversed(self._flushes.values())))  # the least was granted since the last one
@@ -360,7 +363,7 @@ class CreditBook:
         """Whether there are completions that were not reported to the deliverer."""
         return bool(self._unreported_messages)
 
-    # --- plain values ---------------------------------------------------------------------------------------------------------
+    # --- snapshots ------------------------------------------------------------------------------------------------------------
 
     def granted(self) -> FlowState:
         """Returns what is granted, as a plain value; see `restore`."""
@@ -384,7 +387,7 @@ class CreditBook:
         barrier: tuple[int, int | None, int | None] | None = None,
         unreported: tuple[int, int] = (0, 0),
     ) -> CreditBook:
-        """Returns the book that `snapshot` described, or one with only what `granted` described."""
+        """Restores what `snapshot` returned, or a ledger with only what `granted` returned."""
         book = cls()
         book.mode, messages, octets, flushes = granted
         book.messages.limit, book.messages.used = messages

@@ -1,7 +1,7 @@
 """The transactions of one session, as known to the client, the server or an observer.
 
-It follows the client's words by the rows of `tables.demarcation`, and stores with which branch the session is associated and
-which it has suspended.  `verb` translates a command into the rows' words, `refusal` says whether it is legal, and `said`
+It follows the client's commands by the rows of `tables.demarcation`, and stores with which branch the session is associated and
+which it has suspended. `verb` translates a command into the rows' words, `refusal` tells whether it is legal, and `said`
 records it as sent.
 """
 
@@ -50,7 +50,7 @@ class Demarcation:
         """The state of the rows; several possible ones are joined by "|"."""
         return self.machine.state
 
-    # Translating commands into the rows' words.
+    # --- translating commands into the rows' words ----------------------------------------------------------------------------
 
     def verb(self, command: Command, beside: bool = False) -> str | None:
         """Returns the verb of the rows; None for what is legal in every state.  `beside`: some subscription has accept-mode
@@ -86,7 +86,7 @@ class Demarcation:
         """Whether the session may be associated with a branch by a command that was missed."""
         return self.late and self.associated is None and key not in self.suspended
 
-    # Judging commands.
+    # --- judging commands -----------------------------------------------------------------------------------------------------
 
     def refusal(self, verb: str) -> rows.Forbidden | None:
         """Returns why the client must not send a verb of the rows now; None when it may.  Changes nothing."""
@@ -109,13 +109,13 @@ class Demarcation:
         return found
 
     def words(self, verb: str, command: Command) -> str:
-        """Returns a verb of the rows for a sentence, without mention of the xid where none was given, or none can matter."""
+        """Returns a verb of the rows for an error text, without the xid where none was given or it does not matter."""
         selected = set(self.machine.states) & {rows.DTX_IDLE, rows.DTX_ACTIVE}
         if isinstance(command, dtx.Start | dtx.End) and (command.xid is None or not selected):
             return command.VERB
         return verb
 
-    # Recording commands.
+    # --- recording commands ---------------------------------------------------------------------------------------------------
 
     def said(self, verb: str, command: Command, id: int | None, passed: rows.Forbidden | None = None) -> None:
         """Records the client's command `id`; with `passed`, one that is forbidden and was allowed all the same."""
@@ -142,9 +142,9 @@ class Demarcation:
                 self.associated = self.start = None
 
     def answered(self, id: int | None, status: int, *, heard: bool) -> None:
-        """Records the result of the client's command `id`.  A dtx.start that did not succeed associates nothing.
+        """Records the result of the client's command `id`. A dtx.start that did not succeed associates nothing.
 
-        `heard`: the client has it.  Otherwise it may have sent its next word before: both states are possible.
+        `heard`: the client has received it. Otherwise it may have sent its next command before: both states are possible.
         """
         if status == XaStatus.XA_OK or id is None:
             return
@@ -167,13 +167,13 @@ class Demarcation:
         return True
 
     def lost(self) -> None:
-        """Notes that some of the client's words are missing: any state is possible."""
+        """Records that some of the client's commands are missing: any state is possible."""
         self.machine.forget()
         self.associated = self.start = None
         self.suspended.clear()
         self.late = True
 
-    # As a plain value.
+    # --- snapshots ------------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> tuple[object, ...]:
         """Returns all of it as a plain value, for `restore`."""
@@ -181,7 +181,7 @@ class Demarcation:
 
     @classmethod
     def restore(cls, value: tuple[object, ...]) -> Demarcation:
-        """Restores a snapshot.  Raises ValueError or TypeError for what is none."""
+        """Restores a snapshot. Raises ValueError or TypeError for anything else."""
         states, associated, start, suspended, late = value
         if not isinstance(states, tuple) or not states or not set(states) <= set(rows.DEMARCATION.states):
             raise ValueError(f"demarcation {states!r}")
@@ -195,7 +195,7 @@ class Demarcation:
 
 
 def key_in(value: object) -> XidKey:
-    """Returns the key in a plain value.  Raises TypeError or ValueError for what is none."""
+    """Returns the key in a plain value. Raises TypeError or ValueError for anything else."""
     form, global_id, branch_id = typed(value, tuple)
     if not isinstance(form, int) or not isinstance(global_id, bytes) or not isinstance(branch_id, bytes):
         raise TypeError("xid")

@@ -47,7 +47,7 @@ class Ids:
         self.known: MutableRangeSet = MutableRangeSet()
         self.awaited: dict[int, str] = {}
 
-    # Sent by the sender.
+    # --- sent by the sender ---------------------------------------------------------------------------------------------------
 
     def take(self) -> int:
         """Notes that a command is sent; returns its id."""
@@ -85,7 +85,7 @@ class Ids:
         self.outstanding.discard(ids)
         self.confirmed.discard(ids)
 
-    # Sent by the receiver.
+    # --- sent by the receiver -------------------------------------------------------------------------------------------------
 
     def beyond(self, ids: RangeSet) -> RangeSet:
         """Returns the ids that were not sent yet, about which no feedback is possible."""
@@ -99,7 +99,7 @@ class Ids:
         return news
 
     def complete_run(self, low: int, high: int) -> RangeSet | None:
-        """Does `complete` for the ids from `low` to `high` where that takes no algebra, as is nearly always the case.
+        """Like `complete` for the ids from `low` to `high`, without set algebra, which is nearly always possible.
 
         Returns None, with nothing changed, unless all of them were sent, the oldest outstanding ones are among them, and what
         is outstanding is one range.
@@ -153,7 +153,7 @@ class OwnIds(Ids):
         self.stream = Machine(STREAM[self.sender])
 
     def beyond(self, ids: RangeSet) -> RangeSet:
-        """Does as `Ids.beyond`; before the first command, all ids are."""
+        """Like `Ids.beyond`; before the first command, all ids are."""
         return super().beyond(ids) if self.begun else ids
 
     def _sets(self, names: Mapping[str, str]) -> dict[str, object]:

@@ -44,7 +44,7 @@ class PendingReplies(Generic[T]):
         return answered
 
     def take(self, verb: str) -> None:
-        """The oldest question with this verb waits no longer."""
+        """Removes the oldest request with this verb."""
         places = self._places[verb]
         places.popleft()
         if not places:

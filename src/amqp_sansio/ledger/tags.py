@@ -31,12 +31,12 @@ class Tags:
         """How many are outstanding."""
 
     def give_next(self) -> int:
-        """The next one is given and outstanding: which that is."""
+        """Assigns the next tag and returns it; it is outstanding."""
         last = self.last
         if last >= WIDEST or self.doubt:
             self.give(last + 1)
             return self.last
-        self.last = tag = last + 1  # as nearly always: what `give` does of it without its calls
+        self.last = tag = last + 1  # nearly always: `give` inlined
         ids = self.ids
         ids.next_id = tag + 1
         self.count += 1
@@ -48,9 +48,9 @@ class Tags:
         return tag
 
     def give(self, tag: int, kept: bool = True) -> bool:
-        """This one is given: whether it is higher than those before it.
+        """Records an assigned tag; returns whether it is higher than those before.
 
-        `kept`: it is outstanding, else nobody is to name it.
+        `kept`: it is outstanding; otherwise it must not be named.
         """
         if tag == self.last + 1 and kept and tag <= WIDEST and not self.doubt:
             self.give_next()
@@ -167,8 +167,10 @@ class Deliveries:
         return self.tags.give(tag, not settled)
 
     def deliver_higher(self, tag: int, settled: bool, most: int) -> bool:
-        """Does `deliver` in the plainest case: returns False, with nothing changed, where the tag is not higher, more than
-        `most` are outstanding, or there is doubt."""
+        """Like `deliver`, in the simplest case.
+
+        Returns False, with nothing changed, where the tag is not higher, more than `most` are outstanding, or there is doubt.
+        """
         tags = self.tags
         if tag <= tags.last or tags.doubt or tags.count >= most or (tag > WIDEST and tags._span(tag) > WIDEST):
             return False
@@ -230,7 +232,7 @@ class Deliveries:
         self.commit()
 
     def bound(self, ranges: int) -> bool:
-        """Does as `Tags.bound`."""
+        """See `Tags.bound`."""
         kept = self._settled.range_count + self._returned.range_count
         if kept > ranges and not self.tags.doubt:
             self.tags.doubt = True

@@ -10,7 +10,7 @@ from amqp_sansio.kernel.value import Value
 
 T = TypeVar("T")
 U = TypeVar("U")
-if TYPE_CHECKING:  # the default is for type checkers alone, and what makes one takes long to import
+if TYPE_CHECKING:  # only type checkers need the default, and importing it takes long
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     Result_co = TypeVarWithDefault("Result_co", covariant=True, default=object)
@@ -19,44 +19,44 @@ else:
 
 
 class Control(Value):
-    """Something said on track 0: about the connection or the session, without an id."""
+    """A control, sent on track 0: about the connection or the session, without an id."""
 
     __slots__ = ()
     VERB: ClassVar[str] = ""
-    """Its name in the specification's words, such as "session.attach"."""
+    """Its name in the specification, such as "session.attach"."""
 
 
 class Command(Value, Generic[Result_co]):
-    """Something said on track 1: it has an id within its session and is executed exactly once, in order.
+    """A command, sent on track 1: it has an id within its session and is executed exactly once, in order.
 
-    `Command[None]` has no result, `Command[QueueQueryResult]` is answered by one.
+    `Command[None]` has no result; `Command[QueueQueryResult]` has one of that type.
     """
 
     __slots__ = ()
     VERB: ClassVar[str] = ""
-    """Its name in the specification's words, such as "message.transfer"."""
+    """Its name in the specification, such as "message.transfer"."""
     RESULT: ClassVar[str] = ""
-    """The name of the struct that answers it in execution.result, or "" when none does."""
+    """The name of the result struct in execution.result; "" for none."""
 
 
 class Method(Value):
-    """Something said on a channel in the older dialects: all its arguments come one behind the other, and none is optional."""
+    """A method of a channel in the older dialects; none of its arguments is optional."""
 
     __slots__ = ()
     VERB: ClassVar[str] = ""
-    """Its name in the specification's words, such as "basic.publish"."""
+    """Its name in the specification, such as "basic.publish"."""
 
 
 class Struct(Value):
-    """A group of fields that other things carry: header structs, results, xids."""
+    """A struct: a group of fields inside other values, such as headers, results, xids."""
 
     __slots__ = ()
     NAME: ClassVar[str] = ""
-    """Its name in the specification's words, such as "message.delivery-properties"."""
+    """Its name in the specification, such as "message.delivery-properties"."""
 
 
 class BodyContent(Value):
-    """What message.transfer of 0-9 carries: the message itself, or, `by_reference`, the reference under which it is sent."""
+    """The content of message.transfer in 0-9: the message or, if `by_reference`, the reference under which it is sent."""
 
     __slots__ = ("by_reference", "octets")
     FIELDS: ClassVar[tuple[str, ...]] = ("octets", "by_reference")
@@ -68,7 +68,7 @@ class BodyContent(Value):
 
 
 def made_of(make: Callable[[T], U], value: T, what: str) -> U:
-    """The value that a field keeps, made of what a caller gave.  EncodeError when it is not "what" can be made of that."""
+    """Converts a caller's value to that of a field. Raises EncodeError when that is not possible."""
     try:
         return make(value)
     except (TypeError, ValueError):

@@ -11,23 +11,23 @@ from amqp_sansio.spec.values import List, Map
 from amqp_sansio.spec.values import Value as Plain
 
 Fields: TypeAlias = "tuple[tuple[str, Field], ...]"
-"""The entries of a table: name and value under its letter, in order."""
+"""The entries of a table in order: name, and value with its letter."""
 
 
 _FLAT: Final = frozenset([str, int, bool, float, bytes, type(None)])
-"""Types of values that hold no others."""
+"""Types of scalar values."""
 
 _blank: Final = object.__new__
 
 DEEPEST: Final = 100
-"""Tables and arrays in one another that a caller may give; nobody reads as many."""
+"""The deepest nesting of tables and arrays that a caller may give; no reader allows more."""
 
 
 class Field(Value):
-    """A value under a letter: `Field("B", 5)`.  With the letter "" the profile of the dialect chooses one.
+    """A value with its type letter: `Field("B", 5)`. With the letter "" the dialect's profile chooses one.
 
-    `octets` are those behind the letter where the value alone would not give them back: a boolean that is neither 0 nor
-    1, a floating point that is no number.
+    `octets` are the original ones after the letter, where the value alone would not reproduce them: a boolean that is neither 0
+    nor 1, or a NaN.
     """
 
     __slots__ = ("letter", "octets", "value")
@@ -41,10 +41,10 @@ class Field(Value):
 
 
 class FieldTable(Map):
-    """A table: a read-only map of plain values, an array among them a `List`; equal to any mapping with the same ones.
+    """A table: a read-only map of plain values (an array is a `List`); equal to any mapping with the same values.
 
-    `fields` keeps what the map does not say: letters, order, and each entry where a name comes twice (the last one counts).  By
-    them what was read is written again to the same octets.
+    `fields` keeps what the map lacks: letters, order, and each entry of a repeated name (the last one counts). With them, a
+    decoded table is encoded again to the same octets.
     """
 
     __slots__ = ("_fields", "_letters")
@@ -57,24 +57,24 @@ class FieldTable(Map):
 
     @staticmethod
     def flat(entries: dict[str, Plain], letters: bytes | None) -> FieldTable:
-        """For codecs: a table of values that hold no others and are whole without their octets; it takes the dict over.
+        """For codecs: makes a table of scalar values that need no original octets; takes over the dict.
 
         `letters`: one for each entry, in order; None where the profile chooses all of them.
         """
-        made: FieldTable = _blank(FieldTable)  # without the detour through the abstract base
+        made: FieldTable = _blank(FieldTable)  # skips the constructor of the abstract base class
         made._entries = entries
-        made._fields = None  # made when somebody asks, which few do
+        made._fields = None  # made on demand, which is rare
         made._letters = letters
         return made
 
     @property
     def chosen(self) -> bool:
-        """Whether the profile chooses every letter, of values that hold no others."""
+        """Whether all values are scalars whose letters the profile chooses."""
         return self._fields is None and self._letters is None
 
     @property
     def fields(self) -> Fields:
-        """Its entries, each value under its letter."""
+        """Its entries, each value with its letter."""
         if self._fields is None:
             letters = [""] * len(self._entries) if self._letters is None else self._letters.decode()
             each = zip(self._entries.items(), letters, strict=True)
@@ -89,18 +89,18 @@ class FieldTable(Map):
 
 
 def _plain(value: object) -> Plain:
-    """What the value of a field is without letters."""
+    """Returns the value of a field without letters."""
     if type(value) is tuple:
         return List([_plain(item.value) for item in value])
     return value  # type: ignore[return-value]  # what the kinds of a profile are read as
 
 
 def as_fields(value: Mapping[str, object] | None) -> Map | None:
-    """The table that an argument keeps, made from any mapping, in which a `Field` says under which letter its value goes.
+    """Converts any mapping to the table of an argument; a `Field` sets the letter of its value.
 
-    EncodeError for what is no mapping, or nested more than `DEEPEST` deep.
+    Raises EncodeError for anything but a mapping, or for one nested more than `DEEPEST` deep.
     """
-    if value is None or type(value) is FieldTable:  # an abstract base makes isinstance slow
+    if value is None or type(value) is FieldTable:  # isinstance is slow with an abstract base class
         return value
     if type(value) is dict and _FLAT.issuperset(map(type, value.values())):
         return FieldTable.flat(value.copy(), None)
@@ -131,7 +131,7 @@ def _field(value: object, depth: int) -> Field:
 
 
 def as_table(value: Mapping[str, object] | None) -> Map:
-    """The same for an argument that is always there: an empty one for None.  EncodeError."""
+    """Does the same for a required argument: None becomes an empty table. Raises EncodeError."""
     table = as_fields(value)
     return EMPTY if table is None else table
 

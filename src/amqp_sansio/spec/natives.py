@@ -1,6 +1,6 @@
-"""Explicit typed values, one class for each type whose code the default mapping would not choose.
+"""Typed values, one class for each type whose code the default mapping would not choose.
 
-Each is a Python native with a type code: it is used like the native, and written as its own type.
+Each is a Python native with a type code: it is used like the native, and encoded as its own type.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Self
 
 
 class Boolean(int):
-    """A boolean octet other than 0 and 1: true, all the same.  0..255."""
+    """A boolean octet other than 0 and 1, which counts as true. 0..255."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0x08
@@ -59,7 +59,7 @@ class Uint32(int):
 
 
 class Int64(int):
-    """-2**63..2**63-1; what a plain int of that range is taken for."""
+    """-2**63..2**63-1; the default for a plain int in that range."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0x31
@@ -73,9 +73,9 @@ class Uint64(int):
 
 
 class Datetime(int):
-    """64 bits of POSIX time, signed; -2**63..2**64-1 is encoded.
+    """64 bits of POSIX time, signed; encodes -2**63..2**64-1.
 
-    The specification says seconds; some peers send milliseconds, so the number stays as it came (`seconds` guesses).
+    The specification says seconds; some peers send milliseconds, so the number is left unchanged (`seconds` guesses).
     """
 
     __slots__ = ()
@@ -83,12 +83,12 @@ class Datetime(int):
 
     @property
     def seconds(self) -> float:
-        """Seconds since 1970 UTC, taking numbers of 10**11 and more for milliseconds."""
+        """Returns seconds since 1970 UTC; treats numbers of 10**11 and more as milliseconds."""
         return int(self) / 1000 if abs(int(self)) >= 100_000_000_000 else float(self)
 
 
 class Bit(int):
-    """The type `bit`: its presence is all it says.  Always 1; not sent by default."""
+    """The type `bit`, whose presence is its meaning. Always 1; not sent by default."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0xF1
@@ -98,7 +98,7 @@ class Bit(int):
 
 
 class _Real(float):
-    """A number whose `octets` are those of a NaN that came from the wire (None otherwise): payloads differ."""
+    """A number with the `octets` of a NaN from the wire (None otherwise), since their payloads differ."""
 
     __slots__ = ("octets",)
     octets: Final[bytes | None]
@@ -122,9 +122,9 @@ class _Real(float):
 
 
 class Float(_Real):
-    """IEEE 754 single precision.  A number that a single cannot hold is rounded; one beyond its range is an `EncodeError`.
+    """IEEE 754 single precision. Rounds to what a single can hold; encoding a value beyond its range raises `EncodeError`.
 
-    `octets` are the four octets of a NaN that came from the wire (None otherwise): payloads differ.
+    `octets` are the four octets of a NaN from the wire (None otherwise), since their payloads differ.
     """
 
     __slots__ = ()
@@ -132,7 +132,7 @@ class Float(_Real):
 
 
 class Double(_Real):
-    """IEEE 754 double precision; what a plain float is taken for.  `octets` are the eight octets of a NaN from the wire."""
+    """IEEE 754 double precision; the default for a plain float. `octets` are the eight octets of a NaN from the wire."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0x33
@@ -146,7 +146,7 @@ class Dec32(Decimal):
 
 
 class Dec64(Decimal):
-    """A decimal of scale 0..255 and a signed 64-bit mantissa; what a plain Decimal is taken for."""
+    """A decimal of scale 0..255 and a signed 64-bit mantissa; the default for a plain Decimal."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0xD8
@@ -177,7 +177,7 @@ class Str8(str):
 
 
 class Str16(str):
-    """UTF-8 of at most 65535 octets; what a plain str is taken for."""
+    """UTF-8 of at most 65535 octets; the default for a plain str."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0x95
@@ -198,7 +198,7 @@ class Str16Latin(str):
 
 
 class _Utf16(str):
-    """Text whose `octets` are what came from the wire where that was in another form than ours, else None."""
+    """Text with its original `octets` from the wire where their form was not ours, else None."""
 
     __slots__ = ("octets",)
     octets: Final[bytes | None]
@@ -214,9 +214,9 @@ class _Utf16(str):
 
 
 class Str8Utf16(_Utf16):
-    """UTF-16 of at most 255 octets (in effect 254): written big-endian and without byte order mark.
+    """UTF-16 of at most 255 octets (in effect 254), encoded big-endian and without byte order mark.
 
-    `octets` is what came from the wire where that was in another form (byte order mark, little-endian), else None.
+    `octets` are the original ones where they came in another form (byte order mark, little-endian), else None.
     """
 
     __slots__ = ()
@@ -311,14 +311,14 @@ class Vbin8(bytes):
 
 
 class Vbin16(bytes):
-    """At most 65535 octets; what plain bytes of that length are taken for."""
+    """At most 65535 octets; the default for plain bytes of that length."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0x90
 
 
 class Vbin32(bytes):
-    """At most 2**32-1 octets; what longer plain bytes are taken for."""
+    """At most 2**32-1 octets; the default for longer plain bytes."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0xA0

@@ -1,14 +1,14 @@
-"""Explicitly typed values: what a map, list or array of AMQP 0-10 may hold, with its wire type in its Python type.
+"""Typed values: what a map, list or array of AMQP 0-10 may hold, with the wire type as the Python type.
 
-Decoding gives the plain native (bool, int, float, str, bytes, None, UUID, Decimal, `Map`, `List`) where the default mapping
-would encode it back to the same octets, and one of the classes here otherwise; so whatever was decoded is encoded to the octets
-that it came from.  The default mapping of natives: bool 08; int 31 (int64), 32 (uint64) from 2**63 on; float 33 (double); str
-95 (str16; longer than 65535 octets is an error, for 0-10 has no larger text); bytes 90 (vbin16), a0 (vbin32) when longer; UUID
-48; None f0; Decimal d8 (dec64); mappings a8; lists and tuples a9; structs ab.
+Decoding returns the plain native (bool, int, float, str, bytes, None, UUID, Decimal, `Map`, `List`) where the default mapping
+would encode it to the same octets, and one of the classes here otherwise; so any decoded value is encoded to its original
+octets. The default mapping of natives: bool 08; int 31 (int64), 32 (uint64) from 2**63 on; float 33 (double); str 95 (str16;
+longer than 65535 octets is an error, for 0-10 has no larger text); bytes 90 (vbin16), a0 (vbin32) when longer; UUID 48; None
+f0; Decimal d8 (dec64); mappings a8; lists and tuples a9; structs ab.
 
-To choose another type, say so: `Uint8(4)`, `Str8("x")`, `Vbin32(b"...")`, `Array(0x22, [1, 2])`.  Range and form are checked
-where octets are made (`EncodeError`), not here.  All are immutable, hashable and picklable, and equal to their native value,
-except that NaN is equal to NaN of the same octets.
+To choose another type, name it: `Uint8(4)`, `Str8("x")`, `Vbin32(b"...")`, `Array(0x22, [1, 2])`. Range and form are checked
+when encoding (`EncodeError`), not here. All are immutable, hashable and picklable, and equal to their native value, except that
+NaN is equal to NaN of the same octets.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from amqp_sansio.spec.natives import (
 )
 
 Value: TypeAlias = "bool | int | float | str | bytes | Decimal | UUID | Map | List | Array | Struct | OpaqueValue | None"
-"""Anything that a map or list can hold, as decoding gives it."""
+"""Anything that a map or list can hold, as decoding returns it."""
 
 ByteRanges: TypeAlias = tuple[tuple[int, int], ...]
 """Ranges of octets, both ends included, each end 0..2**64-1, ascending and non-touching."""
@@ -70,7 +70,7 @@ ByteRanges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class OpaqueValue(_Fields):
-    """A value whose type code nobody has assigned; its width follows from the code's high nibble.
+    """A value of an unassigned type code, whose high nibble determines its width.
 
     `octets` is the value without its length prefix.
     """
@@ -100,7 +100,7 @@ class Map(Mapping[str, Value]):
     """The content (what follows the size) where the entries alone could not give it back, because a key came twice."""
 
     def __init__(self, entries: Mapping[str, Value] | Iterable[tuple[str, Value]] = (), own: bool = False) -> None:
-        # `own` is for decoders: the dict is taken over as it is, and whoever made it does not touch it again.
+        # `own` is for decoders: the map takes over the dict, which the caller must not touch again.
         self._entries: dict[str, Value] = entries if own and type(entries) is dict else dict(entries)
 
     def __getitem__(self, key: str) -> Value:
@@ -156,7 +156,7 @@ class NullMap(Map):
 
 
 class DoubledMap(Map):
-    """A map in which a key came twice, as decoding gives it: the last one counts; `octets` is the whole content as it came."""
+    """A decoded map with a repeated key: the last value counts; `octets` is the original content."""
 
     __slots__ = ("octets",)
 
@@ -174,7 +174,7 @@ class List(tuple[Value, ...]):
     __slots__ = ()
     CODE: ClassVar[int] = 0xA9
     null: ClassVar[bool] = False
-    """True for the form of size 0."""
+    """Whether it has the form of size 0."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self)!r})"
@@ -188,11 +188,11 @@ class NullList(List):
 
 
 class Array(tuple[Value, ...]):
-    """Values of one type, in order.  `code` is the type code of every element, also where there is none."""
+    """Values of one type, in order. `code` is the type code of the elements, even when there are none."""
 
     CODE: ClassVar[int] = 0xAA
     null: ClassVar[bool] = False
-    """True for the form of size 0."""
+    """Whether it has the form of size 0."""
     code: int
 
     def __new__(cls, code: int, items: Iterable[Value] = ()) -> Self:
@@ -229,7 +229,7 @@ class NullArray(Array):
 
 
 class RawArray(Array):
-    """An array of command fragments that is not empty: `octets` is what follows the size, for their encoding is undefined."""
+    """A non-empty array of command fragments: `octets` is what follows the size, since its encoding is undefined."""
 
     octets: bytes
 
@@ -246,12 +246,12 @@ class RawArray(Array):
 
 
 class TextArray(tuple[str, ...]):
-    """The value of a str16-array field whose elements are not str16: `code` is the type code of every element."""
+    """The value of a str16-array field whose elements are not str16: `code` is the type code of the elements."""
 
     CODE: ClassVar[int] = 0xAA
     code: int
     null: bool
-    """True for the form of size 0."""
+    """Whether it has the form of size 0."""
 
     def __new__(cls, code: int, items: Iterable[str] = (), null: bool = False) -> Self:
         made = super().__new__(cls, items)
@@ -267,7 +267,7 @@ class TextArray(tuple[str, ...]):
 
 
 class UnknownStruct(Struct):
-    """A struct whose code nobody has assigned.  `octets` is what follows class and code; forwarded as it is."""
+    """A struct of an unassigned code. `octets` is what follows class and code, forwarded unchanged."""
 
     __slots__ = ("class_code", "code", "octets")
     FIELDS: ClassVar[tuple[str, ...]] = ("class_code", "code", "octets")
@@ -280,15 +280,15 @@ class UnknownStruct(Struct):
 
 
 class NullStruct(Struct):
-    """A struct of size 0, which says nothing, not even what it is."""
+    """A struct of size 0, without even a type."""
 
     __slots__ = ()
     NAME: ClassVar[str] = "null"
 
 
 def as_map(value: Mapping[str, Value] | None) -> Map | None:
-    """What a field of type map keeps: a `Map`, made from any mapping."""
-    if type(value) is dict:  # what callers nearly always give: copied without the detour through the constructor
+    """Converts any mapping to the `Map` that a field of type map keeps."""
+    if type(value) is dict:  # nearly always: copied without the cost of the constructor
         made: Map = object.__new__(Map)
         made._entries = value.copy()
         return made
@@ -296,12 +296,12 @@ def as_map(value: Mapping[str, Value] | None) -> Map | None:
 
 
 def as_array(value: Iterable[Value] | None) -> Array | None:
-    """What a field of type array keeps: an `Array`; other iterables of structs become an array of struct32 (ab)."""
+    """Converts a value to the `Array` that a field of type array keeps; an iterable of structs becomes one of struct32 (ab)."""
     return value if value is None or isinstance(value, Array) else Array(0xAB, made_of(tuple, value, "values"))
 
 
 def as_texts(value: Iterable[str] | None) -> tuple[str, ...] | None:
-    """What a field of type str16-array keeps: a tuple (a `TextArray` where it came with another element code)."""
+    """Converts a value to the tuple that a field of type str16-array keeps (a `TextArray` has another element code)."""
     return value if value is None or isinstance(value, tuple) else made_of(tuple, value, "texts")
 
 

@@ -1,1 +1,1 @@
-"""The vocabulary of 0-8, 0-9 and 0-9-1: one class for each verb, with all fields of its versions.  Generated but for this."""
+"""The vocabulary of 0-8, 0-9 and 0-9-1: one class for each verb, with the fields of all versions. Otherwise generated."""

@@ -1,1 +1,1 @@
-"""Words of the grammars as real methods: controls and commands, with arguments that fit together."""
+"""Turns words of the grammars into real methods: controls and commands, with consistent arguments."""

@@ -1,6 +1,4 @@
-"""What the grammars of the older dialects are about, part by part: a language, the words before it, the rules that it speaks
-of.
-"""
+"""The parts of the older dialects' grammars: a language, the words before it, and the rules that it covers."""
 
 from __future__ import annotations
 
@@ -20,35 +18,35 @@ _UPDATE: Final = ("client:connection.update-secret", "server:connection.update-s
 _DELIVERIES: Final = frozenset(["server:basic.deliver", "server:basic.deliver no-ack"])
 _REFUSED: Final = "server:other-protocol-header"
 _RESUME: Final = frozenset(["client:channel.resume"])
-"""It is legal on an open channel, too: the document does not say what it is for."""
+"""Legal on an open channel, too: the document does not say what it is for."""
 _REPLIES: Final = ("reply.", "method.direction")
 
 
 class ChannelPart(NamedTuple):
-    """A part of what one edition says."""
+    """A part of one edition's grammar."""
 
     edition: Edition
     name: str
     grammar: Callable[[int], Automaton]
-    """The language, given how many words may wait for an answer, as far as it counts: that is not regular without a bound."""
+    """Returns the language for a limit on unanswered words: counting is not regular without one."""
     opening: tuple[Word, ...] | None = _OPEN
-    """The words before it on a connection that is open; None when it begins with the first octet."""
+    """The words before it on an open connection; None when it begins with the first octet."""
     rules: tuple[str, ...] = ("",)
-    """The beginnings of the rules that it is about."""
+    """The prefixes of the rules that it covers."""
     publishes: bool = False
     """Whether a message is published wherever the server confirms one."""
     asks: frozenset[Word] = frozenset()
-    """What is legal at any time, but for the number of words that wait."""
+    """Words that are legal at any time, except for the limit on unanswered ones."""
 
     def language(self, most: int = 2) -> Automaton:
-        """Its conversations, which may break off anywhere."""
+        """Returns its conversations, which may break off anywhere."""
         return _language(self, most)
 
     def wrong(self, said: Sequence[Word], most: int = 2) -> tuple[Word, ...]:
-        """The words that may not come behind a legal conversation, and of which an observer can tell.
+        """Returns the words that are illegal after a legal conversation, as far as an observer can tell.
 
-        What only the number of words that wait forbids is none, nor is anything before the protocol header, where nobody
-        knows which dialect is spoken, nor behind another one, where nobody listens.
+        Omits what only the limit on unanswered words forbids, what comes before the protocol header (the dialect is unknown)
+        and what follows a second one (no side reads it).
         """
         language = self.language(most)
         state = language.run(said)
@@ -60,11 +58,11 @@ class ChannelPart(NamedTuple):
         return tuple([word for word in language.alphabet if word not in legal])
 
     def judges(self, rule: str) -> bool:
-        """Whether a violation is of a rule that it is about."""
+        """Returns whether it covers the rule of a violation."""
         return rule.startswith(self.rules)
 
     def spoken(self, words: Sequence[Word]) -> tuple[list[Spoken], list[Spoken]]:
-        """The words before it, and its own."""
+        """Returns the opening and the part's own words, encoded."""
         voice = ChannelVoice(self.edition.dialect, publishes=self.publishes)
         before = [] if self.opening is None else voice.opening(*self.opening)
         return before, [each for at, word in enumerate(words) for each in voice.say(word, words[at + 1 :])]

@@ -1,4 +1,4 @@
-"""Encodes words of the older grammars: frames of one connection, whose arguments fit together."""
+"""Encodes words of the older grammars as frames of one connection, with consistent arguments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Side: TypeAlias = Literal["C", "S"]
 SIDES: Final[dict[str, Side]] = {"client": "C", "server": "S"}
 
 ABLE: Final = ("publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify", "connection.blocked")
-"""The capabilities that both sides tell."""
+"""The capabilities that both sides announce."""
 TAG: Final = "t"
-"""The consumer that settles what it gets."""
+"""The consumer that settles its deliveries."""
 FREE: Final = "free"
-"""The one that need not."""
+"""The consumer whose deliveries need no settling."""
 NAME: Final = b"r"
-"""The reference."""
+"""The name of the reference."""
 _OPENING: Final = (
     *("client:protocol-header", "server:connection.start", "client:connection.start-ok", "server:connection.tune"),
     *("client:connection.tune-ok", "client:connection.open", "server:connection.open-ok"),
@@ -31,7 +31,7 @@ _CONTENTS: Final = {"client:method with content": "basic.publish", "server:metho
 
 
 class Spoken(NamedTuple):
-    """What one side says: the word of the grammar ("" where it has none), and the octets."""
+    """What one side sends: the word of the grammar ("" for none), and the octets."""
 
     side: Side
     word: Word
@@ -39,12 +39,12 @@ class Spoken(NamedTuple):
 
 
 class ChannelVoice:
-    """Speaks for both sides of one connection; what is on a channel is on channel 1."""
+    """Speaks for both sides of one connection; methods of a channel are on channel 1."""
 
     __slots__ = ("_channels", "_confirmed", "_delivered", "_dialect", "_kinds", "_publishes")
 
     def __init__(self, dialect: ChannelDialect, publishes: bool = False) -> None:
-        """`publishes`: a message where the server confirms one."""
+        """`publishes`: send a message wherever the server confirms one."""
         self._publishes: Final = publishes
         self._dialect: Final = dialect
         self._kinds: Final = {kind.VERB: (code, kind) for code, kind in dialect.codec.methods.kinds.items()}
@@ -53,16 +53,15 @@ class ChannelVoice:
         self._confirmed = 0
 
     def opening(self, *words: Word) -> list[Spoken]:
-        """A connection up to its use, and these words."""
+        """Returns a connection up to its use, and these words."""
         return [each for word in (*_OPENING, *words) for each in self.say(word)]
 
     def say(self, word: Word, ahead: Sequence[Word] = ()) -> list[Spoken]:
-        """A word, and what must come before it; `ahead`: the words that follow, on which the size of a content
-        depends."""
+        """Returns a word, and what must come before it; `ahead`: the words that follow, which determine a content's size."""
         speaker, _, said = word.partition(":")
         found: list[Spoken] = []
         if self._publishes and word in ("server:basic.ack", "server:basic.nack"):
-            found += self.say("client:basic.publish")  # there is nothing to confirm
+            found += self.say("client:basic.publish")  # otherwise nothing could be confirmed
         return [*found, Spoken(SIDES[speaker], word, self._octets(word, said, ahead))]
 
     def _octets(self, word: Word, said: str, ahead: Sequence[Word]) -> bytes:
@@ -115,19 +114,19 @@ class ChannelVoice:
         return {name: value for name, value in told.items() if name in fields}
 
     def method(self, verb: str, said: Mapping[str, object] = MappingProxyType({}), channel: int = 1) -> bytes:
-        """The frame of a method with these arguments, the others 0, empty or false; one of class connection is on channel 0."""
+        """Returns the frame of a method; arguments default to 0, empty or false; those of class connection use channel 0."""
         kind = self._kinds[verb][1]
         payload = self._dialect.codec.methods.encode(kind(**said))
         return put_frame(METHOD, 0 if verb.startswith("connection.") else channel, payload)
 
     def header(self, verb: str, size: int) -> bytes:
-        """The content header behind a method."""
+        """Returns the content header after a method."""
         class_code = self._kinds[verb][0] >> 16
         return put_frame(CONTENT_HEADER, 1, class_code.to_bytes(2, "big") + b"\0\0" + size.to_bytes(8, "big") + b"\0\0")
 
 
 def _size(speaker: str, ahead: Sequence[Word]) -> int:
-    """Octets of the bodies that follow, one each; more than come when the last one is not among them."""
+    """Returns the octets of the bodies that follow, one each; one more when the last one is not among them."""
     count = 0
     for word in ahead:
         if word == f"{speaker}:last body":

@@ -22,11 +22,11 @@ from amqp_sansio.testing.speech.word_encoder import NONE, Setting, Voice
 
 BODY: Final = b"a message"
 RIVAL: Final = "rival"
-"""The destination of a second consumer of the queue, which takes messages before another can acquire them."""
+"""The destination of another consumer of the queue, which takes messages before they can be acquired."""
 
 
 class ExecutionVoice(Voice):
-    """Class execution, as the client says it."""
+    """Class execution, from the client's side."""
 
     def say(self, word: Word) -> list[Step]:
         said = {
@@ -44,12 +44,12 @@ class Client(Voice):
         return [self.queue()]
 
     def publish(self, word: Word = "") -> Step:
-        """A message to that queue."""
+        """Returns the publish of a message to that queue."""
         header = [DeliveryProperties(routing_key=self.q)]
         return self.step("client", message.Transfer("", 1, 0), word, header=header, body=BODY)
 
     def deliver(self, word: Word, accept_mode: int, acquire_mode: int) -> Step:
-        """A message from that queue."""
+        """Returns the delivery of a message from that queue."""
         header = [DeliveryProperties(exchange="", routing_key=self.q)]
         return self.step("server", message.Transfer("d", accept_mode, acquire_mode), word, header=header, body=BODY)
 
@@ -63,7 +63,7 @@ class TransferVoice(Client):
     def __init__(self, setting: Setting | None = None) -> None:
         super().__init__(setting)
         self.transfer: int | None = None
-        """Its id."""
+        """The id of the transfer."""
         self._acquiring: list[int] = []
         self._planned: list[bool] = []
         self._rival: int | None = None
@@ -82,7 +82,7 @@ class TransferVoice(Client):
         self._planned = [word == GOT for word in words if word in (GOT, LOST)]
 
     def ahead(self, word: Word) -> list[Step]:
-        """Another consumer has the message when an acquire is to find it gone, and has given it back when not."""
+        """Makes another consumer take the message when an acquire is to fail, and release it otherwise."""
         if word != ACQUIRE or not self._planned:
             return []
         wanted = self._planned.pop(0)
@@ -185,7 +185,7 @@ class TxVoice(Client):
     """Class tx."""
 
     def commands(self) -> dict[Word, Command]:
-        """What each word says."""
+        """Returns the command of each word."""
         return {
             "client:tx.select": tx.Select(),
             "client:tx.commit": tx.Commit(),
@@ -217,7 +217,7 @@ class DtxVoice(TxVoice):
             self._begun += verb == demarcation.START.partition(":")[2]
 
     def _xid(self, key: XidKey | None) -> Xid:
-        """The branch; one of its own where there is none."""
+        """Returns the branch; an unused one when there is none."""
         return self.setting.xid(b"-1") if key is None else Xid(*key)
 
     def commands(self) -> dict[Word, Command]:
@@ -234,7 +234,7 @@ class DtxVoice(TxVoice):
 
 
 class BranchVoice(Client):
-    """Class dtx: the life of one branch.  With `work`, a message is published in it, so that prepare has something to keep."""
+    """Class dtx: the life of one branch. With `work`, publishes a message in it, so that prepare has something to keep."""
 
     work = True
 
@@ -275,11 +275,11 @@ class BranchVoice(Client):
 
 
 NOT_SAID: Final = ("ended", *[word.partition(":")[2] for word in (branch.TIMEOUT, "administrator:complete")])
-"""Words of a branch that nobody says: the end of a session, its timeout, the decision of an administrator."""
+"""Words of a branch that neither side can send: a session's end, its timeout, an administrator's decision."""
 
 
 class ModelVoice(Voice):
-    """Classes exchange and queue: what is named is there, for it is declared before where it must be."""
+    """Classes exchange and queue: what a command names exists, because it is declared before where it must be."""
 
     _queue = _exchange = _bound = False
 
@@ -289,7 +289,7 @@ class ModelVoice(Voice):
         if isinstance(said, queue.Declare):
             self._queue = True
         elif isinstance(said, queue.Delete):
-            self._exchange = self._exchange and not self._bound  # which goes with its last binding
+            self._exchange = self._exchange and not self._bound  # auto-deleted with its last binding
             self._queue = self._bound = False
         elif isinstance(said, exchange.Declare):
             self._exchange = True

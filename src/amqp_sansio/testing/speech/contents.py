@@ -16,11 +16,11 @@ from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, speake
 
 
 class ContentVoice(Client):
-    """The words that both classes have: quality of service, a consumer, what is published and comes back."""
+    """The words that both classes have: quality of service, a consumer, publishing and returns."""
 
     name = "file"
     opened: ClassVar[bool] = True
-    """Whether both sides have opened a file "f" before the first word: what is published or delivered is staged in it."""
+    """Whether both sides have opened a file "f" before the first word, in which publishes and deliveries are staged."""
 
     def __init__(self, setting: Setting | None = None) -> None:
         super().__init__(setting)
@@ -45,11 +45,11 @@ class ContentVoice(Client):
 
     @property
     def header(self) -> Sequence[Struct]:
-        """The header struct of the class."""
+        """Returns the header struct of the class."""
         return [file.FileProperties(content_type="text/plain")]
 
     def commands(self) -> dict[str, Command]:
-        """The commands, by what stands behind the name of the class."""
+        """Returns the commands by name, without the class."""
         q = self.q
         return {
             "qos": file.Qos(0, 10),
@@ -71,7 +71,7 @@ class ContentVoice(Client):
         }
 
     def content(self, verb: str) -> bool:
-        """Whether the command carries content."""
+        """Returns whether the command carries content."""
         return verb in ("stage", "return")
 
     def say(self, word: Word) -> list[Step]:
@@ -133,7 +133,7 @@ class StagingVoice(ContentVoice):
 
 
 class DeliveryVoice(ContentVoice):
-    """Class file: one delivery, of a consumer that there is."""
+    """Class file: one delivery to an existing consumer."""
 
     no_ack = False
 

@@ -1,4 +1,4 @@
-"""The editions of the older dialects: the text of each, with what was added to it, and the dialect that speaks it."""
+"""The editions of the older dialects: the grammar of each, with its additions, and the dialect that speaks it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Edition(NamedTuple):
     dialect: ChannelDialect
     grammar: Grammar
     any_time: frozenset[str]
-    """What is answered at any time."""
+    """Methods that may be answered at any time."""
     marks: tuple[str, ...] = ()
-    """Who added what it has to the document."""
+    """The authors of the additions that it includes."""
 
     @property
     def name(self) -> str:
-        """That of its dialect."""
+        """The name of its dialect."""
         return self.dialect.name
 
     @property
@@ -41,12 +41,12 @@ class Edition(NamedTuple):
         return frozenset([kind.VERB for kind in self.dialect.codec.methods.arguments])
 
     def asked(self, *rules: str) -> tuple[Question, ...]:
-        """The questions of some rules."""
+        """Returns the questions of some rules."""
         return tuple([each for each in self.grammar.questions(*rules) if each.mark in ("", *self.marks)])
 
     @property
     def traffic(self) -> Traffic:
-        """The words on an open connection beside close."""
+        """Returns the words on an open connection, except close."""
         alphabet = self.grammar.language("use-connection", *self.marks).alphabet
         said = [word for word in alphabet if not word.endswith(HEARTBEAT)]
         client, server = [tuple([word for word in said if word.startswith(who)]) for who in ("client", "server")]
@@ -54,7 +54,7 @@ class Edition(NamedTuple):
 
     @property
     def opens(self) -> dict[Word, Word]:
-        """The words that open a channel, with their answers."""
+        """Returns the words that open a channel, with their answers."""
         return {each.word: each.answers[0] for each in self.asked("open-channel")}
 
 
@@ -66,4 +66,4 @@ EDITIONS: Final = (
     Edition(AMQP_0_8, text_0_8.GRAMMAR, text_0_8.ANY_TIME),
     Edition(AMQP_0_8_UNBIND, text_0_8.GRAMMAR, text_0_8.ANY_TIME, (text_0_8.EXCERPT,)),
 )
-"""Those that have a text."""
+"""The editions that have a grammar."""

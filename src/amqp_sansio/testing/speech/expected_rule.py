@@ -1,4 +1,4 @@
-"""Which rule a conversation breaks, and what a server may answer to that: an observer decides, for us and for others."""
+"""Determines the rule that a conversation breaks, and a server's possible answers; an observer is the judge."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from amqp_sansio.testing.speech.word_encoder import Setting, speaker_of
 
 
 class Blame(NamedTuple):
-    """The last step breaks `rule`; `codes` are the error codes that may answer it, the letter's and those of deployed brokers.
+    """The last step breaks `rule`; `codes` are the error codes that may answer it, by the letter and by deployed brokers.
 
-    `must` is False when deployed brokers let it pass, or the specification does not say what follows.
+    `must` is False when deployed brokers accept it, or the specification does not say what follows.
     """
 
     rule: str
@@ -27,17 +27,17 @@ class Blame(NamedTuple):
 
 
 class Watch:
-    """Two observers, one that holds everybody to the letter, and one that does not."""
+    """Two observers, one of which is strict."""
 
     def __init__(self) -> None:
         self._observers: Final = (Observer(), Observer(strict=True))
 
     def hear(self, step: Step) -> tuple[list[Violation], list[Violation]]:
-        """The violations in a step, to the one and to the other."""
+        """Returns the violations in a step, as the lenient and the strict observer report them."""
         return self.octets(step.speaker, step.octets)
 
     def octets(self, speaker: str, octets: bytes) -> tuple[list[Violation], list[Violation]]:
-        """As `hear`, for octets of the "client" or the "server"."""
+        """Does the same for octets of the "client" or the "server"."""
         found: list[list[Violation]] = []
         for observer in self._observers:
             observer.receive_data("C" if speaker == "client" else "S", octets)
@@ -46,7 +46,7 @@ class Watch:
 
 
 def blamed(steps: Iterable[Step]) -> tuple[int, Blame] | None:
-    """The first step that breaks a rule, by its number, and which; None when all is legal."""
+    """Returns the index of the first illegal step, and what it breaks; None when all is legal."""
     watch = Watch()
     for number, step in enumerate(steps):
         plain, letter = watch.hear(step)
@@ -58,7 +58,7 @@ def blamed(steps: Iterable[Step]) -> tuple[int, Blame] | None:
 
 
 def spoken(part: Part, words: Sequence[Word], setting: Setting | None = None) -> Conversation:
-    """A conversation of these words of a part behind the usual opening; not judged."""
+    """Returns a conversation of these words of a part, after the usual opening; does not judge it."""
     voice = part.voice(setting or Setting())
     steps = [*voice.heard(opening(part.opening, voice))]
     opened = len(steps)
@@ -68,7 +68,7 @@ def spoken(part: Part, words: Sequence[Word], setting: Setting | None = None) ->
 
 
 def nearly(part: Part, words: Sequence[Word], setting: Setting | None = None) -> tuple[Conversation, Blame] | None:
-    """A conversation whose last word is illegal, with the rule that it breaks; None when nobody is blamed for it."""
+    """Returns a conversation whose last word is illegal, with the rule that it breaks; None when no rule is broken."""
     said = spoken(part, words, setting)
     found = blamed(said)
     if found is None or found[0] != len(said) - 1:
@@ -78,13 +78,13 @@ def nearly(part: Part, words: Sequence[Word], setting: Setting | None = None) ->
 
 
 def illegal(part: Part, state: int, role: str = "client") -> tuple[Word, ...]:
-    """The words that one side may not say in a state of the language."""
+    """Returns the words that one side may not say in a state of the language."""
     return tuple(
         [
             word
             for word in part.language.alphabet
             if part.language.step(state, word) is None
             and speaker_of(word) == role
-            and not word.endswith("protocol-header")  # a second one is no word but octets that are no frame
+            and not word.endswith("protocol-header")  # a second protocol header is no word, but octets that are no frame
         ]
     )

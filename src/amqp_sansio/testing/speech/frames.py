@@ -1,4 +1,4 @@
-"""The voice of the assembly level: commands and controls cut into frames, legally or not."""
+"""The voice of the assembly level: commands and controls as frames, legal or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS: Final = ("control", "command", "header", "body")
 
 
 def frame(channel: int, kind: str, flags: str, payload: bytes) -> bytes:
-    """One frame with these flags ("BEbe")."""
+    """Returns one frame with these flags ("BEbe")."""
     number = KINDS.index(kind)
     bits = sum([FLAGS[flag] for flag in flags if flag in FLAGS])
     return HEAD.pack(bits, number, HEAD.size + len(payload), 0, min(number, 1), channel, 0) + payload
@@ -30,7 +30,7 @@ def frame(channel: int, kind: str, flags: str, payload: bytes) -> bytes:
 class AssemblyVoice(Client):
     """Frames of message.transfer and of session.flush.
 
-    A segment in several frames: the first has all octets but one, the middle ones none, the last one the rest.
+    Of a segment in several frames, the first has all octets but one, the middle ones none, and the last one the rest.
     """
 
     def __init__(self, setting: Setting | None = None) -> None:
@@ -38,7 +38,7 @@ class AssemblyVoice(Client):
         self._rest = b""
 
     def segment(self, kind: str) -> bytes:
-        """The whole segment."""
+        """Returns the whole segment."""
         layout = DEFAULT.codec
         if kind == "control":
             return layout.encode_control(Flush(completed=True))

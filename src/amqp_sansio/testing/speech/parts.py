@@ -41,7 +41,7 @@ from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice
 
 Opening: TypeAlias = Literal["nothing", "connection", "session", "work"]
-"""What comes before the first word: nothing; an open connection; an attached session; also both command-points."""
+"""What comes before the first word: nothing; an open connection; an attached session; the same with both command-points."""
 
 OPENING: Final = (
     "client:protocol-header", "server:protocol-header", "server:connection.start", "client:connection.start-ok",
@@ -50,9 +50,9 @@ OPENING: Final = (
 
 
 class Part:
-    """One part: `name` such as "tx", its `section` (what `amqp-sansio probe --section` takes), its language and its voice.
+    """One part: `name` such as "tx", its `section` (for `amqp-sansio probe --section`), its language and its voice.
 
-    `alone` is what is left of the language when the server only answers; None where that is all of it.
+    `alone` is the part of the language in which the server only answers; None when that is all of it.
     """
 
     def __init__(
@@ -72,17 +72,17 @@ class Part:
 
     @cached_property
     def language(self) -> Automaton:
-        """What both may say; it may break off anywhere."""
+        """What both sides may say; it may break off anywhere."""
         return self._language().prefixes()
 
     @cached_property
     def client_led(self) -> Automaton:
-        """What is left of it when the server only answers."""
+        """The part of it in which the server only answers."""
         return self.language if self._alone is None else self._alone().prefixes()
 
     @cached_property
     def depth(self) -> int:
-        """The length of the longest of the shortest ways to a state."""
+        """The length of the longest of the shortest paths to a state."""
         return max(map(len, shortest_to_each(self.language).values()))
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Part:
 
 
 def opening(kind: Opening, voice: Voice) -> list[Step]:
-    """The usual way to begin, as both sides say it, then what the voice prepares."""
+    """Returns the usual opening by both sides, followed by what the voice prepares."""
     steps: list[Step] = []
     if kind == "nothing":
         return steps
@@ -109,7 +109,7 @@ def opening(kind: Opening, voice: Voice) -> list[Step]:
 
 
 def _both(half: Callable[[str, str], Automaton]) -> Automaton:
-    """Both directions of what has one for each."""
+    """Returns both directions of a grammar that has one for each."""
     return together(half("client", "server").prefixes(), half("server", "client").prefixes())
 
 
@@ -120,7 +120,7 @@ def _asked() -> Automaton:
 
 
 def _client_stream() -> Automaton:
-    """`expected` comes once for each flush that asks for it; one is under way at a time."""
+    """Returns the client's stream with one `expected` for each flush that asks for it, one at a time."""
     return commands.half("client", "server", 1)
 
 
@@ -158,7 +158,7 @@ def _no_ack(setting: Setting) -> Voice:
 
 
 def _consumed(name: str) -> Automaton:
-    """A consumer as the client leads it: what is delivered is the server's affair."""
+    """Returns a consumer as far as the client controls it: without deliveries, which are up to the server."""
     module = file if name == "file" else stream
     return without(module.consumer(), f"server:{name}.deliver")
 
@@ -204,7 +204,7 @@ SECTIONS: Final = tuple(dict.fromkeys([part.section for part in PARTS.values()])
 
 
 def parts_of(section: str | None) -> list[Part]:
-    """The parts of a section, None: all.  ValueError for a section that there is not."""
+    """Returns the parts of a section; None: all. Raises ValueError for an unknown section."""
     found = [part for part in PARTS.values() if section in (None, part.section, part.name)]
     if not found:
         raise ValueError(f"no section {section!r}: there are {', '.join(SECTIONS)}")

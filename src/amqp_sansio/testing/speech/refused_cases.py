@@ -1,4 +1,4 @@
-"""What a broker refuses though it comes in the right order: named exceptions of the model, each with what leads to it."""
+"""What a broker refuses though its order is legal: the model's named exceptions, with the commands that lead to each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 
 
 class Trespass(NamedTuple):
-    """`command` is refused behind `before`, for the reason of `condition`."""
+    """`command` is refused after `before`, because of `condition`."""
 
     section: str
     condition: Condition
@@ -25,12 +25,12 @@ class Trespass(NamedTuple):
 
     @property
     def column(self) -> Column:
-        """What sessions say of the condition."""
+        """How sessions report the condition."""
         return COLUMNS[self.condition]
 
     @property
     def rule(self) -> str:
-        """The path of the rule, or the name of the condition where the specification has none."""
+        """The path of the rule, or the name of the condition where the specification has no rule."""
         return self.column.rule or self.condition.name
 
     @property
@@ -40,12 +40,12 @@ class Trespass(NamedTuple):
 
     @property
     def must(self) -> bool:
-        """Whether every broker refuses it: it is in the specification, and deployed brokers do so."""
+        """Whether every broker must refuse it: the specification says so, and deployed brokers do."""
         return bool(self.column.rule) and None not in (self.column.spec, self.column.qpid)
 
 
 def trespasses(setting: Setting) -> list[Trespass]:
-    """All of them, with the names of a setting."""
+    """Returns all of them, with the names of a setting."""
     q, q2, x, nowhere = [setting.named(name) for name in ("q", "q2", "x", "nowhere")]
     xid, known = setting.xid(b"t"), setting.xid(b"k")
     has_queue = queue.Declare(q, exclusive=True, auto_delete=True)
@@ -144,7 +144,7 @@ PUBLISHED: Final = message.Transfer("amq.fanout", 1, 0)
 
 
 def trespassed(each: Trespass, setting: Setting | None = None) -> Conversation:
-    """The conversation: the usual opening, what leads there, and the command that is refused."""
+    """Returns the conversation: the usual opening, the commands that lead there, and the refused command."""
     voice = Voice(setting or Setting())
     steps = opening("work", voice)
     opened = len(steps)

@@ -18,7 +18,7 @@ from amqp_sansio.wire.segments import SegmentReader
 
 Speaker: TypeAlias = Literal["client", "server"]
 Said: TypeAlias = bytes | Control | Command
-"""Octets as they are (a protocol header, or frames that no encoder would write), a control or a command."""
+"""Raw octets (a protocol header, or frames that no encoder would write), a control or a command."""
 
 _FRAME: Final = 65535
 _SHOWN: Final = 24
@@ -26,9 +26,9 @@ _SHOWN: Final = 24
 
 
 class Step:
-    """What `speaker` says on `channel`; header structs and body only with a command.  A value: equal by its octets.
+    """What `speaker` says on `channel`; header structs and body only with a command. A value: equal by its octets.
 
-    `word` is what it is called in the grammar ("" when it has no name there), `note` what somebody who reads it should know.
+    `word` is its word of the grammar ("" for none), `note` a remark for the reader.
     """
 
     __slots__ = ("_octets", "body", "channel", "header", "note", "said", "speaker", "sync", "word")
@@ -73,7 +73,7 @@ class Step:
 
     @property
     def verb(self) -> str:
-        """Its name, such as "tx.select"; that of octets is "octets"."""
+        """Its name, such as "tx.select"; "octets" for raw octets."""
         return "octets" if isinstance(self.said, bytes) else self.said.VERB
 
     @property
@@ -107,16 +107,16 @@ def _cut(octets: bytes) -> str:
 
 
 class StepReader:
-    """Cuts what one side says into its steps, from the protocol header on."""
+    """Splits what one side sends into steps, from the protocol header on."""
 
     def __init__(self, speaker: Speaker) -> None:
         self.header = b""
-        """The protocol header, as far as it came."""
+        """What has arrived of the protocol header."""
         self._speaker: Final[Speaker] = speaker
         self._reader: Final = SegmentReader(DEFAULT_LIMITS, _FRAME)
 
     def read(self, octets: bytes) -> Iterator[Step | Malformed]:
-        """The steps that these octets end, but for words that cannot be decoded; Malformed for what is no frame."""
+        """Yields the steps that these octets complete, except undecodable ones; Malformed for what is no frame."""
         missing = SIZE - len(self.header)
         self.header += octets[:missing]
         if missing and len(self.header) == SIZE:
@@ -141,15 +141,15 @@ class StepReader:
 class Conversation(Sequence[Step]):
     """Steps in the order in which they arrive.
 
-    The first `opened` of them are the usual way to begin and are shown as one line.
-    `breaks` is the rule that the last step breaks; "" when all of it is legal.  `legal` is what would have been legal instead.
+    The first `opened` of them are the usual opening, and shown as one line. `breaks` is the rule that the last step breaks; ""
+    when all of it is legal. `legal` is what would have been legal instead.
     """
 
     __slots__ = ("breaks", "legal", "opened", "part", "steps")
 
     def __init__(self, part: str, steps: Iterable[Step], opened: int = 0, breaks: str = "", legal: Sequence[str] = ()) -> None:
         self.part: Final = part
-        """What it is about, such as "tx"."""
+        """The name of the part, such as "tx"."""
         self.steps: Final = tuple(steps)
         self.opened: Final = opened
         self.breaks: Final = breaks
@@ -157,25 +157,25 @@ class Conversation(Sequence[Step]):
 
     @property
     def said(self) -> tuple[Step, ...]:
-        """The steps behind the opening."""
+        """The steps after the opening."""
         return self.steps[self.opened :]
 
     def by(self, speaker: Speaker) -> tuple[Step, ...]:
-        """The steps of one speaker."""
+        """Returns the steps of one speaker."""
         return tuple([step for step in self.steps if step.speaker == speaker])
 
     def octets(self, speaker: Speaker) -> bytes:
-        """All that one speaker says."""
+        """Returns everything that one speaker sends."""
         return b"".join([step.octets for step in self.steps if step.speaker == speaker])
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of the grammar behind the opening."""
+        """The words of the grammar after the opening."""
         return tuple([step.word for step in self.said if step.word])
 
     @property
     def lines(self) -> list[str]:
-        """A line for each step, the opening in one."""
+        """A line for each step, and one for the opening."""
         lines = [f"({self.opened} steps: {_opening(self.steps[: self.opened])})"] if self.opened else []
         lines += [step.line for step in self.said]
         if self.breaks:

@@ -1,6 +1,6 @@
 """Turns words into steps: one voice for each part of the protocol, with the memory that its grammar leaves out.
 
-A voice learns every step, sent or received, so that ids, ranges and names fit those before.
+A voice learns every step, sent or received, so that ids, ranges and names are consistent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RESULTS: Final[dict[str, Struct]] = {
     "exchange.exchange-bound-result": ExchangeBoundResult(),
     "queue.queue-query-result": QueueQueryResult("q", message_count=0, subscriber_count=0),
 }
-"""A result of every kind."""
+"""A result of every type."""
 
 AMQP: Final = DEFAULT.header
 OLDER: Final = AMQP[:4] + bytes((0, 0, 9, 1))
@@ -42,7 +42,7 @@ OLDER: Final = AMQP[:4] + bytes((0, 0, 9, 1))
 
 
 class Setting:
-    """Names that a voice uses: the session, its channel, and what the names of queues and exchanges begin with."""
+    """Names that a voice uses: the session, its channel, and the prefix of queue and exchange names."""
 
     def __init__(self, session: bytes = b"s", channel: int = 1, prefix: str = "") -> None:
         self.session: Final = session
@@ -55,19 +55,19 @@ class Setting:
         self.tune = c.Tune(255, 65535, 0, 120)
 
     def named(self, name: str) -> str:
-        """A name of a queue or exchange."""
+        """Returns a name for a queue or exchange."""
         return self.prefix + name
 
     def xid(self, branch: bytes) -> Xid:
-        """A branch of the session."""
+        """Returns a branch of the session."""
         return Xid(1, self.prefix.encode() + self.session, branch)
 
 
 class Voice:
-    """The memory of one session: how many commands each side has said, which results and completions are owed.
+    """The memory of one session: the commands of each side, and the results and completions owed.
 
-    `say` gives the steps that a word stands for, `hear` the word that a step stands for (None: nothing that it is about).
-    The caller passes every step to `told`, once, when it is sent; `say` changes nothing before that.
+    `say` returns the steps of a word, `hear` the word of a step (None when it is not about this part). The caller passes every
+    step to `told` once it is sent; `say` changes nothing.
     """
 
     def __init__(self, setting: Setting | None = None) -> None:
@@ -75,29 +75,29 @@ class Voice:
         self.q: Final = self.setting.named("q")
         """The name of the queue that most words are about."""
         self.halves: Final[dict[Speaker, Ids]] = {"client": Ids(), "server": Ids()}
-        """The commands that each side has said on the channel of the session."""
+        """The commands of each side on the session's channel."""
 
     def foresee(self, words: Sequence[Word]) -> None:
-        """These words are planned, of both sides: what the server is to answer may take something to lead it there."""
+        """Takes the planned words of both sides: some answers of the server need preparation."""
 
     def ahead(self, word: Word) -> list[Step]:
-        """What the client says, and sees done, before it says a word, so that what is planned can come of it."""
+        """Returns the client's steps before a word, which must be complete for the plan to work out."""
         return []
 
     def say(self, word: Word) -> list[Step]:
-        """The steps of a word; KeyError for a word that the part does not have."""
+        """Returns the steps of a word. Raises KeyError for a word that the part lacks."""
         raise KeyError(word)
 
     def hear(self, step: Step) -> Word | None:
-        """The word of a step of the other side."""
+        """Returns the word of the other side's step."""
         return None
 
     def prepare(self) -> list[Step]:
-        """What both sides say before the first word, behind the opening."""
+        """Returns the steps of both sides between the opening and the first word."""
         return []
 
     def told(self, step: Step) -> None:
-        """Remembers a step."""
+        """Records a step."""
         speaker, said = step.speaker, step.said
         if step.channel != self.setting.channel or isinstance(said, bytes):
             return
@@ -115,20 +115,20 @@ class Voice:
                 self.halves[speaker].awaited[id] = said.RESULT
 
     def heard(self, steps: Sequence[Step]) -> Sequence[Step]:
-        """Remembers steps, and gives them back."""
+        """Records steps, and returns them."""
         for step in steps:
             self.told(step)
         return steps
 
-    # What the parts are made of.
+    # --- building blocks ------------------------------------------------------------------------------------------------------
 
     def step(self, speaker: Speaker, said: Said, word: Word = "", **more: object) -> Step:
-        """A step on the channel of the session, or on channel 0 for controls of class connection."""
+        """Returns a step on the session's channel, or on channel 0 for controls of class connection."""
         on_zero = isinstance(said, bytes) or said.VERB.startswith("connection.")
         return Step(speaker, said, 0 if on_zero else self.setting.channel, word=word, **more)  # type: ignore[arg-type]
 
     def feedback(self, speaker: Speaker) -> list[Step]:
-        """`speaker` answers what the other has said so far: results that it owes, then the completion of all."""
+        """Returns the answers of `speaker`: the results that it owes, then the completion of all commands."""
         other = OTHER[speaker]
         steps = [self.step(speaker, Result(id, self.result(name, id))) for id, name in self.halves[other].awaited.items()]
         done = self.ids(other)
@@ -137,21 +137,23 @@ class Voice:
         return steps
 
     def result(self, name: str, id: int) -> Struct:
-        """The result of a command."""
+        """Returns the result of a command."""
         return RESULTS[name]
 
     def ids(self, of: Speaker) -> RangeSet:
-        """The ids of all commands of a side that known-completed has not named."""
+        """Returns the ids of a side's commands that known-completed has not named."""
         return self.halves[of].outstanding.freeze() | self.halves[of].known.freeze()
 
     def queue(self) -> Step:
-        """The client declares a queue that goes with the session."""
+        """Returns the declaration of a queue that is deleted with the session."""
         return self.step("client", Declare(self.q, exclusive=True, auto_delete=True))
 
 
 def speaker_of(word: Word) -> Speaker:
-    """The speaker of a word: recipients of transfers and sessions of a branch are clients here, senders of transfers the
-    server."""
+    """Returns the speaker of a word.
+
+    Recipients of transfers and sessions of a branch are clients here, senders of transfers are the server.
+    """
     return "server" if word.partition(":")[0] in ("server", "sender", "clock", "administrator") else "client"
 
 
@@ -176,7 +178,7 @@ class ConnectionVoice(Voice):
         return said.get(verb) or CONNECTION[verb]
 
     def hear(self, step: Step) -> Word | None:
-        """A protocol header, a control of the class, or traffic."""
+        """Returns the word of a protocol header, a control of the class, or traffic."""
         said = step.said
         if isinstance(said, bytes):
             return f"{step.speaker}:protocol-header" if said == AMQP else f"{step.speaker}:other-protocol-header"
@@ -195,7 +197,7 @@ CONNECTION: Final[dict[str, Said]] = {
     "connection.heartbeat": c.Heartbeat(),
     "connection.close": c.Close(200, ""),
     "connection.close-ok": c.CloseOk(),
-    # The one thing of another class that is legal without a session and answered by nobody.
+    # The only thing of another class that is legal without a session and needs no answer.
     "session-traffic": s.Detached(b"s", 3),
 }
 
