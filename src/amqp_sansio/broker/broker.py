@@ -32,27 +32,27 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.values import Map
 
 TURN: Final = 64
-"""The most deliveries between two events, so that no connection waits for more before it is read."""
+"""The most deliveries between two events, so that no connection waits longer to be read."""
 WORK: Final = 16 * TURN
-"""The most deliveries per virtual host while nothing is to be read; octets that arrive meanwhile wait for no more."""
+"""The most deliveries per virtual host while there is nothing to read: octets that arrive meanwhile wait no longer."""
 
 
 class Broker:
     """A broker in memory.
 
-    Connections come from `connect`; their sockets are yours.  The order in a loop: `Peer.receive_data`, `tick`, `events`, for
-    each of `ready` `Peer.data_to_send`, and last `due`, the moment of the next round.  As long as anything can be done at
-    once, `ready` is not empty or `due` has come.  `ready` names a connection until its octets are taken; while its socket
-    takes none, say so by `Peer.writable`.  What a client says never makes it raise.
+    Connections come from `connect`; their sockets are yours. The order in a loop: `Peer.receive_data`, `tick`, `events`, for
+    each of `ready` `Peer.data_to_send`, and last `due`, the moment of the next round. As long as anything can be done at once,
+    `ready` is not empty or `due` has come. `ready` contains a connection until its octets are taken; while its socket accepts
+    none, set `Peer.writable`. Nothing that a client sends makes it raise.
 
-    What it does for a client is a matter of the front of the client's family; `fronts` are those that it has.
+    `fronts` are the protocol families that it serves.
     """
 
     def __init__(self, config: BrokerConfig = DEFAULT_BROKER_CONFIG, *, fronts: Iterable[type[Front]] = FRONTS) -> None:
         self.config: Final = config
         self.limits: Final[BrokerLimits] = config.limits
         self._now: float | None = None
-        self._began = 0.0  # the moment of the first tick, by which all had arrived that was there before
+        self._began = 0.0  # the moment of the first tick, before which everything present then had arrived
         self.hints: Final = Hints()
         """Arguments of clients that the broker ignored: `take` them for a log."""
         self._journals: Final = Journal(config.journal)
@@ -63,16 +63,16 @@ class Broker:
         self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
         self._settling: Final[dict[Holder, None]] = {}
         """Sessions that owe accepts or rejects of publishes."""
-        self._deletions: Final[list[tuple[Holder, str]]] = []  # who must hear that a queue is gone, and which
-        self._clean = False  # whether a snapshot was taken without any connection, and nobody has connected since
-        self._opened = 0  # the entry by which messages of a clean snapshot may have been delivered
+        self._deletions: Final[list[tuple[Holder, str]]] = []  # sessions to notify of deleted queues
+        self._clean = False  # whether a snapshot was taken without connections, and no client has connected since
+        self._opened = 0  # the entry from which on messages of a clean snapshot may have been delivered
         self._peers: Final[dict[Peer, None]] = {}
         self._connected = 0  # connections so far
         self._turns: Final[deque[Peer]] = deque()
-        self._blocked: Final[dict[Peer, None]] = {}  # not read before their octets are taken
+        self._blocked: Final[dict[Peer, None]] = {}  # not read until their octets are taken
         self._ready: dict[Peer, None] = {}
-        self._untold: Final[dict[Peer | Holder, None]] = {}  # who must hear what time it is: octets came, or a time is to begin
-        self._asked: Final[dict[str, None]] = {}  # virtual hosts that the program may hold in its hands
+        self._untold: Final[dict[Peer | Holder, None]] = {}  # need the time: octets came, or a timer is to start
+        self._asked: Final[dict[str, None]] = {}  # virtual hosts that the application may have a reference to
         if config.virtual_hosts is not None:
             for name in config.virtual_hosts:
                 self._sites[name] = Site(self, name)
@@ -102,15 +102,15 @@ class Broker:
     # --- connections ------------------------------------------------------------------------------------------------------
 
     def connect(self, config: ServerConfig | None = None) -> Peer:
-        """Returns a new connection, which waits for its client.  Raises what `ServerConnection` raises for a config.
+        """Returns a new connection, which waits for its client. Raises what `ServerConnection` raises for a config.
 
-        The config says who may connect, and by which mechanisms; its `virtual_hosts` narrow those of the broker.
+        The config sets who may connect, and by which mechanisms; its `virtual_hosts` restrict those of the broker.
         """
         if config is not None and not isinstance(config, ServerConfig):
             raise EncodeError("config", f"takes a ServerConfig, not {type(config).__name__}")
         if config is None:
             config = ServerConfig(profile=Profile(error_codes=self.config.error_codes))
-        # The model reads a header once, for all messages that share it; a command is complete when the broker has done it.
+        # The model decodes a header once for all messages that share it; a command is complete once the broker has executed it.
         profile = attrs.evolve(config.profile, completion="default")
         properties = Map({**self.config.announced, **config.properties})
         self._connected += 1
@@ -132,7 +132,7 @@ class Broker:
         return next((front for front in self._fronts if isinstance(peer._connection, front.CONNECTION)), None)
 
     def _serves(self, front: Front) -> bool:
-        """Whether the front can serve: with rules, only one that asks the guard can."""
+        """Returns whether the front can serve: with rules, only one that asks the guard can."""
         return self._guard is None or front.GUARDED
 
     def _open_to_all(self, number: int) -> None:
@@ -155,7 +155,7 @@ class Broker:
         if len(ready) < len(self._ready):
             self._ready = dict.fromkeys(ready)
         for peer in ready:
-            # Nobody may be there to take anything: said once.
+            # The application may hold no reference that would take them: returned once.
             if peer._ended and (peer._eof or not peer._writable or not peer.bytes_to_send):
                 del self._ready[peer]
         return ready
@@ -172,11 +172,11 @@ class Broker:
         while turns:
             peer = turns.popleft()
             connection = peer._connection
-            if peer._waits or (connection.bytes_to_send >= peer._most and not peer._eof):  # `Peer.held_up`, without the calls
+            if peer._waits or (connection.bytes_to_send >= peer._most and not peer._eof):  # `Peer.held_up` inlined
                 self._rest(peer)
                 continue
             event = connection.next_event()
-            if event is None and connection._undecoded:  # others have their turn, also those whose octets are not stored yet
+            if event is None and connection._undecoded:  # others get a turn, even if their octets are not stored yet
                 turns.append(peer)
                 self._ready[peer] = None
                 break
@@ -245,21 +245,21 @@ class Broker:
         for holder, queue in deletions:
             holder.queue_deleted(queue)
 
-    # --- what peers and sessions tell -------------------------------------------------------------------------------------
+    # --- notifications from peers and sessions --------------------------------------------------------------------------------
 
     def _stored(self, peer: Peer) -> None:
-        """Notes that the connection has octets to read, or their end."""
+        """Records that the connection has octets to read, or EOF."""
         self._untold[peer] = None
         self._in_turn(peer)
 
     def _in_turn(self, peer: Peer) -> None:
-        """Notes that the connection has an event."""
+        """Records that the connection has an event."""
         if not peer._in_turn:
             peer._in_turn = True
             self._turns.append(peer)
 
     def _taken(self, peer: Peer) -> None:
-        """Notes that the connection's output was taken, which lets whatever waited for room continue."""
+        """Records that the connection's output was taken, which lets whatever waited for room continue."""
         self._ready.pop(peer, None)
         if peer in self._blocked:
             del self._blocked[peer]
@@ -271,12 +271,12 @@ class Broker:
                 consumer.wake()
         site = peer._site
         if site is not None and (site.host.dispatchable or site.host.wakeable):
-            site.host.dispatch(TURN)  # what is left then is due
+            site.host.dispatch(TURN)  # the rest is then due
         if peer._connection.bytes_to_send:
             self._ready[peer] = None
 
     def _wrote(self, peer: Peer) -> None:
-        """Notes that the connection may have octets to send."""
+        """Records that the connection may have octets to send."""
         self._ready[peer] = None
 
     def _forget_peer(self, peer: Peer) -> None:
@@ -293,13 +293,13 @@ class Broker:
             self._untold.pop(peer, None)
 
     def _keep(self, holder: Holder) -> None:
-        """Keeps a holder without a connection: its time begins."""
+        """Keeps a holder without a connection: its timeout starts."""
         self._untold[holder] = None
 
     # --- virtual hosts ----------------------------------------------------------------------------------------------------
 
     def exists(self, name: str) -> bool:
-        """Whether the virtual host exists, or may be created."""
+        """Returns whether the virtual host exists, or may be created."""
         return self.config.virtual_hosts is None or name in self.config.virtual_hosts
 
     def _open(self, name: str) -> Site | None:
@@ -336,8 +336,10 @@ class Broker:
         return site.host
 
     def coordinator(self, name: str = "") -> Coordinator:
-        """Returns the coordinator of a virtual host's branches; its `in_doubt` and `complete` are for administrators.  Raises
-        as `host` does."""
+        """Returns the coordinator of a virtual host's branches; administrators use its `in_doubt` and `complete`.
+
+        Raises as `host` does.
+        """
         self.host(name)
         return self._sites[name].coordinator
 
@@ -349,13 +351,13 @@ class Broker:
         return self._now
 
     def tick(self, now: float) -> float | None:
-        """Says what time it is (monotonic seconds), and does what is due; answers what `due` would at this point.
+        """Advances the clock to `now` (monotonic seconds), and does what is due; returns `due` as of this point.
 
-        Heartbeats, handshakes and connections that are silent, sessions that were kept long enough, messages that expire,
-        branches that time out.  To be called behind `receive_data` and before `events`, in every round in which octets came: a
-        message with a ttl expires that long after the last tick.  When its octets were stored after that, its time begins at
-        the next tick, so that nothing is lost to a program that ticks behind the events; only the expiration in its header
-        (BrokerConfig.epoch) counts from the last tick then, and may be early.
+        Sends heartbeats; ends handshakes and connections that time out, expired sessions, messages and branches. Call it after
+        `receive_data` and before `events`, in every round in which octets came: a message with a ttl expires that long after
+        the last tick. If its octets were stored after that, its time starts at the next tick, so that a program that ticks
+        after the events loses nothing; only the expiration in its header (BrokerConfig.epoch) then counts from the last tick,
+        and may be early.
         """
         now = moment_of(now)
         if self._now is None:
@@ -384,9 +386,9 @@ class Broker:
     def due(self) -> float | None:
         """The next moment at which there is something to do (monotonic seconds), None for never.
 
-        Ask for it last, after `ready` and `Peer.data_to_send`.  It is not after the last tick as long as anything besides what
-        `ready` returns can be done at once: octets to read, deliveries that others' progress allows, a time that starts with
-        the next tick.  Then run another round without waiting.
+        Read it last, after `ready` and `Peer.data_to_send`. It is not after the last tick while anything besides what `ready`
+        returns can be done at once: octets to read, deliveries that others' progress allows, a timer that starts with the next
+        tick. Then run another round without waiting.
         """
         if self._untold or self._settling or self._deletions or self._readable() or any(front.busy for front in self._fronts):
             return self._at_once
@@ -404,21 +406,21 @@ class Broker:
     # --- the journal ------------------------------------------------------------------------------------------------------
 
     def journal(self) -> tuple[Entry, ...]:
-        """The durable changes since the last call, in order: store them, then say so with `journalled`."""
+        """Returns the durable changes since the last call, in order: store them, then call `journalled`."""
         return self._journals.take()
 
     def journalled(self, number: int) -> None:
-        """The entries up to this number are stored: what waited for them happens now.  LocalProtocolError for one not taken."""
+        """Records that entries up to this number are stored, and does what waited. LocalProtocolError for one not taken."""
         self._journals.journalled(number)
         self._work()
 
     # --- snapshots --------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, object]:
-        """All that must survive a restart, as a plain value of builtins; `snapshot.encode_snapshot` makes octets of it.
+        """Returns all that must survive a restart, as a plain value of builtins; `snapshot.encode_snapshot` encodes it.
 
-        Entries up to its "journal" are in it, those that are not journalled yet included: once it is stored they are safe, and
-        `restore` passes them over.
+        It includes entries up to its "journal", even those not journalled yet: once it is stored they are safe, and `restore`
+        skips them.
         """
         taken = take(self)
         self._clean = bool(taken["clean"])
@@ -433,15 +435,15 @@ class Broker:
         config: BrokerConfig = DEFAULT_BROKER_CONFIG,
         fronts: Iterable[type[Front]] = FRONTS,
     ) -> Broker:
-        """A broker that goes on where another one stopped: at a snapshot (None: at nothing) and the journal entries after it.
+        """Restores a broker from a snapshot (None: empty) and the journal entries after it.
 
-        Every message counts as redelivered, unless the snapshot was taken when there was no connection and no entry came
-        after it.  RestoreError when the snapshot is damaged or of another version, when entries are missing between, or when
-        the config does not allow what is in it.
+        Every message counts as redelivered, unless the snapshot was taken without any connection and no entry came after it.
+        Raises RestoreError when the snapshot is damaged or of an unknown version, when entries are missing in between, or when
+        the config does not allow its content.
         """
         broker = cls(config, fronts=fronts)
         restore(broker, snapshot, entries)
-        broker.set_access(config.access)  # of subscriptions of sessions that were kept
+        broker.set_access(config.access)  # checks the subscriptions of kept sessions
         return broker
 
     def __repr__(self) -> str:

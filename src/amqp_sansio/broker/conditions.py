@@ -1,8 +1,8 @@
-"""Why a broker refuses what a client asks for: one row for each reason.
+"""The reasons for which a broker refuses a command, one row for each.
 
-A row knows no family: each front has a column for the rows, with the codes by which its family tells them.  A template makes
-the text of what the model knows of the case; a front may have another one for a row.  Where one of the two profiles does not
-refuse at all the model lets the command pass in that profile (`counts`).  Nothing else is ever raised for what a client says.
+Rows are independent of families: each front has a column with its family's codes. A template makes the text from the model's
+facts; a front may replace it. Where one of the two profiles does not refuse at all, the model accepts the command in that
+profile (`counts`). Nothing else is ever raised because of what a client sends.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ class Condition:
     """One reason to refuse a command."""
 
     name: str
-    """The command in the words of the specifications, and what is wrong: "exchange.delete: no such exchange"."""
+    """The command and the fault: "exchange.delete: no such exchange"."""
     template: str
-    """The text, as `str.format` takes it; the names in it are those of the facts that a `Refused` has."""
+    """The text as a template of `str.format`, which names facts of a `Refused`."""
     only: ErrorCodes | None = None
     """The one profile that refuses; None: both do."""
 
     def counts(self, error_codes: ErrorCodes) -> bool:
-        """Whether that profile refuses at all."""
+        """Returns whether that profile refuses at all."""
         return self.only in (None, error_codes)
 
 
 class Refused(Exception):
-    """A command cannot be done, and nothing has changed.  The front tells its client in the words of its family."""
+    """A command cannot be executed, and nothing has changed. The front reports it to its client."""
 
     def __init__(self, condition: Condition, **facts: object) -> None:
         self.condition: Final = condition
         self.facts: Final = facts
-        """What is known of the case, plain values by name: at least those that the template of the condition names."""
+        """The facts, plain values by name: at least those that the condition's template names."""
         super().__init__(f"{condition.name}: {self.text}")
 
     @property
     def text(self) -> str:
-        """What the template of the condition makes of it."""
+        """The text that the condition's template makes of the facts."""
         return self.condition.template.format_map(self.facts)
 
     def __reduce__(self) -> tuple[Callable[[Condition, dict[str, object]], Refused], tuple[Condition, dict[str, object]]]:
@@ -62,7 +62,7 @@ def _row(name: str, template: str, only: ErrorCodes | None = None) -> Condition:
     return CONDITIONS.setdefault(name, Condition(name, template, only))
 
 
-# --- texts that several have ----------------------------------------------------------------------------------------------
+# --- shared texts ---------------------------------------------------------------------------------------------------------
 
 _NO_EXCHANGE: Final = "there is no exchange {exchange!r}"
 _NO_QUEUE: Final = "there is no queue {queue!r}"
@@ -216,4 +216,4 @@ DTX_SET_TIMEOUT_UNKNOWN: Final = _row("dtx.set-timeout: unknown branch", _BRANCH
 DTX_SET_TIMEOUT_TOO_LONG: Final = _row("dtx.set-timeout: too long", _BRANCH)
 
 NO_XID: Final = Condition("dtx: no xid", "no branch is named")
-"""A field that every command on a branch must have; no row, for every class of branches has it."""
+"""A missing field that all commands on a branch need; no row, because it applies to all of class dtx."""

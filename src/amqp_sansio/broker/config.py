@@ -15,8 +15,10 @@ from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.values import List, Map
 
 ANNOUNCED: Final = Map((("qpid.features", List(["qpid.jms-selector"])), ("qpid.queue_lifetime_supported", True)))
-"""Server-properties that every broker announces: with this feature Qpid JMS leaves selecting to the broker, and with the other
-one its temporary queues live as long as their connection."""
+"""Server-properties that every broker announces.
+
+With the first, Qpid JMS leaves selectors to the broker; with the second, its temporary queues live as long as their connection.
+"""
 
 
 def _names(values: Iterable[str]) -> tuple[str, ...]:
@@ -41,33 +43,37 @@ def _tag(instance: object, attribute: attrs.Attribute[str], tag: str) -> None:
 
 @attrs.frozen(kw_only=True)
 class BrokerConfig:
-    """How a broker keeps what it is given.  How it talks is each connection's `ServerConfig`."""
+    """The settings of a broker. Those of a connection are in its `ServerConfig`."""
 
     virtual_hosts: tuple[str, ...] | None = attrs.field(
         default=None, converter=attrs.converters.optional(_names), validator=_host_names
     )
-    """The virtual hosts that exist; another one is answered with close 402.  None: any, made when it is first opened."""
+    """The virtual hosts that exist; any other is answered with close 402. None: any, created when first opened."""
     journal: bool = False
-    """True: durable changes come out as entries (`Broker.journal`), and what depends on them waits for `Broker.journalled`."""
+    """True: durable changes are entries of `Broker.journal`, and what depends on them waits for `Broker.journalled`."""
     epoch: float | None = None
-    """POSIX seconds at moment 0 of the broker's clock.  None: unknown, and no expiration is written into messages."""
+    """POSIX seconds at moment 0 of the broker's clock. None: unknown, and messages get no expiration."""
     error_codes: ErrorCodes = "qpid"
-    """What is refused, and with which code, where deployed brokers differ from the letter; connections that are made without a
-    `ServerConfig` answer so, others as their profile says."""
+    """What to refuse, and with which code, where deployed brokers deviate from the letter.
+
+    It applies to connections without a `ServerConfig` of their own; others follow their profile.
+    """
     branch_timeout: int = attrs.field(default=60, validator=_seconds)
-    """Seconds that a branch of a distributed transaction has until it is prepared, unless dtx.set-timeout says otherwise."""
+    """Seconds until an unprepared branch of a distributed transaction times out, unless dtx.set-timeout sets another value."""
     most_branch_timeout: int = attrs.field(default=3600, validator=_seconds)
-    """Seconds that dtx.set-timeout may ask for; more is answered with 542."""
+    """The most seconds for dtx.set-timeout; more is answered with 542."""
     federation_tag: str | None = attrs.field(default=None, validator=attrs.validators.optional(_tag))
-    """Which broker this is, 1 to 255 octets: every connection announces it as `qpid.federation_tag`, by which Qpid JMS knows
-    that two connections have the same resource manager.  None: nothing is announced."""
+    """The identity of this broker, 1 to 255 octets, announced as `qpid.federation_tag`; None: not announced.
+
+    By it, Qpid JMS recognises that two connections have the same resource manager.
+    """
     access: Access | None = None
-    """Who may do what; None: every user may do everything.  `Broker.set_access` changes it later."""
+    """The access rules; None: every user may do everything. `Broker.set_access` changes it later."""
     limits: BrokerLimits = DEFAULT_BROKER_LIMITS
 
     @property
     def announced(self) -> Map:
-        """The server-properties that every connection of the broker announces."""
+        """Returns the server-properties that every connection of the broker announces."""
         return ANNOUNCED if self.federation_tag is None else Map({**ANNOUNCED, "qpid.federation_tag": self.federation_tag})
 
     def __attrs_post_init__(self) -> None:

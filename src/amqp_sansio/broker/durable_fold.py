@@ -1,7 +1,7 @@
-"""What is durable, as plain values: where the operations of a snapshot and of later journal entries are added up.
+"""Folds the operations of a snapshot and of later journal entries into the durable state, as plain values.
 
-It knows nothing of the model: a broker is built from it once everything is in.  Operations that cannot follow on what is there
-raise RestoreError, so that a journal with a hole in it is never taken for a whole one.
+It is independent of the model: a broker is built from the result. An operation that cannot apply raises RestoreError, so a
+journal with a gap is never mistaken for a complete one.
 """
 
 from __future__ import annotations
@@ -59,32 +59,32 @@ class HostLedger:
     def __init__(self, name: str) -> None:
         self.name: Final = name
         self.exchanges: Final[dict[str, ExchangeDeclared]] = {}
-        """The predeclared ones apart."""
+        """The exchanges by name, without the predeclared ones."""
         self.queues: Final[dict[str, QueueDeclared]] = {}
         self.bindings: Final[dict[str, dict[tuple[str, str], Bound]]] = {}
         """By queue, and then by exchange and key."""
         self.messages: Final[dict[int, MessageStored]] = {}
         self.contents: Final[dict[str, dict[int, bool]]] = {}
-        """By queue, the numbers of its messages in their order, and whether each counts as redelivered."""
+        """By queue, the numbers of its messages in order, and whether each counts as redelivered."""
         self._keys: Final[dict[str, dict[tuple[str, str], None]]] = {}  # by exchange, the queues and keys of its bindings
         self._branches: Final[dict[XidKey, BranchPrepared]] = {}  # as they were prepared
-        self._prepared_after: Final[dict[XidKey, int]] = {}  # how many queues had been deleted by then
-        self._deletions: Final[dict[str, int]] = {}  # by name of a queue, the number of its last deletion
-        self._deleted = 0  # how many queues were deleted
+        self._prepared_after: Final[dict[XidKey, int]] = {}  # the number of queues deleted before then
+        self._deletions: Final[dict[str, int]] = {}  # by queue name, the number of its last deletion
+        self._deleted = 0  # the number of queues deleted
         self.decided: Final[dict[XidKey, int]] = {}
-        """The status of those that are decided."""
+        """The status of decided branches."""
         self.transient: Final[set[str]] = set()
-        """Queues that are there for the sake of a session only; a durable one of that name replaces them."""
+        """Queues that exist only for a session's sake; a durable one of that name replaces them."""
         self.deleted: Final[set[str]] = set()
-        """Queues that were deleted, whether there is another one of the name or not."""
+        """Queues that were deleted, even if another one of the name exists."""
         self.volatile: Final[dict[tuple[str, int], None]] = {}
-        """Messages, by queue and number, that are there for the sake of a session only."""
+        """Messages, by queue and number, that exist only for a session's sake."""
         self.lent: Final[set[int]] = set()
-        """Messages that the transaction of a session holds back: they are on no queue, and may be stored once more."""
+        """Messages that a session's transaction holds back: they are on no queue, and may be stored once more."""
         self._places: dict[int, int] = {}  # on how many queues and in how many branches each message is
 
     def apply(self, operation: Operation) -> None:
-        """One operation happened.  ValueError or KeyError when it cannot follow on what is there."""
+        """Applies one operation. Raises ValueError or KeyError when it cannot apply."""
         match operation:
             case MessageStored():
                 if operation.number in self.lent:  # the session committed it
@@ -160,11 +160,11 @@ class HostLedger:
             self._leaves(number)
 
     def lend(self) -> None:
-        """What a snapshot has is all there: messages that are on no queue and in no branch are there for a session."""
+        """Ends a snapshot's part: messages on no queue and in no branch exist for a session."""
         self.lent.update([number for number, places in self._places.items() if not places])
 
     def delete_queue(self, name: str) -> None:
-        """A queue is no more, nor is what stood on it.  KeyError when there is none."""
+        """Removes a queue with its messages. Raises KeyError for an unknown one."""
         del self.queues[name]
         for exchange, key in self.bindings.pop(name):
             self._forget_key(exchange, name, key)
@@ -182,13 +182,13 @@ class HostLedger:
 
     @property
     def branches(self) -> dict[XidKey, BranchPrepared]:
-        """Prepared, or decided by an administrator; without what they had on queues that were deleted since."""
+        """Returns the prepared and decided branches, without messages of queues deleted since."""
         if not self._deletions:
             return dict(self._branches)
         return {xid: self._standing(branch, self._prepared_after[xid]) for xid, branch in self._branches.items()}
 
     def _standing(self, branch: BranchPrepared, after: int) -> BranchPrepared:
-        """What is left of a branch.  A queue that was declared later is another one, even if its name is the same."""
+        """Returns what is left of a branch. A queue declared later is a different one, even under the same name."""
         gone = self._deletions
         published = [
             (number, tuple([queue for queue in queues if gone.get(queue, 0) <= after])) for number, queues in branch.published
@@ -197,18 +197,18 @@ class HostLedger:
         return BranchPrepared(self.name, branch.xid, published, accepted, branch.timeout, branch.began_by)
 
     def leave(self, queue: str, number: int) -> None:
-        """A message is off a queue.  KeyError when it is not there."""
+        """Removes a message from a queue. Raises KeyError when it is not there."""
         del self.contents[queue][number]
         self._leaves(number)
 
     def _leaves(self, number: int) -> None:
-        """A message has left one of its places; with the last one it is forgotten."""
+        """Drops a message once it has left its last place."""
         self._places[number] -= 1
         if not self._places[number]:
             del self._places[number], self.messages[number]
 
     def operations(self) -> tuple[Operation, ...]:
-        """What makes the same of an empty host."""
+        """Returns the operations that rebuild this state on an empty host."""
         made: list[Operation] = [*self.exchanges.values(), *self.queues.values()]
         for bindings in self.bindings.values():
             made += bindings.values()
@@ -231,7 +231,7 @@ class HostLedger:
 
 
 def _told_apart(q: QueueDeclared) -> QueueDeclared:
-    """Whether a queue is exclusive matters only where it goes with its owner: the others stay, and become everybody's."""
+    """Normalises the exclusive flag: it only matters for queues that end with their owner; others lose their owner."""
     return QueueDeclared(q.host, q.queue, q.alternate, q.exclusive and q.auto_delete, q.auto_delete, q.arguments)
 
 
@@ -242,31 +242,31 @@ def _new(known: dict, key: object, value: object, what: str) -> None:  # type: i
 
 
 class Ledger:
-    """The durable part of a broker.  `number` is that of the last journal entry that is in it."""
+    """The durable state of a broker. `number` is that of the last journal entry in it."""
 
     __slots__ = ("closed", "entered", "hosts", "last_message", "left", "number")
 
     def __init__(self, number: int = 0, last_message: int = 0) -> None:
         self.number = number
         self.last_message = last_message
-        """The highest number that a message had."""
+        """The highest message number so far."""
         self.entered = 0
-        """How many entries came after what it began with."""
+        """The number of entries after the snapshot."""
         self.closed = False
-        """Whether the last of them says that the end was clean."""
+        """Whether the last of them marks a clean end."""
         self.hosts: Final[dict[str, HostLedger]] = {}
         self.left: Final[set[tuple[str, str, bytes]]] = set()
-        """Virtual host, identity and name of sessions that are not to be restored."""
+        """Virtual host, identity and name of sessions not to be restored."""
 
     def host(self, name: str) -> HostLedger:
-        """The ledger of a virtual host, an empty one when there was none."""
+        """Returns the ledger of a virtual host; a new one when there was none."""
         host = self.hosts.get(name)
         if host is None:
             host = self.hosts[name] = HostLedger(name)
         return host
 
     def add(self, operations: Iterable[Operation], what: str) -> None:
-        """Operations happened, in order.  RestoreError, which names `what`, when one cannot follow on what is there."""
+        """Applies operations in order. Raises RestoreError, which names `what`, when one cannot apply."""
         for operation in operations:
             if isinstance(operation, Opened | Closed):
                 continue
@@ -282,7 +282,7 @@ class Ledger:
                 self.last_message = max(self.last_message, operation.number)
 
     def enter(self, entry: Entry) -> bool:
-        """A journal entry follows: whether it did, for one that is in already is passed over.  RestoreError for a gap."""
+        """Applies a journal entry; returns False for one that is included already. Raises RestoreError for a gap."""
         if entry.number <= self.number:
             return False
         if entry.number != self.number + 1:

@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
 
 class Needed:
-    """What sessions that outlive the broker need of a host besides what is durable."""
+    """What sessions that outlive the broker need of a host besides its durable state."""
 
     __slots__ = ("entries", "messages", "queues")
 
     def __init__(self) -> None:
         self.queues: Final[dict[Queue, None]] = {}
-        """Transient ones to which they subscribe, or that they own, with all that is on them."""
+        """Transient queues that they own or subscribe to, with all their messages."""
         self.entries: Final[dict[Entry, None]] = {}
-        """What they have, whether it is durable or not."""
+        """The messages that they hold, durable or not."""
         self.messages: Final[dict[Message, None]] = {}
-        """What their transactions hold back."""
+        """The messages that their transactions hold back."""
 
 
 def survey(host: VirtualHost, coordinator: Coordinator, needed: Needed | None = None) -> HostLedger:
-    """What is durable of a host now, entries that are written and not journalled yet included, and what is needed besides."""
+    """Returns the durable state of a host, including entries not journalled yet, and what is needed besides."""
     needed = Needed() if needed is None else needed
     ledger = HostLedger(host.name)
     for exchange in host.exchanges.values():
@@ -69,10 +69,10 @@ def survey(host: VirtualHost, coordinator: Coordinator, needed: Needed | None = 
                 ledger.apply(Bound(host.name, binding.exchange.name, queue.name, binding.key, binding.arguments))
         for entry in sorted(queue.all(), key=lambda entry: entry.position):
             lasts = entry.message.persistent and queue.durable
-            # What does not last and was accepted in a branch in doubt is nobody's any more: the branch forgets it.
+            # A transient message accepted in a branch in doubt belongs to no session any more: the branch forgets it.
             if lasts or entry in needed.entries or (not queue.durable and entry not in accepted):
                 stored[entry.message.number] = entry.message
-                # Who has it and is not in the snapshot will not have it again: somebody else will, marked.
+                # Its holder is not in the snapshot and will not have it again: another consumer will, marked.
                 lost = entry.state != AVAILABLE and entry not in needed.entries
                 standing.append(Enqueued(host.name, queue.name, entry.message.number, entry.redelivered or lost))
     for branch in branches:
@@ -90,16 +90,16 @@ def survey(host: VirtualHost, coordinator: Coordinator, needed: Needed | None = 
 
 
 def declared(host: str, queue: Queue) -> QueueDeclared:
-    """The operation that makes a queue."""
+    """Returns the operation that declares a queue."""
     alternate = queue.alternate.name if queue.alternate is not None and queue.alternate.durable else ""
     return QueueDeclared(host, queue.name, alternate, queue.owner is not None, queue.auto_delete, queue.arguments)
 
 
 class Rebuilding:
-    """Makes a virtual host, in which nothing is yet, of what is durable; nothing of it goes into the journal.
+    """Rebuilds an empty virtual host from its durable state, without journalling.
 
-    `redelivered`: every message counts as delivered before, for nobody can know.  `epoch` is that of the broker now;
-    `forms` are those of the families that it knows, by name.
+    `redelivered`: every message counts as delivered before, for it may have been. `epoch` is the broker's current one; `forms`
+    are those of its families, by name.
     """
 
     def __init__(
@@ -111,13 +111,13 @@ class Rebuilding:
         self.entries: Final[dict[tuple[str, int], Entry]] = {}
         """By queue and number."""
         self.queues: Final[dict[str, Queue]] = {}
-        """Those that a session of before may know by that name."""
+        """The messages that a restored session may refer to by that number."""
         self._redelivered: Final = redelivered
         self._epoch: Final = epoch
         self._forms: Final = forms
 
     def build(self, ledger: HostLedger) -> None:
-        """RestoreError when the host does not take what is in the ledger: its limits or its rules are others than they were."""
+        """Builds it. Raises RestoreError when the host refuses something: its limits or rules have changed."""
         journal = self.host.journal
         enabled, journal.enabled = journal.enabled, False
         try:
@@ -159,7 +159,7 @@ class Rebuilding:
                 host.bind(bound.queue, bound.exchange, bound.key, bound.arguments, restored=True)
 
     def restore(self, stored: MessageStored) -> None:
-        """A message is known; it stands on no queue yet."""
+        """Adds a message that is on no queue yet."""
         expires = None if stored.expires is None else stored.expires - self._epoch
         form = self._forms.get(stored.form)
         if form is None:
@@ -172,11 +172,11 @@ class Rebuilding:
         self.messages[stored.number] = message
 
     def stand(self, queue: str, number: int, redelivered: bool) -> None:
-        """A message that is known stands on a queue."""
+        """Puts a known message on a queue."""
         message = self.messages[number]
         entry = self.host.restore(self.host.queues[queue], message, redelivered)
         if not (entry.queue.durable and message.persistent):
-            message.stored -= 1  # the journal does not know it there
+            message.stored -= 1  # the journal does not count this place
         self.entries[queue, number] = entry
 
     def _branch(self, operation: BranchPrepared, decided: int | None) -> None:

@@ -1,8 +1,7 @@
-"""Journal entries and snapshots as octets: an envelope around one map of AMQP 0-10.
+"""Encodes journal entries and snapshots: an envelope around one map of AMQP 0-10.
 
-The envelope is what kind it is (4 octets), the version (2), the length of the map with its size (8) and a checksum of all that
-and the map (CRC-32, 4).  So the reader distinguishes what is cut off, mixed up or damaged from what is whole, and both from
-another version.  Nothing is ever unpickled.
+The envelope is the kind (4 octets), the version (2), the length of the map with its size (8) and a checksum of all that and the
+map (CRC-32, 4). So the reader recognises truncated, misplaced or damaged data, and other versions. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -23,15 +22,17 @@ from amqp_sansio.wire.types import decode_map
 VERSION: Final = 3
 """The version of the format of entries and snapshots.  Any change of the format gets a new one."""
 FORMER_VERSIONS: Final = (1, 2)
-"""Earlier versions that can be read: version 1 has no form of messages, which is `FIRST_FORM`, and neither has the identity
-that began a prepared branch."""
+"""Earlier versions that can be read.
+
+Version 1 lacks the form of messages, which is `FIRST_FORM`; both lack the identity that began a prepared branch.
+"""
 ENTRY: Final = b"ENTR"
 SNAPSHOT: Final = b"SNAP"
 
 _HEAD: Final = struct.Struct(">4sHQ")
 _SUM: Final = struct.Struct(">I")
 DEEPER: Final = 64
-"""Levels that are ours, or a host's that lets maps nest deeper than the default, around and in what clients sent."""
+"""Extra levels of nesting: our own around clients' values, and those of a host that allows deeper maps than the default."""
 READING: Final = Reading(nesting=DEFAULT_READING.nesting + DEEPER, ranges=1 << 32)
 
 
@@ -125,7 +126,7 @@ _READERS: Final[dict[str, _Reader]] = {
     "accepted": _accepted,
     "numbers": lambda value: tuple([_number(each) for each in _items(value)]),
 }
-"""How each field of an operation is read, whichever the operation."""
+"""The reader of each field, whatever the operation."""
 
 _CODES: Final = {kind: code for code, kind in enumerate(OPERATIONS)}
 
@@ -147,9 +148,9 @@ def operation_of(value: Value) -> Operation:
     if type(code) is not int or not 0 <= code < len(OPERATIONS):
         raise ValueError(f"no operation has code {code!r}")
     kind = OPERATIONS[code]
-    if kind is MessageStored and len(values) == len(kind.FIELDS) - 1:  # as it was before it said its form
+    if kind is MessageStored and len(values) == len(kind.FIELDS) - 1:  # from before the field `form`
         values.append(FIRST_FORM)
-    elif kind is BranchPrepared and len(values) == len(kind.FIELDS) - 1:  # as it was before it said who began it
+    elif kind is BranchPrepared and len(values) == len(kind.FIELDS) - 1:  # from before the field `began_by`
         values.append(None)
     if len(values) != len(kind.FIELDS):
         raise ValueError(f"{kind.__name__} has {len(kind.FIELDS)} fields, not {len(values)}")
@@ -162,7 +163,7 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entry(octets: bytes) -> Entry:
-    """The entry again.  RestoreError for octets that `encode_entry` has not made, or not in this version."""
+    """Decodes an entry. Raises RestoreError for octets that are not an entry of a supported version."""
     value = unpack(ENTRY, "journal entry", octets)
     try:
         number = value["number"]

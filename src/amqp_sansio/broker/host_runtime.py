@@ -1,4 +1,4 @@
-"""A virtual host at run time: its model, its transactions, and the work that is pending."""
+"""A virtual host at run time: its model, its transactions, and its pending work."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Site:
         )
         self._predeclared: Final = frozenset(self.host.exchanges)
         self.subscribers = 0
-        """Subscriptions to its queues."""
+        """The number of subscriptions to its queues."""
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was made in it that is still there: nobody would notice if it were gone."""
+        """Whether it contains nothing that clients made: its removal would go unnoticed."""
         host = self.host
         return not host.queues and host.exchanges.keys() == self._predeclared and not self.coordinator.branches
 
@@ -40,5 +40,5 @@ class Site:
 
     @property
     def due(self) -> float | None:
-        """When something is due in the model: at once when a time is to begin."""
+        """The next moment at which something is due in the model: at once when a timer is to start."""
         return earliest(self.host.due, self.coordinator.due)

@@ -1,12 +1,12 @@
 """Durable changes as numbered entries, and what waits until they are stored.
 
-The broker writes; an adapter takes the entries, stores as many at once as it likes, and says up to which number they are
-safe.  Whatever depends on an entry (a completion, a result, a message becoming visible) is held back until then.
+The broker writes; an adapter takes the entries, stores any number of them together, and reports up to which number they are
+safe. Whatever depends on an entry (a completion, a result, a message becoming visible) is held back until then.
 
-An entry is made of operations, one small class of plain values for each durable change.  Each names its virtual host first.
-Queues and exchanges go by their names, messages by their numbers (serials of the broker), branches by the three parts of their
-xid.  Moments are seconds on the broker's clock plus its epoch.  Operations are applied in the order in which they stand; a
-message is stored before it is enqueued, and is forgotten when it is on no queue and in no prepared branch any more.
+An entry consists of operations, one small class of plain values for each kind of durable change. Each names its virtual host
+first. Queues and exchanges are identified by name, messages by their numbers (serials of the broker), branches by the three
+parts of their xid. Moments are seconds on the broker's clock plus its epoch. Operations are applied in order; a message is
+stored before it is enqueued, and is forgotten when it is on no queue and in no prepared branch any more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from amqp_sansio.ledger.demarcation import XidKey
 from amqp_sansio.spec.values import Map, Value
 
 FIRST_FORM: Final = "sessions"
-"""The form of all messages in entries and snapshots of version 1, which did not say it."""
+"""The form of all messages in entries and snapshots of version 1, which lacks the field."""
 
 
 def _map(given: Mapping[str, Value] | None) -> Map:
@@ -118,19 +118,19 @@ class Unbound(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class MessageStored(Operation):
-    """A message, whole.  It stands on no queue yet."""
+    """A complete message, on no queue yet."""
 
     SECRETS = frozenset({"header", "body"})
     number: int
     """Its number in the journal, from 1, never reused."""
     header: bytes
-    """The header as it is delivered, with all that the message says of itself."""
+    """The header as it is delivered, with all its properties."""
     body: bytes | None
     """None: no body; b"": one of 0 octets, where a family tells the two apart."""
     expires: float | None = None
     """When it expires; None: never."""
     form: str = FIRST_FORM
-    """The name of the family in whose form the header is."""
+    """The name of the family whose form the header has."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -161,28 +161,28 @@ class BranchPrepared(Operation):
     accepted: tuple[tuple[str, int], ...] = attrs.field(default=(), converter=_accepted)
     """(queue, number) of the messages that commit takes off their queues."""
     timeout: int = 0
-    """The timeout of the branch, in seconds, which dtx.get-timeout goes on to tell."""
+    """The timeout of the branch in seconds, for dtx.get-timeout."""
     began_by: str | None = None
-    """The identity that began it, "" for an anonymous one; None where an older version did not say."""
+    """The identity that began it, "" for an anonymous one; None in older versions, which lack it."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class BranchDecided(Operation):
-    """An administrator completed a prepared branch; its xid stays, with that outcome, until it is forgotten.
+    """An administrator completed a prepared branch; its xid keeps that outcome until it is forgotten.
 
-    What the decision moves stands in the same entry, as `Enqueued` and `Dequeued`.
+    What the decision moves is in the same entry, as `Enqueued` and `Dequeued`.
     """
 
     xid: XidKey
     status: int
-    """The xa-status that dtx.commit and dtx.rollback answer from now on: one of the heuristic ones."""
+    """The xa-status that dtx.commit and dtx.rollback return from now on: one of the heuristic ones."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class BranchEnded(Operation):
     """A prepared or decided branch is committed, rolled back or forgotten: its xid is free.
 
-    What a commit moves stands in the same entry, as `Enqueued` and `Dequeued`.
+    What a commit moves is in the same entry, as `Enqueued` and `Dequeued`.
     """
 
     xid: XidKey
@@ -190,7 +190,7 @@ class BranchEnded(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class SessionLeft(Operation):
-    """A session that is in a snapshot lives on, or has ended: it is not to be restored from there."""
+    """A session in a snapshot has continued or ended: it must not be restored from there."""
 
     identity: str
     """The user of the session; "" for the anonymous."""
@@ -200,13 +200,12 @@ class SessionLeft(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class Opened(Operation):
-    """Connections come again after a clean end, or after a snapshot that was taken without any: what is there may be delivered
-    from now on."""
+    """Connections return after a clean end, or after a snapshot without any: messages may be delivered from now on."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Marks(Operation):
-    """At a clean end: which of the messages on a durable queue may have been delivered before, and none but these."""
+    """At a clean end: exactly these messages on a durable queue may have been delivered before."""
 
     queue: str
     numbers: tuple[int, ...] = attrs.field(default=(), converter=_numbers)
@@ -214,14 +213,14 @@ class Marks(Operation):
 
 @attrs.frozen(eq=False, repr=False)
 class Closed(Operation):
-    """The clean end: nobody is connected and no session is kept, so nothing is delivered before the next `Opened`."""
+    """The clean end: no client is connected and no session is kept, so nothing is delivered before the next `Opened`."""
 
 
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
     QueueDeclared, QueueDeleted, ExchangeDeclared, ExchangeDeleted, Bound, Unbound, MessageStored, Enqueued, Dequeued,
     BranchPrepared, BranchDecided, BranchEnded, SessionLeft, Opened, Marks, Closed,
 )  # fmt: skip
-"""Every class of them.  New ones go to the end: their place is their code where entries are encoded."""
+"""All classes of operations. Append new ones: the index is the code in encoded entries."""
 
 
 class Entry(Fields):
@@ -237,9 +236,9 @@ class Entry(Fields):
 
 
 class Journal:
-    """The journal of one broker.  `enabled` False: nothing is kept, every number is 0 and nothing ever waits.
+    """The journal of one broker. `enabled` False: nothing is kept, every number is 0 and nothing ever waits.
 
-    `last` is the number of the entry written last, `done` the one up to which entries are journalled.
+    `last` is the number of the last entry written, `done` that of the last one journalled.
     """
 
     __slots__ = ("_taken", "_untaken", "_waiting", "done", "enabled", "last")
@@ -268,9 +267,9 @@ class Journal:
         return entries
 
     def journalled(self, number: int) -> None:
-        """Notes that entries up to `number` are stored; what waited for them happens now, in the order of the entries.
+        """Records that entries up to `number` are stored; runs what waited for them, in the order of the entries.
 
-        Repeating a number changes nothing.  Raises LocalProtocolError for one that was not taken yet.
+        Repeating a number changes nothing. Raises LocalProtocolError for one that was not taken yet.
         """
         if not whole(number, self._taken):
             raise LocalProtocolError(

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Peer:
-    """A connection of the broker, made by `Broker.connect`; the program owns the socket.
+    """A connection of the broker, made by `Broker.connect`; the application owns the socket.
 
-    `receive_data` and `receive_eof` store; `Broker.next_event` acts.  `Broker.ready` returns it when there is output to take.
+    `receive_data` and `receive_eof` store; `Broker.next_event` acts. `Broker.ready` returns it when there is output to take.
     """
 
     __slots__ = (
@@ -61,11 +61,11 @@ class Peer:
         self._site: Site | None = None
         """The virtual host that it opened, at run time."""
         self._stalled: Final[dict[Subscription, None]] = {}
-        """Consumers that could have had a message if our output were taken."""
+        """Consumers that could have had a message if our output had been taken."""
         self._held_by_replay: Final[dict[Holder, None]] = {}
-        """Whose subscriptions could have had a message, were not too much kept for replay."""
+        """Sessions with subscriptions that could have had a message if less were kept for replay."""
         self._waits = False
-        """Whether what it asks for waits for the journal: nothing of what it says is read before."""
+        """Whether its request waits for the journal: none of its octets is read before."""
         self._in_turn = False
         self._eof = False
         self._ended = False
@@ -85,7 +85,7 @@ class Peer:
         self._broker._stored(self)
 
     def receive_eof(self) -> None:
-        """Notes that the client sends nothing more.  May be repeated."""
+        """Records that the client sends nothing more. May be repeated."""
         if self._door is None:
             self._connection.receive_eof()
         else:
@@ -104,14 +104,14 @@ class Peer:
             self._door = None
 
     def data_to_send(self) -> bytes:
-        """Takes everything that is to be written now.  What waited for room continues, perhaps with more output at once."""
+        """Takes all pending output. What waited for room continues, perhaps with more output at once."""
         octets = self._connection.data_to_send()
         self._broker._taken(self)
         return octets
 
     @property
     def bytes_to_send(self) -> int:
-        """Octets that wait to be taken, a lower bound; 0 when there are none."""
+        """Octets of pending output, a lower bound; 0 when there are none."""
         return self._connection.bytes_to_send
 
     @property
@@ -121,12 +121,12 @@ class Peer:
 
     @property
     def full(self) -> bool:
-        """Whether too much output waits for further deliveries (BrokerLimits.outbox_octets)."""
+        """Whether too much output is pending for further deliveries (BrokerLimits.outbox_octets)."""
         return self._connection.bytes_to_send >= self._most
 
     @property
     def writable(self) -> bool:
-        """Whether its socket takes octets; set it to False while it takes none.
+        """Whether its socket accepts octets; set it to False while it does not.
 
         `Broker.ready` then omits the connection, so that a client that never reads costs the others nothing.
         """
@@ -159,11 +159,11 @@ class Peer:
         return self._connection.is_open
 
     def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
-        """As `ServerConnection.take_deferred`."""
+        """See `ServerConnection.take_deferred`."""
         return self._connection.take_deferred()
 
     def decided(self, verdict: Accepted | Rejected) -> None:
-        """As `ServerConnection.decided`."""
+        """See `ServerConnection.decided`."""
         self._connection.decided(verdict)
         self._broker._stored(self)
         self._broker._wrote(self)
@@ -178,13 +178,13 @@ class Peer:
 
     @property
     def _stopped_lingering(self) -> bool:
-        """Whether it waited for the answer to our close and does so no more; said once."""
+        """Returns whether the wait for the answer to our close has just ended; once."""
         if self._lingered and not self._connection.lingers:
             self._lingered = False
             return True
         return False
 
-    # --- what happens -----------------------------------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
         """Ends the connection."""
@@ -204,7 +204,7 @@ class Peer:
 
     @property
     def held_up(self) -> bool:
-        """Whether nothing is read from it now: it waits for the journal, or for its octets to be taken."""
+        """Whether nothing is read from it now: it waits for the journal, or for its output to be taken."""
         return self._waits or (self.full and not self._eof)
 
     def __repr__(self) -> str:
@@ -214,8 +214,8 @@ class Peer:
 class Service:
     """Acts on the events of a connection, before they are returned.
 
-    Base class, from which each family derives its own with one call per event.  It handles what all families have: the client's
-    identity, the virtual host, and the end.  It serves a connection until its dialect is known.
+    A base class, from which each family derives its own with one method per event. It handles what all families share: the
+    client's identity, the virtual host, and the end. It serves a connection until its dialect is known.
     """
 
     serves = False
@@ -239,7 +239,7 @@ class Service:
     def _open(self, name: str) -> None:
         """Admits the client to a virtual host, or refuses with the reason.
 
-        402 for one that does not exist or that the rules deny, 320 for one too many and for a dialect without a front.
+        402 for one that does not exist or that the rules deny; 320 beyond the limit, and for a dialect without a front.
         """
         peer = self.peer
         broker, allowed = peer._broker, peer._config.virtual_hosts
@@ -248,7 +248,7 @@ class Service:
         there = may and broker.exists(name) and (allowed is None or name in allowed)
         site = broker._open(name) if there and self.serves else None
         if site is not None:
-            peer._site = site  # the connection lets the client in itself when its next event is asked for
+            peer._site = site  # the connection accepts the client itself with its next event
         elif not there:
             peer._connection.close(CloseCode.INVALID_PATH, "no such virtual host")
         elif not self.serves:
@@ -257,7 +257,7 @@ class Service:
             peer._connection.close(CloseCode.CONNECTION_FORCED, "limits.virtual_hosts: no more virtual hosts can be opened")
 
     def drained(self) -> None:
-        """Called when all input of the client was handled: lets whatever waited for that continue."""
+        """Lets whatever waited for the client's input continue; called once all of it is handled."""
         held_up = self.peer._held_by_replay
         if held_up:
             for holder in list(held_up):

@@ -1,8 +1,8 @@
-"""A broker as a plain value, and back again.
+"""Converts a broker to a plain value and back.
 
-The value holds builtins only (dict, tuple, str, bytes, int, float, bool, None).  `encode_snapshot` makes octets of it.  What is
-not in it is lost with a restart: connections, sessions that are attached or that nobody keeps, what is transient and no session
-needs, and transactions that are not prepared and belong to none of the sessions.
+The value consists of builtins (dict, tuple, str, bytes, int, float, bool, None). `encode_snapshot` encodes it. A restart loses
+what it leaves out: connections; sessions that are attached or not kept; transient things that no kept session needs; and
+unprepared transactions outside kept sessions.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def take(broker: Broker) -> dict[str, object]:
 
 
 def conclude(broker: Broker) -> bool:
-    """The clean end as one journal entry, which costs less than a last snapshot: no message is written once more.
+    """Writes the clean end as one journal entry, which is cheaper than a last snapshot: it repeats no message.
 
-    Once it is stored, snapshot and entries say as much as a snapshot of now.  False, and nothing is written, when they would
-    not: without a journal, while somebody is connected or a session is kept, or when the time of a message began after it was
-    written down.
+    Once it is stored, snapshot and entries are equivalent to a snapshot taken now. Returns False, and writes nothing, when they
+    would not be: without a journal, while a client is connected or a session is kept, or when the lifetime of a message started
+    after it was journalled.
     """
     hosts = [site.host for site in broker._sites.values()]
     if (
@@ -154,7 +154,7 @@ def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool]:
 
 
 def _kept(broker: Broker, snapshot: Mapping[str, Any] | None, ledger: Ledger) -> dict[str, list[tuple[Front, Plain]]]:
-    """By virtual host, what outlived the broker and is still to be restored, with its front."""
+    """Returns, by virtual host, what outlived the broker and is still to be restored, with its front."""
     kept: dict[str, list[tuple[Front, Plain]]] = {name: [] for name in ledger.hosts}
     if snapshot is None:
         return kept
@@ -186,7 +186,7 @@ def _build(broker: Broker, ledger: Ledger, kept: Mapping[str, list[tuple[Front, 
             for each in host.queues.values()
             if site.host.unused(site.host.queues[each.queue], each.exclusive)
         ]
-        for queue in orphans:  # they go with their owners, who are no more
+        for queue in orphans:  # their owners no longer exist
             site.host.left(queue)
 
 
@@ -214,7 +214,7 @@ def encode_snapshot(snapshot: Mapping[str, object]) -> bytes:
 
 
 def decode_snapshot(octets: bytes) -> dict[str, object]:
-    """The snapshot again.  RestoreError for octets that `encode_snapshot` has not made, or not in this version."""
+    """Decodes a snapshot. Raises RestoreError for octets that are not a snapshot of a supported version."""
     value = encoding.unpack(encoding.SNAPSHOT, _WHAT, octets)
     return {key: _unwired(item) for key, item in value.items()}
 

@@ -11,8 +11,10 @@ from amqp_sansio.broker.conditions import ACCESS_DENIED, Refused
 from amqp_sansio.errors import EncodeError
 
 Access: TypeAlias = Rules | Callable[[Request], bool]
-"""Rules, or a function of the application that judges each request.  An exception of the function is raised by the broker's
-`next_event`, and the command is not executed."""
+"""Rules, or the application's function that judges each request.
+
+When the function raises, the broker's `next_event` raises the exception, and the command is not executed.
+"""
 
 
 class Guard:
@@ -27,20 +29,22 @@ class Guard:
 
         self._remembers: Final = isinstance(access, Rules)
         self._with_keys: Final = isinstance(access, Rules) and Verb.PUBLISH in access.keyed
-        self._publishes: Final[set[tuple[str, str, str, str]]] = set()  # that were allowed: one look for each message
+        self._publishes: Final[set[tuple[str, str, str, str]]] = set()  # allowed publishes: one lookup for each message
 
     def may(self, request: Request) -> bool:
-        """Whether it is allowed."""
+        """Returns whether the request is allowed."""
         return self._judge(request)
 
     def demand(self, request: Request) -> None:
-        """Raises Refused unless the request is allowed.  The text names the user, the verb and the object, and nothing that
-        exists."""
+        """Raises Refused unless the request is allowed.
+
+        The text names the user, the verb and the object, but does not reveal what exists.
+        """
         if not self._judge(request):
             raise Refused(ACCESS_DENIED, why=str(request))
 
     def demand_publish(self, identity: str, host: str, exchange: str, key: str) -> None:
-        """Raises Refused unless publishing there is allowed.  At the default exchange, "", the key is the name of a queue."""
+        """Raises Refused unless publishing there is allowed. At the default exchange, "", the key is the name of a queue."""
         asked = (identity, host, exchange, key if self._with_keys or not exchange else "")
         if asked in self._publishes:
             return
@@ -54,7 +58,7 @@ class Guard:
             self._publishes.add(asked)
 
     def manages(self, identity: str, host: str) -> bool:
-        """Whether an identity may settle branches that another one began."""
+        """Returns whether an identity may settle branches that another one began."""
         return self._judge(Request(identity, Verb.MANAGE, Kind.HOST, host, None, host))
 
 

@@ -72,10 +72,12 @@ class Request:
     kind: Kind
     """EXCHANGE, QUEUE or HOST; a key comes with its exchange."""
     name: str
-    """Of an exchange that has two, the one that everybody uses: what is about it cannot be passed by under the other."""
+    """The name of the object; an alias of an exchange counts as its common name, so that rules about it cannot be bypassed."""
     key: str | None = None
-    """The routing or binding key, where the verb has one; None also for the alternate exchange of something that is created:
-    to it go messages with any key."""
+    """The routing or binding key, where the verb has one.
+
+    None also for the alternate exchange of a new object, which gets messages with any key.
+    """
     host: str = ""
     """The virtual host of the object."""
 
@@ -100,16 +102,16 @@ def _verbs(given: Iterable[Verb] | None) -> frozenset[Verb] | None:
 
 @attrs.frozen(kw_only=True)
 class Rule:
-    """One rule.  EncodeError when it could never decide anything: a verb that its kind does not have, an empty name.
+    """One rule. Raises EncodeError for one that could never apply: a verb that its kind does not have, an empty name.
 
-    In patterns `*` is any sequence of characters, `{user}` the name of the user, and all else is itself.
+    In patterns `*` matches any sequence of characters and `{user}` the user's name; all else matches itself.
     """
 
     allow: bool
     who: str = attrs.field(default=EVERYBODY, validator=_text)
     """A name, "@" and the name of a group, "*" for everybody, "" for anonymous clients."""
     verbs: frozenset[Verb] | None = attrs.field(default=None, converter=_verbs)
-    """The verbs it applies to; None: all of its kind."""
+    """The verbs that it covers; None: all of its kind."""
     kind: Kind
     pattern: str = attrs.field(default="*", validator=_text)
     """The pattern of names."""

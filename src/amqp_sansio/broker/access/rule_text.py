@@ -38,23 +38,23 @@ def parse_rules(text: str, source: str = "rules", groups: Mapping[str, Iterable[
 
 
 class _Reading:
-    """One text being read.  The parser of TOML tells no lines, so they are looked for where something is wrong or is named."""
+    """A text being parsed. The TOML parser gives no line numbers, so they are searched for when an error needs one."""
 
     def __init__(self, text: str, source: str) -> None:
         self._lines: Final = text.splitlines()
         self._source: Final = source
         self._headers: Final = [number for number, line in enumerate(self._lines, 1) if _HEADER.match(line)]
-        import tomllib  # nobody pays for it who has no file of rules
+        import tomllib  # imported here: without a file of rules it is not needed
 
         try:
-            self._found: Final[dict[str, Any]] = tomllib.loads(text)  # Any: what is in there is about to be looked at
+            self._found: Final[dict[str, Any]] = tomllib.loads(text)  # Any: the values are checked below
         except tomllib.TOMLDecodeError as error:
             at = _AT.search(str(error))
             line = int(at[1]) if at is not None and at[1] else len(self._lines) or 1
             raise RulesError(source, line, _AT.sub("", str(error)).strip()) from None
 
     def rules(self, groups: Mapping[str, Iterable[str]] | None) -> Rules:
-        """All of them."""
+        """Returns all rules."""
         for name in self._found:
             if name not in ("default", "rule"):
                 raise self._wrong(self._line_of(name, 0), f"there is no {name!r}; there are default and [[rule]]")
@@ -112,7 +112,7 @@ class _Reading:
         return frozenset([Verb(text) for text in texts])
 
     def _line_of(self, name: str, start: int | None) -> int | None:
-        """The line with that name, from a line on; that line where it is not found."""
+        """Returns the first line from `start` on with that name; `start` when there is none."""
         if start is None:
             return None
         said = re.compile(rf"\s*(\[*\s*)?['\"]?{re.escape(name)}['\"]?\s*[=\].]")

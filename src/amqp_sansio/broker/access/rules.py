@@ -95,7 +95,7 @@ class Rules:
         for line in self._of(request.identity):
             if _about(line.verbs, request.verb) and _matches(line, request):
                 return Decision(line.rule.allow, line.rule)
-        # Whose branches are whose does not end where nobody thought of them.
+        # Branches belong to their identity unless a rule says otherwise.
         return Decision(self.default and request.verb is not Verb.MANAGE, None)
 
     def _of(self, identity: str) -> tuple[_Line, ...]:
@@ -142,6 +142,6 @@ def _matches(line: _Line, request: Request) -> bool:
         return False
     if not line.exchange.matches(request.name):
         return False
-    if request.key is None:  # any key: what denies some of them denies it, what allows some of them does not allow it
+    if request.key is None:  # any key: a rule that denies some keys denies it, a rule that allows some keys does not allow it
         return line.name.everything or not rule.allow
     return line.name.matches(request.key)

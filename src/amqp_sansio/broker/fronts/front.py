@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.peer import Peer, Service
     from amqp_sansio.engine.server_handshake import ServerHandshake
 
-Plain = Mapping[str, Any]  # Any: what `take` made, or what somebody says it did
+Plain = Mapping[str, Any]  # Any: claims to be what `take` returned
 """A holder that outlives the broker, as a plain value of builtins; "host" is its virtual host."""
 
 
@@ -81,10 +81,10 @@ class Front:
         raise NotImplementedError
 
     def restore(self, plain: Plain, rebuilding: Rebuilding) -> None:
-        """Puts it back.
+        """Restores it.
 
-        Raises Refused or DecodeError when the model or the engine do not take it, TypeError, ValueError or KeyError for what
-        `take` has not made.
+        Raises Refused or DecodeError when the model or the engine refuses it; TypeError, ValueError or KeyError for what `take`
+        did not return.
         """
         raise NotImplementedError
 
@@ -92,7 +92,7 @@ class Front:
 class Holder:
     """The owner of subscriptions and unsettled messages, for as long as it lives; compared by identity.
 
-    A base class, of which each family derives its own: the broker comes back to it when there is something to do.
+    A base class, of which each family derives its own: the broker calls it when there is something to do.
     """
 
     def tick(self, now: float) -> None:

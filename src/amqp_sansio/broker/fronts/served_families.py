@@ -8,4 +8,4 @@ from amqp_sansio.broker.fronts.front import Front
 from amqp_sansio.broker.fronts.sessions.front import Sessions
 
 FRONTS: Final[tuple[type[Front], ...]] = (Sessions,)
-"""One front for each; whom a front serves, its `CONNECTION` says."""
+"""One front for each family; its `CONNECTION` is the type of connection that it serves."""

@@ -19,7 +19,7 @@ from amqp_sansio.spec.values import Map, Value
 from amqp_sansio.wire.encoding import encode_map
 
 PRIORITIES: Final = ("qpid.priorities", "x-qpid-priorities")
-"""The number of priority levels, 1 to 10: the words of qpidd and of Broker-J."""
+"""The number of priority levels, 1 to 10, as qpidd and Broker-J name the argument."""
 MAX_COUNT: Final = "qpid.max_count"
 """The most messages of this queue; at most the limit for all queues."""
 MAX_SIZE: Final = "qpid.max_size"
@@ -34,27 +34,29 @@ LEGACY_LAST_VALUE: Final = ("qpid.last_value_queue", "qpid.last_value_queue_no_b
 """The older names of that argument, with any value; the header is then `LEGACY_KEY`."""
 LEGACY_KEY: Final = "qpid.LVQ_key"
 SEQUENCE: Final = "qpid.queue_msg_sequence"
-"""The application header in which the queue numbers arriving messages; none when it is empty."""
+"""The application header in which the queue numbers arriving messages; empty for none."""
 SHARES: Final = ("qpid.fairshare", "x-qpid-fairshare")
-"""The most messages of each level before lower levels get a turn; with "-" and the number of a level, of that level."""
+"""The most messages of each level before lower levels get a turn; a suffix "-" and a level sets it for that level."""
 NO_LOCAL: Final = "no-local"
 """Whether the queue ignores what its owner's own connection publishes; Qpid JMS sends true or false with every queue."""
-_DIGITS: Final = 20  # of 2**64 - 1
-_MOST_NAME: Final = 255  # octets of the name of an entry of a map
+_DIGITS: Final = 20  # digits of 2**64 - 1
+_MOST_NAME: Final = 255  # octets of a key in a map
 _OF_LEVELS: Final = tuple([f"{name}-" for name in SHARES])
 _BOOLEANS: Final = {"true": True, "false": False}
 EXCLUSIVITY: Final = "qpid.exclusivity_policy"
 """The scope of exclusive use: an argument of Broker-J, which Qpid JMS sends for temporary queues."""
 LIFETIME: Final = "qpid.lifetime_policy"
-"""When the queue is deleted, from the same source."""
+"""When the queue is deleted, also from Broker-J."""
 _EXCLUSIVITIES: Final = ("NONE", "SESSION", "CONNECTION")
 _LIFETIMES: Final = {"PERMANENT": "", "DELETE_ON_SESSION_END": "SESSION", "DELETE_ON_CONNECTION_CLOSE": "CONNECTION"}
 """Lifetimes, each with the exclusivity of the owner at whose end the queue is deleted."""
 PRIORITY: Final = "x-priority"
 """Of a subscription: higher priorities are served first.  A 32-bit number, 0 by default."""
 REPLAY_PERIOD: Final = "x-qpid-replay-period"
-"""Of a subscription: it also gets what arrived up to this many seconds before it; with 0 only later messages.  From
-Broker-J."""
+"""Of a subscription: it also gets what arrived up to this many seconds before; with 0 only later messages.
+
+From Broker-J.
+"""
 OF_SUBSCRIPTIONS: Final = (*SELECTORS, NO_LOCAL_FILTER, PRIORITY, REPLAY_PERIOD)
 KNOWN: Final = (
     *PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME, AUTO_DELETE_TIMEOUT, LAST_VALUE,
@@ -135,17 +137,19 @@ class SubscriptionArguments:
     selector: Selector | None = None
     priority: int = 0
     no_local: bool = False
-    """It gets nothing that its own connection published."""
+    """Whether it excludes what its own connection published."""
     replay: int | None = None
-    """Seconds: it gets nothing that arrived earlier.  None: it gets all messages present."""
+    """In seconds: it gets nothing that arrived earlier. None: it gets all messages present."""
 
 
 NOTHING_ASKED: Final = SubscriptionArguments()
 
 
 def read_subscription_arguments(arguments: Map, limits: BrokerLimits) -> SubscriptionArguments:
-    """Parses the arguments of message.subscribe.  Raises Refused for an argument that is neither known nor a hint, and for an
-    invalid value."""
+    """Parses the arguments of message.subscribe.
+
+    Raises Refused for an argument that is neither known nor a hint, and for an invalid value.
+    """
     for name in arguments:
         if name not in OF_SUBSCRIPTIONS and name not in HINTS["message.subscribe"]:
             raise Refused(conditions.SUBSCRIBE_ARGUMENT, argument=name, known=", ".join(OF_SUBSCRIPTIONS))
@@ -165,7 +169,7 @@ class BindingArguments:
 
     selector: Selector | None = None
     no_local: bool = False
-    """Through it, the queue gets nothing that the connection of its user published."""
+    """Whether the binding excludes what the connection of the queue's user published."""
 
     @property
     def filters(self) -> bool:
@@ -190,10 +194,9 @@ def refuse_unknown(arguments: Map, condition: Condition) -> None:
 
 
 def read_selector(arguments: Map, limits: BrokerLimits, condition: Condition) -> Selector | None:
-    """The selector of message.subscribe or exchange.bind; None when there is none, or one of spaces alone, as Qpid JMS sends it
-    for none.
+    """Returns the selector of message.subscribe or exchange.bind; None for none.
 
-    Refused, with the place, for one that cannot be read.
+    An empty one, as Qpid JMS sends, counts as none. Raises Refused, with the position, for an invalid one.
     """
     for name in SELECTORS:
         value = arguments.get(name)

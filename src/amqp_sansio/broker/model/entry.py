@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.queue import Queue
 
 HELD: Final = 0
-"""Written to the journal and not journalled yet, or held back by a transaction: its place is kept, and nobody behind it on its
-priority level goes before it."""
+"""Written to the journal and not journalled yet, or held back by a transaction.
+
+Its place is kept: no later entry of its priority level overtakes it.
+"""
 AVAILABLE: Final = 1
 ACQUIRED: Final = 2
 GONE: Final = 3
@@ -27,7 +29,7 @@ STATES: Final = ("held", "available", "acquired", "gone")
 class Entry:
     """A message in one queue: its position within its priority level, and its state.
 
-    A queue changes these; everybody else reads them.
+    Only its queue changes these.
     """
 
     __slots__ = ("message", "position", "queue", "redelivered", "released", "state")
@@ -36,7 +38,7 @@ class Entry:
         self.queue: Final = queue
         self.message: Final = message
         self.position: Final = position
-        """Grows with every message that arrives at the queue, and stays when the message is released."""
+        """Grows with every message that arrives at the queue; a released message keeps it."""
         self.state = state
         self.released = 0
         """The number of its last release, if a `Cursor` asked for releases; 0: none."""
@@ -68,7 +70,7 @@ _position: Final = attrgetter("position")
 
 
 class Line:
-    """Entries sorted by `key`, ascending: by position unless another is given.  No block is empty."""
+    """Entries sorted by `key`, by default their position. No block is empty."""
 
     __slots__ = ("_blocks", "_key")
 
@@ -148,8 +150,8 @@ class Line:
 class Cursor:
     """Visits every available message once, higher levels first, including messages that arrive later.
 
-    With `released` it sees a message again after each release, also one that was acquired when it came by; without, it does
-    not.  A cursor waits for what is held, as subscribers that acquire do.
+    With `released` it sees a message again after each release, even one that was acquired when it came by; without, it does
+    not. Like subscribers that acquire, a cursor waits at held entries.
 
     `lines` are those of the queue by position, `released` those by number of release; `releases` is how many there were so far.
     """
@@ -187,7 +189,7 @@ class Cursor:
     def _first(self, level: int, line: Line, entry: Entry | None) -> Entry | None:
         """Returns the next entry by position or the next released one, whichever has the lower position.
 
-        What was released since the cursor began is seen as such, so that it is passed over by position: once for each.
+        An entry released since the cursor began is seen as released, so the search by position skips it, once.
         """
         assert self._released is not None
         again = self._released[level]

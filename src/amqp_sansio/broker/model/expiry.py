@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Expiry:
     """Entries whose messages expire, the earliest first.
 
-    What has gone from its queue stays in the heap until it is due or until half of the heap has gone.  `now` is the moment up
-    to which everything that was due came out.
+    Entries that left their queue stay in the heap until they are due, or until they are half of it. Everything due at `now` or
+    earlier has been returned.
     """
 
     __slots__ = ("_gone", "_heap", "_serial", "now")

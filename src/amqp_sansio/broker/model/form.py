@@ -1,4 +1,4 @@
-"""The form in which a family writes the header of a message: the model keeps the publisher's octets, and reads them by it."""
+"""The form in which a family writes message headers: the model keeps the publisher's octets, and reads them by it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class Form:
     """The form of one family, one object for all its messages; compared by identity.
 
-    A base class, for messages ask it.  `header` is always what `Envelope.header` holds of a message in this form.
+    A base class rather than a protocol: each message makes calls to it. `header` is always the `Envelope.header` of a message
+    in this form.
     """
 
     def __init__(self, name: str) -> None:
@@ -44,9 +45,9 @@ class Form:
         raise NotImplementedError
 
     def written(self, properties: Properties) -> bytes:
-        """Returns a header in this form with the properties of a message in another; drops those that this form cannot express.
+        """Encodes the properties of a message from another family; drops those that this form cannot express.
 
-        Raises nothing, for what another family's publisher said is nobody's fault here.
+        Never raises: the client here is not to blame for another family's publisher.
         """
         raise NotImplementedError
 

@@ -1,6 +1,6 @@
 """Arguments that the broker accepts and ignores: settings of deployed clients and brokers that are fixed here.
 
-An argument that would change which consumer gets a message is no hint: it is supported, or refused.
+An argument that would change which consumer gets a message is never a hint: it is supported, or refused.
 """
 
 from __future__ import annotations

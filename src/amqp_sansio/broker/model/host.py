@@ -40,11 +40,10 @@ Arguments = Mapping[str, Value] | None
 class VirtualHost(Topology):
     """A virtual host: exchanges, queues, bindings and messages, separate from those of every other.
 
-    The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They raise
-    `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that must be journalled
-    before the command is complete; 0 when there is none.  An `owner` is what a queue can be exclusive to.
-
-    `error_codes` is the profile by which something is let pass that the other one refuses (see `conditions`).
+    The methods that implement a command take its fields in order: `delete_exchange(*command.values())`. They raise `Refused`,
+    and then have changed nothing. A returned number is that of the entry that must be journalled before the command is
+    complete; 0 for none. An `owner` is what a queue can be exclusive to. `error_codes` is the profile, which decides what is
+    refused at all (see `conditions`).
     """
 
     def __init__(
@@ -142,8 +141,8 @@ class VirtualHost(Topology):
     ) -> int:
         """Implements exchange.bind, which has no effect when a binding with that key exists, whatever the arguments.
 
-        A selector in the arguments lets the queue have only the messages for which it is true; `x-qpid-no-local`, none that the
-        connection of its user published.  `restored`: it was made before a restart, with whatever arguments were let pass.
+        A selector in the arguments restricts the queue to messages for which it is true; `x-qpid-no-local` excludes those that
+        the connection of its user published. `restored`: it was made before a restart, so any arguments are accepted.
         """
         if not exchange:
             raise Refused(conditions.BIND_NO_EXCHANGE_NAME)
@@ -207,10 +206,10 @@ class VirtualHost(Topology):
         arguments: Arguments = None,
         owner: Owner | None = None,
     ) -> int:
-        """Implements queue.declare: creates the queue, or checks that it is as described; with `exclusive` only its owner may
-        use it.
+        """Implements queue.declare: creates the queue, or checks that it is as described.
 
-        `passive` changes nothing: with `exclusive` as well, it asks whether the queue is the owner's alone already.
+        With `exclusive` only its owner may use it. `passive` changes nothing; with `exclusive`, it checks that the owner has
+        the queue exclusively.
         """
         if not queue:
             raise Refused(conditions.QUEUE_DECLARE_NO_NAME)
@@ -289,7 +288,7 @@ class VirtualHost(Topology):
     ) -> int:
         """Implements queue.delete: messages go to the alternate exchange, and subscribers are notified (408).
 
-        The owner deletes it: its own subscriptions stay and get nothing any more.
+        The owner's own subscriptions stay if it deletes the queue, and get nothing more.
         """
         found = self._found(
             queue, owner, conditions.QUEUE_DELETE_NO_QUEUE, conditions.QUEUE_DELETE_NO_NAME, conditions.QUEUE_DELETE_OWNED
@@ -325,7 +324,7 @@ class VirtualHost(Topology):
         self._lingering.stop(found)
         return found
 
-    # --- inside -----------------------------------------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------------------------------------
 
     def _found(self, queue: str | None, owner: Owner | None, missing: Condition, empty: Condition, owned: Condition) -> Queue:
         if not queue:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class ReadHeaders:
-    """The application headers of the message being placed, read once for all queues that need a key in them.
+    """The application headers of the message being enqueued, decoded once for all queues that need a key in them.
 
-    To be forgotten behind that: they take many times the memory of their octets.
+    Drop them afterwards: they take many times the memory of their octets.
     """
 
     __slots__ = ("_envelope", "_map")
@@ -43,7 +43,7 @@ class ReadHeaders:
 class LastValues:
     """The last message of each key of a queue: the application header `name`, as text.
 
-    A message without that header has no key, and takes the place of none.
+    A message without that header has no key, and replaces none.
     """
 
     __slots__ = ("_headers", "_keys", "_last", "name")
@@ -60,7 +60,7 @@ class LastValues:
         return None if key is None else self._last.get(key)
 
     def replaced_by(self, message: Message) -> Entry | None:
-        """Returns the same unless a subscriber has acquired it: then it goes when it is released."""
+        """Returns that entry unless a subscriber has acquired it: then it is removed when released."""
         older = self.before(message)
         return None if older is None or older.state == ACQUIRED else older
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Envelope(Fields):
     """The contents of a message header, decoded once; messages with the same header to the same exchange share it.
 
-    It has what the model asks of every message; all else stays in the octets of the publisher, which `form` can read.
+    It has what the model needs of every message; all else stays in the publisher's octets, which `form` can read.
     """
 
     __slots__ = (
@@ -85,7 +85,7 @@ class Envelope(Fields):
         if made is None:
             try:
                 said = self.form.properties(self.redelivered_header if redelivered else self.header)
-            except DecodeError:  # one restored from a disk: what the model read of it is all that is known
+            except DecodeError:  # restored from disk: only what the model decoded is known
                 said = Properties(
                     self.exchange, self.routing_key, self.persistent, self.priority, redelivered or self.redelivered, self.ttl
                 )
@@ -176,10 +176,10 @@ class Message:
 
 
 class Intake:
-    """Numbers the messages of a broker, which fronts make of what is published.
+    """Numbers the messages of a broker, which fronts make from publishes.
 
     `epoch` is POSIX time at moment 0 of the broker's clock, in seconds; with it a front writes the expiration of a message with
-    a ttl into its header.  `last` is the number that was given last.
+    a ttl into its header. `last` is the last number assigned.
     """
 
     __slots__ = ("epoch", "last")

@@ -23,8 +23,10 @@ class Numbering:
         self._last = 0
 
     def numbered(self, message: Message) -> Envelope:
-        """Returns the envelope of an arriving message with its number; the original envelope when the headers cannot be
-        read."""
+        """Returns the envelope of an arriving message with its number.
+
+        Returns the original envelope when the headers cannot be read.
+        """
         self._last = (self._last + 1) & _MOST
         e = message.envelope
         try:

@@ -18,7 +18,7 @@ CONNECTION: Final = "connection"
 class Owner:
     """The owner of exclusive queues, subscriptions and transactions; compared by identity.
 
-    Fronts make one for each session and each connection, and say `VirtualHost.owner_ended` at its end.
+    Fronts make one for each session and each connection, and call `VirtualHost.owner_ended` at its end.
     """
 
     __slots__ = ("_on", "lifetime", "number")

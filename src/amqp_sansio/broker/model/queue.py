@@ -47,17 +47,16 @@ class Awaiting(Protocol):
     """A consumer that asked for a message which another has acquired.  Compared and hashed by identity."""
 
     def released(self) -> None:
-        """Reports that the message is available again.  Called at most once, before the message is offered to any
-        subscriber."""
+        """Is called when the message is available again: at most once, and before it is offered to any subscriber."""
         ...
 
 
 class Queue:
-    """A queue: messages in order.  No operation slows down with the number of messages, acquired ones or idle consumers.
+    """A queue: messages in order. No operation slows down with the number of messages, acquired ones or idle consumers.
 
-    `levels` is the number of priority levels, 1 to 10.  `most_messages` and `most_octets` are the limits of this queue.
-    `owner` holds the queue exclusively, None when nobody does.  A queue knows nothing of the journal, of expiry and of where
-    messages come from: its `VirtualHost` does, through which everything is done that must be journalled.
+    `levels` is the number of priority levels, 1 to 10. `most_messages` and `most_octets` are the limits of this queue. `owner`
+    holds the queue exclusively; None: nobody does. A queue knows neither the journal nor expiry nor where messages come from:
+    whatever must be journalled goes through its `VirtualHost`.
     """
 
     __slots__ = (
@@ -109,7 +108,7 @@ class Queue:
         self.shares: Final = shares
         """The turns of its levels; None: the highest level with messages always goes first."""
         self.most_plain: Final = most_messages if last_values is None and numbering is None else 0
-        """Below this number a message is simply added if its octets fit; from it on, other work comes first."""
+        """Below this number a message is simply added if its octets fit; from it on, the slow path applies."""
         self.level: Final = _LEVELS[levels]
         """The level of each priority."""
         self.bindings: Final[dict[tuple[Exchange, str], Binding]] = {}
@@ -126,16 +125,16 @@ class Queue:
         self.octets = 0
         """The octets of header and body of all messages."""
         self.given_up = 0
-        """The number of messages dropped or not accepted because a ring was full."""
+        """The number of messages dropped or refused because a ring was full."""
         self._lines: Final[list[Line | None]] = [None] * levels  # of available and held messages
-        self._mask = 0  # a bit for each line that is not empty
+        self._mask = 0  # a bit for each non-empty line
         self._acquired: Final[dict[int, Entry]] = {}
         self._special: Final = policy == RING or last_values is not None or shares is not None
-        self._acquired_octets = 0  # of a special one
-        self._awaited: Final[dict[Entry, dict[Awaiting, None]]] = {}  # acquired ones that somebody else asked for
+        self._acquired_octets = 0  # of a special queue
+        self._awaited: Final[dict[Entry, dict[Awaiting, None]]] = {}  # acquired entries that other consumers asked for
         self._next = 0
         self._releases = 0
-        self._released: list[Line | None] | None = None  # available again after a release, for cursors that ask for it
+        self._released: list[Line | None] | None = None  # entries released again, for cursors that ask for them
         self._dispatchable: Final[dict[Queue, None]] = dispatchable if dispatchable is not None else {}
 
     # --- what comes and goes ----------------------------------------------------------------------------------------------
@@ -191,19 +190,21 @@ class Queue:
             entry = line.head
             if entry is not None and entry.state == AVAILABLE:
                 return entry
-            mask ^= 1 << level  # a held message blocks its own level, and no other
+            mask ^= 1 << level  # a held message only blocks its own level
         return None
 
     @property
     def oldest(self) -> Entry | None:
-        """Of what nobody has acquired, the first of the lowest level, visible or not: what a ring gives up next."""
+        """The first message of the lowest level that is not acquired, visible or not: the one that a ring drops next."""
         mask = self._mask
         line = self._lines[(mask & -mask).bit_length() - 1] if mask else None
         return None if line is None else line.head
 
     def has_room(self, message: Message) -> bool:
-        """Whether the message fits in with its limits, without the one whose place it takes.  What somebody has acquired from a
-        ring does not count there: a ring keeps the newest messages for the next consumer."""
+        """Returns whether the message fits within the limits, not counting the message that it replaces.
+
+        Acquired messages do not count in a ring, which keeps the newest messages for the next consumer.
+        """
         messages, octets = self.messages, self.octets + message.size
         if self.policy == RING:
             messages, octets = messages - self.acquired, octets - self._acquired_octets
@@ -234,7 +235,7 @@ class Queue:
                 self.shares.took(self.level[entry.message.priority])
         if self.dispatcher is not None and self.dispatcher.waits_for_smaller:
             self.dispatcher.changed = True
-            self._dispatchable[self] = None  # another may be the next one now, and small enough for somebody
+            self._dispatchable[self] = None  # another message may be next now, and small enough for a consumer
         return True
 
     def await_release(self, entry: Entry, awaiting: Awaiting) -> None:
@@ -251,9 +252,10 @@ class Queue:
                 del self._awaited[entry]
 
     def release(self, entry: Entry, set_redelivered: bool = False) -> None:
-        """Makes an acquired message available again, in its place.  Other states are not affected.
+        """Makes an acquired message available again, in its place. Other states are not affected.
 
-        Rule message.release.ordering.  What may be overdue, or on a queue that was deleted, goes through `VirtualHost.release`.
+        Rule message.release.ordering. Messages that may be overdue, or whose queue was deleted, go through
+        `VirtualHost.release`.
         """
         if entry.state != ACQUIRED:
             return
@@ -271,7 +273,7 @@ class Queue:
             self._dispatchable[self] = None
 
     def put_back(self, entry: Entry) -> None:
-        """Undoes the last `acquire`: no subscriber received the message, so that no cursor sees it again."""
+        """Undoes the last `acquire`: no subscriber received the message, so no cursor sees it again."""
         self._back(entry)
         if self.shares is not None:
             self.shares.undo()
@@ -313,7 +315,7 @@ class Queue:
         elif state == HELD:
             self._unline(entry)
             self.held -= 1
-            self._note_dispatchable()  # who waited for it looks at what is behind it
+            self._note_dispatchable()  # consumers that waited for it look at the next one
         else:
             return False
         entry.state = GONE
@@ -339,8 +341,7 @@ class Queue:
         return self.available + self.acquired + self.held
 
     def cursor(self, released: bool = False) -> Cursor:
-        """For a subscriber that looks without taking: at the beginning of the queue.  `released`: it sees what is released
-        again."""
+        """Returns a cursor at the beginning of the queue, for browsers. `released`: it sees released messages again."""
         if not released:
             return Cursor(self._lines)
         if self._released is None:
@@ -359,7 +360,7 @@ class Queue:
             assert released is not None
             released.remove(entry)
 
-    # --- who gets them ----------------------------------------------------------------------------------------------------
+    # --- subscribers ----------------------------------------------------------------------------------------------------------
 
     @property
     def subscribers(self) -> int:
@@ -403,7 +404,7 @@ class Queue:
     def wake(self, consumer: Consumer) -> None:
         """Wakes a consumer that had stopped taking messages."""
         if self.dispatcher is not None and self.dispatcher.wake(consumer):
-            self._dispatchable[self] = None  # nothing is new for the others, which have seen all messages
+            self._dispatchable[self] = None  # nothing new for the others, which have seen all messages
 
     def able(self, message: Message, asks: Asks) -> bool:
         """Returns whether a subscriber could take this message at once (delivery-properties.immediate)."""

@@ -33,7 +33,7 @@ CHEAP: Final = 256
 LOOKS: Final = 16
 """The most queues checked for room for the dead letters of a command, per copy that they may make."""
 UNDATED: Final = 1024
-"""The most messages that wait for the next tick before those that are gone are forgotten."""
+"""The most messages that wait for the next tick before those already removed are forgotten."""
 SLICE: Final = 16
 """The most deliveries of one queue before another gets its turn."""
 
@@ -41,8 +41,7 @@ SLICE: Final = 16
 class Traffic:
     """The messages of one virtual host, with their sizes and limits.
 
-    What returns a number gives that of the journal entry that must be journalled before the change counts; 0 when there is
-    none.
+    A returned number is that of the journal entry that must be journalled before the change counts; 0 for none.
     """
 
     def __init__(self, name: str, journal: Journal, limits: BrokerLimits, intake: Intake) -> None:
@@ -60,25 +59,27 @@ class Traffic:
         self.intake: Final = intake
         """Numbers the messages of the broker; its epoch is that of the broker."""
         self.dispatchable: Final[OrderedDict[Queue, None]] = OrderedDict()
-        """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
-        is searched behind all those that were deleted."""
+        """Queues that may have something to deliver.
+
+        An OrderedDict: looking for the first key of a dict that was emptied from the front steps over all deleted ones.
+        """
         self.wakeable: Final[OrderedDict[Callable[[], None], None]] = OrderedDict()
         """Callbacks that wake further subscriptions, once those woken have taken the available messages."""
         self._watching: Final[dict[Queue, dict[Callable[[], None], None]]] = {}
         self._headers: Final = ReadHeaders()
         self._expiry: Final = Expiry()
-        self._undated: dict[Message, list[Entry]] = {}  # messages whose lifetime begins with the next tick, and their entries
+        self._undated: dict[Message, list[Entry]] = {}  # messages whose lifetime starts with the next tick, and their entries
         self._most_undated = UNDATED
         self.late = False
-        """Whether the lifetime of a message ever began after it was stored: then the journal does not know when it ends."""
+        """Whether the lifetime of a message ever started after it was stored: then the journal does not know when it ends."""
 
-    # --- how much there is, and whether more may be --------------------------------------------------------------------------
+    # --- limits ---------------------------------------------------------------------------------------------------------------
 
     def admit(self, publishes: Iterable[Publish], letters: bool = False) -> None:
-        """Raises Refused (506), naming the limit, unless there is room for all of these together.  Changes nothing.
+        """Raises Refused (506), naming the limit, unless there is room for all of these together. Changes nothing.
 
-        A ring has room for whatever is not larger than all of it, and a queue that destroys itself for everything; only not for
-        `letters`, dead ones: they destroy no queue.  What a message takes the place of is not counted with it, once.
+        A ring has room for any message up to its own size, and a queue that destroys itself for any message; except for dead
+        letters (`letters`), which destroy no queue. A message that replaces another one is counted without that one, once.
         """
         counts: dict[Queue, list[int]] = {}
         replaced: dict[Entry, None] = {}
@@ -105,11 +106,11 @@ class Traffic:
                     octets -= older.message.size
                 _room("queue_messages", queue.most_messages, count[0], queue)
                 _room("queue_octets", queue.most_octets, count[1], queue)
-            _room("host_messages", self.limits.host_messages, messages)  # now, so that what follows is not even routed
+            _room("host_messages", self.limits.host_messages, messages)  # checked now, so that the rest is not even routed
             _room("host_octets", self.limits.host_octets, octets)
 
     def takes(self, message: Message, copies: int) -> bool:
-        """Returns whether the host may have `copies` of this message in addition to all others."""
+        """Returns whether the host has room for this number of copies of the message."""
         octets = self.octets + message.size * copies
         return self.messages + copies <= self.limits.host_messages and octets <= self.limits.host_octets
 
@@ -118,9 +119,9 @@ class Traffic:
     def enqueue(self, message: Message, queues: Sequence[Queue]) -> int:
         """Puts a message on queues; on durable ones a persistent message is held until it is journalled.
 
-        Refused 506, naming the limit, when one of them has no room: then it is on none.  A full ring gives up older messages
-        for it, in the same journal entry, and a full queue that destroys itself is deleted with it.  So does a queue that keeps
-        the last message of each key give up the one before it.
+        Raises Refused (506), naming the limit, when one of them has no room: then it is on none. For it, in the same journal
+        entry, a full ring drops older messages, a full queue that destroys itself is deleted, and a last-value queue drops the
+        previous message of its key.
         """
         size = message.size
         for queue in queues:
@@ -141,7 +142,7 @@ class Traffic:
     def dequeue(self, entries: Iterable[Entry]) -> int:
         """Removes messages for good, after an accept or a delivery that needs none.
 
-        What is gone already is passed over.
+        Skips messages that are gone already.
         """
         operations: list[Operation] = []
         for entry in entries:
@@ -157,8 +158,8 @@ class Traffic:
     ) -> int:
         """Commits the work of a transaction: messages enter and leave in one journal entry, together with `operations`.
 
-        Nothing of it is visible before that entry is journalled.  Refused 506 as `enqueue` unless the messages were `admitted`
-        before.
+        Nothing is visible before that entry is journalled. Raises Refused (506) as `enqueue` does, unless the messages were
+        `admitted` before.
         """
         if not admitted:
             self.admit(publishes)
@@ -179,7 +180,7 @@ class Traffic:
         return number
 
     def restore(self, queue: Queue, message: Message, redelivered: bool) -> Entry:
-        """Puts a message that the journal knows on its queue again."""
+        """Puts a journalled message back on its queue."""
         message.stored += 1
         older = None if queue.last_values is None else queue.last_values.before(message)
         (entry,) = self._put(message, (queue,))
@@ -191,16 +192,16 @@ class Traffic:
         self._headers.forget()
         return entry
 
-    # --- back and out -----------------------------------------------------------------------------------------------------
+    # --- release and removal --------------------------------------------------------------------------------------------------
 
     def release(self, entries: Iterable[Entry], set_redelivered: bool = False) -> None:
         """Releases acquired messages to their places; `set_redelivered` marks them.
 
-        What expired meanwhile goes; what was on a queue that is deleted goes to its alternate exchange.
+        Removes those that expired meanwhile; those of deleted queues go to the alternate exchange.
         """
         operations: list[Operation] = []
         orphans: list[Entry] = []
-        for entry in sorted(entries, key=_position):  # who is sent them again gets them in order
+        for entry in sorted(entries, key=_position):  # redeliveries are in order
             if entry.state != ACQUIRED:
                 continue
             if self._expiry.overdue(entry) or (entry.queue.last_values is not None and entry.queue.last_values.passed(entry)):
@@ -214,9 +215,9 @@ class Traffic:
         self._move(orphans, operations)
 
     def reject(self, entries: Iterable[Entry]) -> int:
-        """Removes acquired messages, to the alternate exchange where there is one.
+        """Removes acquired messages, to the alternate exchange if there is one.
 
-        What is not acquired is not affected.  Refused 506 when there is no room where they would go.
+        Other messages are not affected. Raises Refused (506) when their destinations have no room.
         """
         rejected = [entry for entry in entries if entry.state == ACQUIRED]
         routes = Letters(self.limits)
@@ -225,14 +226,14 @@ class Traffic:
         return self._move(rejected, [], rejected=True)
 
     def begin_ttl(self, message: Message) -> None:
-        """Starts the lifetime of a message that is on no queue yet with the next `expire`, since the last one may be long ago.
+        """Starts the lifetime of a message on no queue yet with the next `expire`, since the last one may be long ago.
 
-        What is journalled before that says no moment: then its time begins once more when it is restored.
+        A message journalled before then has no expiry time: its lifetime starts again when it is restored.
         """
         self.late = True
         message.expires = None
         self._undated[message] = []
-        if len(self._undated) > self._most_undated:  # nobody tells the time: what has gone is not kept until somebody does
+        if len(self._undated) > self._most_undated:  # without ticks, removed messages must not pile up
             self._undated = {
                 each: entries
                 for each, entries in self._undated.items()
@@ -251,8 +252,10 @@ class Traffic:
 
     @property
     def next_expiry(self) -> float | None:
-        """The moment to call `expire_messages`: at once when the lifetime of messages must begin, None when nothing will
-        expire."""
+        """The moment to call `expire_messages`; None when nothing will expire.
+
+        At once when the lifetime of messages must start.
+        """
         return AT_ONCE if self._undated else self._expiry.next
 
     def expire_messages(self, now: float) -> None:
@@ -261,14 +264,13 @@ class Traffic:
             self._date(now)
         operations: list[Operation] = []
         for entry in self._expiry.due(now):
-            if entry.state == AVAILABLE:  # somebody has the others, or they are not there yet: `release`, `_unhold`
+            if entry.state == AVAILABLE:  # others are acquired or held, see `release` and `_unhold`
                 self._off(entry, operations)
         if operations:
             self.journal.write(*operations)
 
     def dispatch(self, most: int) -> bool:
-        """Makes about `most` deliveries at most, a few from each queue that can deliver; returns whether there is more to
-        do."""
+        """Makes at most about `most` deliveries, a few from each queue that can deliver; returns whether more are due."""
         dispatchable, wakeable = self.dispatchable, self.wakeable
         while most > 0 and (dispatchable or wakeable):
             if not dispatchable:
@@ -291,7 +293,7 @@ class Traffic:
         self._watching.setdefault(queue, {})[done] = None
         self.dispatchable[queue] = None
 
-    # --- inside -----------------------------------------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------------------------------------
 
     def _put(self, message: Message, queues: Sequence[Queue], held: bool = False) -> list[Entry]:
         entries = [queue.put(message, held) for queue in queues]
@@ -312,11 +314,10 @@ class Traffic:
         held: list[Entry],
         spent: dict[Queue, None],
     ) -> None:
-        """Puts a message on those of the queues that there still are, `held` where a journal is kept; `spent` are those that it
-        destroys.
+        """Puts a message on those of the queues that still exist, `held` if there is a journal.
 
-        What rings give up for it goes where their alternate exchanges say, as far as there is room; of the first
-        BrokerLimits.displacing_queues of them, so that one message costs no more routes than that.
+        `spent` are the queues that it destroys. Messages that rings drop for it go to their alternate exchanges as far as there
+        is room, for the first BrokerLimits.displacing_queues of them only, which bounds the routing for one message.
         """
         waits = self.journal.enabled
         chosen: list[Queue] = []
@@ -355,9 +356,10 @@ class Traffic:
             self._off(older, operations)
 
     def _numbered(self, message: Message, queues: Sequence[Queue]) -> list[Publish]:
-        """The message for its queues; each that numbers what comes gets a copy of its own.
+        """Returns the message for its queues; each queue that numbers its messages gets a copy of its own.
 
-        As it is where BrokerLimits.numbered_octets of headers were written: each is read and written once more.
+        Beyond BrokerLimits.numbered_octets of rewritten headers the message stays unnumbered: each header is decoded and
+        encoded again.
         """
         plain = [queue for queue in queues if queue.numbering is None]
         if len(plain) == len(queues):
@@ -378,9 +380,9 @@ class Traffic:
         return placed
 
     def _make_room(self, message: Message, ring: Queue, operations: list[Operation], given_up: list[Entry]) -> bool:
-        """Takes off what a ring gives up until the message fits; whether it does.
+        """Removes messages from a ring until the new one fits; returns whether it does.
 
-        Nothing goes that somebody has acquired, nor what has a higher priority than the message.
+        Never removes acquired messages, nor those with a higher priority than the new one.
         """
         level = ring.level[message.priority]
         while not ring.has_room(message):
@@ -408,7 +410,7 @@ class Traffic:
             self._expiry.gone(entry)
         if message.stored and queue.durable and message.persistent:
             message.stored -= 1
-            if not queue.deleted:  # else the journal has forgotten it with its queue
+            if not queue.deleted:  # otherwise the journal has dropped it with its queue
                 operations.append(Dequeued(self.name, queue.name, message.number))
 
     def _stored(self, message: Message, queues: Sequence[Queue], redelivered: bool = False) -> list[Operation]:
@@ -451,8 +453,8 @@ class Traffic:
     def _move(self, entries: Iterable[Entry], operations: list[Operation], rejected: bool = False) -> int:
         """Moves entries to the destinations of the alternate exchange, in one journal entry.
 
-        There each is a message of its own, which counts as redelivered when it did so before; what was `rejected` only when it
-        was published with that mark, for nobody was sent it from there.
+        Each becomes a message of its own there, which counts as redelivered if it did before; a `rejected` one only if it was
+        published with that mark, because no consumer got it from there.
         """
         held: list[Entry] = []
         self._carry(entries, operations, held, rejected)
@@ -470,12 +472,12 @@ class Traffic:
     ) -> None:
         """Does the same as `_move` without the journal entry.
 
-        A queue that is full gets none, but a ring gives up older messages, which go nowhere then: nothing is moved twice.
-        Where the limits of the host do not let in all copies of a message, one goes to the first queue: no more than was there;
-        likewise when BrokerLimits.letter_copies were made besides one for each message.  A persistent message for which all are
-        full goes to the first that is no ring nevertheless.  `bounded`, for what one message took the place of, it goes
-        nowhere, as does what the host's limits, or routing_steps queues looked at, keep out; displacing_queues copies.  Where
-        so many queues are full that LOOKS times letter_copies were looked at, each further letter looks at one.
+        A full queue gets none, but a ring drops older messages for it, which are not moved again. Where the host's limits do
+        not allow all copies of a message, the first queue gets one, which adds nothing to the total; the same applies once
+        BrokerLimits.letter_copies copies were made besides one for each message. A persistent message for which all queues are
+        full goes to the first that is not a ring all the same. `bounded`, for what one message replaced: it is dropped instead,
+        and so is what exceeds the host's limits, routing_steps queues examined, or displacing_queues copies. Once LOOKS times
+        letter_copies full queues were examined, each further letter examines one.
         """
         limits, routes = self.limits, Letters(self.limits)
         spare = limits.displacing_queues if bounded else limits.letter_copies
@@ -529,10 +531,10 @@ def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> Non
 
 
 class Letters:
-    """The destinations of dead letters, all because of one command or one message.
+    """The destinations of dead letters that one command or one message causes.
 
-    Each may take CHEAP steps of routing, however many there are; the first BrokerLimits.costly_letters that need more, as many
-    as a message that is published.
+    Each may take CHEAP steps of routing, however many there are; of those that need more, the first BrokerLimits.costly_letters
+    may take as many as a published message.
     """
 
     __slots__ = ("_costly", "_most")
@@ -544,7 +546,7 @@ class Letters:
     def of(self, entry: Entry) -> Sequence[Queue]:
         """Returns the queues found by the alternate exchange of the queue, or else by the alternate of that exchange.
 
-        Nobody is there to hear that an exchange refuses to route it: then it cannot.
+        An exchange that refuses to route it finds none, since there is no publisher to notify.
         """
         alternate = entry.queue.alternate
         if alternate is None:
@@ -563,6 +565,8 @@ class Letters:
 
 
 def takes_letter(queue: Queue, entry: Entry) -> bool:
-    """Whether a queue to which a dead letter is routed gets it: not that from which it comes, nor one with no-local whose user
-    published it."""
+    """Returns whether a queue accepts a dead letter routed to it.
+
+    The queue from which it comes does not, nor does one with no-local whose user published it.
+    """
     return queue is not entry.queue and not (queue.no_local and queue.local(entry.message))

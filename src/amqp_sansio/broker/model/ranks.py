@@ -1,4 +1,4 @@
-"""What the subscribers of a queue wait for, so that none is checked for whom nothing has changed."""
+"""What the subscribers of a queue wait for, so that only those affected by a change are checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Passed:
 
     def __init__(self) -> None:
         self.consumers: Final[OrderedDict[Consumer, int]] = OrderedDict()
-        self._heaps: Final[dict[int, list[tuple[int, int, Consumer]]]] = {}  # entries with another number no longer count
+        self._heaps: Final[dict[int, list[tuple[int, int, Consumer]]]] = {}  # entries with another number are out of date
         self._last = 0
 
     def add(self, consumer: Consumer, places: Iterable[tuple[int, int]]) -> None:

@@ -9,8 +9,8 @@ from typing import Final
 class Shares:
     """The most messages of each level before the levels below it get a turn; 0: no limit.
 
-    As in qpidd the turn goes down, from the lowest level to the highest again, and stays with a level that has more and has not
-    had its share, whatever comes on higher ones.
+    As in qpidd the turn goes down, and from the lowest level back to the highest; it stays with a level that has messages and
+    has not used up its share, whatever arrives on higher levels.
     """
 
     __slots__ = ("_before", "_had", "_level", "_most")

@@ -56,9 +56,10 @@ class Consumer(Protocol):
         ...
 
     def offer(self, entry: Entry) -> bool:
-        """Takes the message, which is acquired already when `acquires`; False when it cannot, which puts it back in its place.
+        """Takes the message, already acquired when `acquires`; False, which puts it back, when it cannot.
 
-        Who said False is not asked again before `Queue.wake`.  It may settle the message at once, and leave the queue.
+        A consumer that returned False is not asked again before `Queue.wake`. It may settle the message at once, and leave the
+        queue.
         """
         ...
 
@@ -100,9 +101,9 @@ def browses(consumer: Consumer) -> bool:
 
 
 class Asks:
-    """How many subscribers may yet be asked whether they can take one immediate message, whatever the queues.
+    """Limits how many subscribers are asked whether they can take one immediate message, over all queues.
 
-    `left` is in steps, BrokerLimits.routing_steps at first; a selector, which is to be evaluated, takes SELECTING.
+    `left` is in steps, BrokerLimits.routing_steps at first; a subscriber with a selector costs SELECTING.
     """
 
     __slots__ = ("left",)
@@ -117,15 +118,13 @@ class Asks:
 
 
 class Dispatcher:
-    """Those that can take something are asked by turns; those that said no wait until they are woken, and cost nothing.
+    """Serves consumers that can take messages in turn; those that refused wait until they are woken, and cost nothing.
 
-    A consumer that acquires and has no selector gets the head of the queue.  The others have a cursor: browsers, and those with
-    a selector, which look at each message once, and once more after each release.
-
-    Of those that acquire, the ones of the highest priority come first: the others get what none of them can take now.  Browsers
-    take nothing from anybody, and have their turns whatever their priority.
-
-    A consumer with credit, but too few octets of it for one message, is asked again when its next message is another that fits.
+    A consumer that acquires and has no selector gets the head of the queue. All others have a cursor: browsers, and those with
+    a selector, which look at each message once, and once more after each release. Among those that acquire, the highest
+    priority comes first: lower ones get what none of them can take now. Browsers take nothing from others, and get turns
+    whatever their priority. A consumer with credit, but too few octets of it for one message, is asked again when its next
+    message is another one that fits.
     """
 
     __slots__ = (
@@ -149,18 +148,18 @@ class Dispatcher:
         self._ranks: Final[list[Rank]] = []  # the highest priority first
         self._by_priority: Final[dict[int, Rank]] = {}
         self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()  # those that do not acquire
-        self._resting: Final[OrderedDict[Consumer, None]] = OrderedDict()  # of them, who has seen everything, with credit
+        self._resting: Final[OrderedDict[Consumer, None]] = OrderedDict()  # browsers that have seen everything, with credit
         self._cursors: Final[dict[Consumer, Cursor]] = {}
         self._passed: Final = Passed()  # like the resting ones, but they do not see released messages again
         self._too_small: Final[dict[Consumer, None]] = {}  # all members of a `Rank.small`
-        self._too_large: Final[dict[Consumer, Entry]] = {}  # the message for which the octets of one with a cursor were too few
+        self._too_large: Final[dict[Consumer, Entry]] = {}  # by consumer with a cursor, the message that exceeds its octets
         self.changed = False
-        """Whether the head may have changed for a consumer whose octets were too few: a message left, arrived or came back."""
-        self._owing = 0  # deliveries by which turns were too long: headers of a megabyte must not hold up everybody else
+        """Whether the head may have changed for a consumer with too few octets: a message left, arrived or came back."""
+        self._owing = 0  # deliveries by which turns were too long: headers of a megabyte must not delay all others
 
     @property
     def waits_for_smaller(self) -> bool:
-        """Whether a consumer waits for a smaller message, so that one that leaves the queue may help it."""
+        """Whether a consumer waits for a smaller message, so that a message that leaves the queue may help it."""
         return bool(self._too_small or self._too_large)
 
     def ranks_with(self, priority: int) -> int:
@@ -206,7 +205,7 @@ class Dispatcher:
             self._ranks.remove(rank)
 
     def wake(self, consumer: Consumer) -> bool:
-        """Wakes a subscriber that may take messages again; returns False when it is none."""
+        """Wakes a subscriber that may take messages again; returns False when it is not one."""
         if consumer not in self.consumers:
             return False
         rank = self._by_priority[consumer.priority]
@@ -231,10 +230,10 @@ class Dispatcher:
         return len(self._cursors)
 
     def wake_resting(self, level: int = -1, position: int = -1) -> bool:
-        """Reacts to a new message on the queue; returns whether there is a subscriber to offer it to.
+        """Handles a new message on the queue; returns whether there is a subscriber to offer it to.
 
-        `level` and `position`: those of a message that was released.  A consumer that has passed its place and does not see it
-        again keeps resting.
+        `level` and `position` are those of a released message. A consumer that has passed its place and does not see it again
+        keeps resting.
         """
         found = False
         self.changed = True
@@ -255,7 +254,7 @@ class Dispatcher:
     def able(self, message: Message, asks: Asks) -> bool:
         """Returns whether a subscriber could take the message at once; of many that cannot, only some are asked each time.
 
-        False when there are no `asks` left: others were asked that may have it from other queues.
+        Returns False when no `asks` are left: they were used up by subscribers of other queues.
         """
         groups: list[OrderedDict[Consumer, None] | OrderedDict[Consumer, int]] = []
         for rank in self._ranks:
@@ -307,7 +306,7 @@ class Dispatcher:
     def _next(self, head: Entry | None) -> Rank | None:
         """Returns the highest rank with a subscriber to ask; None without one.
 
-        Of those whose octets were too few, the one that has the most is asked again if they are enough for the head.
+        Of those with too few octets, the one with the most is asked again if they suffice for the head.
         """
         for rank in self._ranks:
             if rank.selecting:
@@ -328,9 +327,9 @@ class Dispatcher:
                 self.wake(consumer)
 
     def _show(self, among: OrderedDict[Consumer, None], resting: OrderedDict[Consumer, None]) -> int:
-        """Shows the next one of these what it has not seen; one that has seen everything is `resting`, or has passed.
+        """Shows the next of these consumers a message that it has not seen; one that has seen all is `resting`, or has passed.
 
-        As how many deliveries that counts.
+        Returns the number of deliveries that it counts as.
         """
         consumer = next(iter(among))
         cursor = self._cursors[consumer]

@@ -48,7 +48,7 @@ IMMEDIATE: Final = "immediate"
 
 
 class Routed:
-    """What becomes of a message: `queues` that get it; or, without any, its publisher is to hear of that `reject`, or nothing.
+    """The routing of a message: the `queues` that get it or, without any, perhaps a `reject` for its publisher.
 
     `via` is the alternate exchange that found the queues, None when the first exchange did.
     """
@@ -104,9 +104,9 @@ class Topology(Traffic):
         return exchange
 
     def route(self, exchange: Exchange, message: Message, explicit: bool = True) -> Routed:
-        """Decides what happens to a message published to an exchange.  `explicit`: it is accepted or rejected by command.
+        """Decides what happens to a message published to an exchange. `explicit`: it is accepted or rejected by command.
 
-        Dispatch a queue before the next message is routed to it, so that an immediate one counts the credit that is left.
+        Dispatch a queue before the next message is routed to it, so that an immediate one sees the credit that is left.
         """
         queues = exchange.route(message, self.limits.routing_steps)
         envelope = message.envelope
@@ -152,11 +152,10 @@ class Topology(Traffic):
         if _spent(exchange):
             self._remove_exchange(exchange, operations)
 
-    # --- what goes --------------------------------------------------------------------------------------------------------
+    # --- deletions ------------------------------------------------------------------------------------------------------------
 
     def _remove_exchange(self, exchange: Exchange, operations: list[Operation]) -> None:
-        """Takes an exchange away, and those that go because it was the last of which they are the alternate: a chain of any
-        length."""
+        """Removes an exchange, and then each exchange that was auto-delete and only used as its alternate, in a chain."""
         gone: Exchange | None = exchange
         while gone is not None and self.exchanges.pop(gone.name, None) is not None:
             for binding in list(gone):
@@ -170,8 +169,10 @@ class Topology(Traffic):
             gone = alternate if alternate is not None and _spent(alternate) else None
 
     def _drop(self, queue: Queue, by: Owner | None = None) -> int:
-        """Takes a queue away: its bindings go, its messages to the alternate exchange, and its subscribers hear of it, whose
-        session is not the one that does it."""
+        """Removes a queue: its bindings too, its messages to the alternate exchange.
+
+        Notifies its subscribers, except those of the session that deletes it.
+        """
         self._lingering.stop(queue)
         if queue.owner is not None:
             owned = self._owned.get(queue.owner)
@@ -208,10 +209,10 @@ class Topology(Traffic):
     def _named_exchanges(self) -> str:
         return f'"" and the names of {len(self.exchanges)} exchanges'
 
-    # --- whose queues are, and when they go by themselves --------------------------------------------------------------------
+    # --- ownership and auto-delete --------------------------------------------------------------------------------------------
 
     def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
-        """Removes a consumer.  A queue that is deleted with its last consumer goes, unless it ends with its owner."""
+        """Removes a consumer. Deletes an auto-delete queue with its last consumer, unless it ends with its owner."""
         was = queue.subscribers
         queue.unsubscribe(consumer)
         if was and not queue.subscribers and queue.auto_delete and queue.owner is None and not queue.deleted:
@@ -223,15 +224,17 @@ class Topology(Traffic):
         return self._owned.get(owner, ())
 
     def owner_ended(self, owner: Owner) -> None:
-        """Ends the ownership of a session or connection: exclusive queues become free, or go when they are auto-delete."""
+        """Ends the ownership of a session or connection: exclusive queues become free or, if auto-delete, are deleted."""
         for queue in list(self._owned.pop(owner, ())):
             queue.owner = None
             if queue.auto_delete:
                 self.left(queue)
 
     def unused(self, queue: Queue, was_owned: bool) -> bool:
-        """Whether a queue that was there before a restart is left: its owner is no more, or it may linger and nobody uses it,
-        for nobody knows since when."""
+        """Returns whether a restored queue is unused: its owner no longer exists, or it lingers and has no consumer.
+
+        It is not known since when.
+        """
         if queue.owner is not None:
             return False
         return was_owned or (queue.linger > 0 and not queue.subscribers)
@@ -245,12 +248,11 @@ class Topology(Traffic):
 
     @property
     def due(self) -> float | None:
-        """The moment to call `expire`: at once when a period must begin, None when nothing will expire."""
+        """The moment to call `expire`: at once when a period must start, None when nothing will expire."""
         return earliest(self.next_expiry, self._lingering.next)
 
     def expire(self, now: float) -> float | None:
-        """Takes off the messages that expired up to now, and the queues whose time is over; the next moment at which something
-        does, None when nothing will."""
+        """Removes expired messages, and queues whose time is over; returns the next moment, None for never."""
         self.expire_messages(now)
         for queue in self._lingering.due(now):
             if not queue.subscribers:

@@ -47,10 +47,10 @@ class Binding:
 
 
 class Exchange:
-    """An exchange, which finds queues for messages.  A subclass indexes bindings in `added` and `removed`, and finds them in
-    `matches`.
+    """An exchange, which finds queues for messages.
 
-    `alternates` counts the queues and exchanges of which it is the alternate exchange.
+    A subclass indexes bindings in `added` and `removed`, and finds them in `matches`. `alternates` counts the queues and
+    exchanges of which it is the alternate exchange.
     """
 
     __slots__ = (
@@ -58,7 +58,7 @@ class Exchange:
         "durable", "name", "was_bound",
     )  # fmt: skip
     TYPE: ClassVar[str] = ""
-    """The type by the word of exchange.declare."""
+    """The type, by the word of exchange.declare."""
     KNOWN: ClassVar[bool] = False
     """Whether it interprets the arguments of its bindings."""
 
@@ -89,10 +89,10 @@ class Exchange:
         """Creates the empty index of the bindings."""
 
     def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
-        """Returns the queues that get the message, each once.  Bindings that do not match cost no time.
+        """Returns the queues that get the message, each once. Bindings that do not match cost no time.
 
-        Refused 506 when it takes more than `most` steps besides one for each queue (BrokerLimits.routing_steps), and when the
-        filters of the bindings that match take more than that once again.
+        Raises Refused (506) when it takes more than `most` steps besides one for each queue (BrokerLimits.routing_steps), or
+        when the filters of the matching bindings take more than that again.
         """
         targets = self.matches(message, most)
         return self._filtered(targets, message, most) if self._filters else cast("Sequence[Queue]", targets)
@@ -137,7 +137,7 @@ class Exchange:
     def bind(self, queue: Queue, key: str, arguments: Map = NO_ARGUMENTS, filter: Filter | None = None) -> Binding | None:
         """Binds the queue; returns None when a binding with that key exists, whatever its arguments, which do not change.
 
-        Refused when the arguments are wrong.
+        Raises Refused when the arguments are invalid.
         """
         if (queue, key) in self._bindings:
             return None
@@ -199,7 +199,7 @@ class Exchange:
 
 
 def _alike(binding: Binding) -> tuple[Alike, ...]:
-    """Returns what exchange.bound may ask about a binding with arguments, so that the answer takes no search."""
+    """Returns what exchange.bound may ask about a binding with arguments, so that the answer needs no search."""
     if not binding.arguments:
         return ()
     asked = binding.alike

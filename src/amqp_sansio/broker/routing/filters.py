@@ -23,7 +23,7 @@ STEP: Final = 64
 class Filter:
     """The filter of one binding: the queue gets only messages that match its selector.
 
-    With `no_local`, which is the queue, it gets none that the connection of its user published.
+    With `no_local`, the queue, it gets none that the connection of the queue's user published.
     """
 
     __slots__ = ("_no_local", "_selectable", "_selector", "steps")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 X_MATCH: Final = "x-match"
 _NO_TESTS: Final = frozenset((X_MATCH, *FILTERS))
 Test: TypeAlias = tuple[str, ...] | tuple[str, bytes]
-"""A header by name that must be present, with a value like that unless the binding has void for it."""
+"""A header by name that must be present, and the value that it must have, unless the binding's value is void."""
 
 
 def _has(name: str) -> Test:
@@ -62,12 +62,12 @@ def tests_met_by(headers: Map) -> Iterator[Test]:
 
 
 class Headers(Exchange):
-    """The arguments of a binding are headers that a message must have: all of them or any of them, as `x-match` says.
+    """A headers exchange: a binding's arguments are headers that a message must have, all or any of them (`x-match`).
 
-    The arguments that make a filter are none of them.  A void argument asks only whether there is such a header.  All of none
-    is true of every message, any of none of no message.  A group of bindings that want any is known by each of their tests; one
-    that wants all by the test that fewest others are known by.  Only groups that are known by a test which the message passes
-    are looked at.
+    Arguments that make a filter do not count. A void argument only requires the header to be present. Without headers, "all"
+    matches every message and "any" none. Bindings with the same arguments form a group. A group with "any" is indexed by each
+    of its tests, one with "all" by the test that indexes the fewest groups. Only groups indexed by a test that the message
+    passes are examined.
     """
 
     __slots__ = ("_all", "_always", "_any", "_groups")

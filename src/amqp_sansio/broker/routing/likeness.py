@@ -1,7 +1,7 @@
-"""What values of arguments and headers are compared by: octets, which a peer cannot make collide in a dict.
+"""Comparison of argument and header values as octets, which a peer cannot make collide in a dict.
 
-The hash of octets and of text is salted; that of numbers, of UUIDs and of tuples of them is not: a peer knows beforehand
-which of them share one (-1 and -2 do), and could make every look into a dict as long as the dict.
+The hash of octets and of text is salted; that of numbers, of UUIDs and of tuples of them is not: a peer could choose values
+with the same hash (such as -1 and -2), and make every lookup as slow as a search.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from amqp_sansio.wire.encoding import encode_map
 
 
 def likeness(value: Value) -> bytes:
-    """Returns the same octets for values that count as equal, whatever their wire types, and different ones for others.
+    """Returns equal octets for values that count as equal, whatever their wire types, and different octets for others.
 
-    Numbers are the same when they are equal, texts and octets when they are of the same kind and equal, maps whatever the order
-    of their entries.  A boolean is no number.
+    Numbers are compared by value, texts and octets by kind and content, maps regardless of order. A boolean is not a number.
     """
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")

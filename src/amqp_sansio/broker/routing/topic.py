@@ -39,7 +39,8 @@ class Node:
 def plain_words(pattern: str) -> list[str]:
     """Returns the words of a pattern, with each run of wildcards normalised: its `*`s, then one `#` if it had any.
 
-    So no two nodes that a key can reach say the same, and how many a short key reaches does not grow with the patterns.
+    So no two nodes that a key can reach are equivalent, and the number that a short key reaches does not grow with the
+    patterns.
     """
     words: list[str] = []
     many = False
@@ -57,7 +58,7 @@ def plain_words(pattern: str) -> list[str]:
 
 
 class Trie:
-    """Patterns by their words.  A look-up costs only the nodes that the words of the key reach."""
+    """Patterns by their words. A lookup only costs the nodes that the words of the key reach."""
 
     __slots__ = ("_root",)
 
@@ -103,8 +104,8 @@ class Trie:
     def find(self, key: str, most: int) -> Sequence[Target] | None:
         """Returns the targets with a pattern that matches the key, each once.
 
-        None when that takes more than `most` steps besides one for each target: a step is a node that a word of the key
-        reaches, or a pattern of a target that is found already.
+        Returns None when that takes more than `most` steps besides one for each target: a step is a node that a word of the key
+        reaches, or a pattern of a target found already.
         """
         nodes = _with_none([self._root])
         for word in key.split("."):
@@ -147,7 +148,7 @@ def _with_none(nodes: list[Node]) -> dict[Node, None]:
 class Topic(Exchange):
     """A topic exchange: keys are words separated by dots; in a binding's key `*` matches one word and `#` any number of words.
 
-    A key without a dot is one word, the empty one too.
+    A key without a dot, even an empty one, is a single word.
     """
 
     __slots__ = ("_trie",)

@@ -1,5 +1,5 @@
-"""Message selectors: the language of JMS 1.1 (section 3.8.1), which decides what messages a subscription receives.
+"""Message selectors: the language of JMS 1.1 (section 3.8.1), which determines the messages that a subscription gets.
 
-`parser` reads a selector, `expressions` evaluates it, `properties` says what identifiers mean for a message.  Pure: no queue,
-no session, no clock.
+`parser` parses a selector, `expressions` evaluates it, `properties` maps identifiers to the properties of a message. Pure: no
+queue, no session, no clock.
 """

@@ -6,7 +6,7 @@ from typing import Final
 
 
 class SelectorError(ValueError):
-    """A selector that cannot be used: `reason` says why, `at` where (an index into the text, from 0)."""
+    """An invalid selector: `reason` is the fault, `at` its position (an index into the text, from 0)."""
 
     def __init__(self, reason: str, at: int) -> None:
         super().__init__(f"{reason} at character {at + 1}")

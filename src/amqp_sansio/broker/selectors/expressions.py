@@ -1,9 +1,8 @@
 """Expressions of a selector and their values (JMS 1.1, section 3.8.1).
 
 A value is a string, a number (int: exact, 64 bits; float: approximate), a boolean, or None: NULL for values, *unknown* for
-conditions, in SQL's three-valued logic.  Nothing here raises for any message: what has no value is None.
-
-Expressions are deep only where a selector has parentheses or signs; chains of one operator are one node.
+conditions, in SQL's three-valued logic. Nothing here raises for any message: the result is None instead. Expressions are only
+deep where a selector has parentheses or signs; a chain of one operator is one node.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from amqp_sansio.broker.selectors.like import Pattern
 
 Value: TypeAlias = str | int | float | bool | None
 Lookup: TypeAlias = Callable[[str], Value]
-"""The value of an identifier for a message; None where the message has none."""
+"""Returns the value of an identifier for a message; None when the message has none."""
 
 _MASK: Final = 2**64 - 1
 _SIGN: Final = 2**63
 
 
 class Expression:
-    """Something with a value."""
+    """A node with a value."""
 
     __slots__ = ()
 
     def value(self, lookup: Lookup) -> Value:
-        """What it is for the message whose properties are looked up."""
-        raise AssertionError  # each kind has its own
+        """Returns its value for the message whose properties `lookup` returns."""
+        raise AssertionError  # overridden by each type
 
 
 class Constant(Expression):
@@ -57,7 +56,7 @@ class Identifier(Expression):
 
 
 class Not(Expression):
-    """NOT: unknown stays unknown; what is no boolean has no truth."""
+    """NOT: unknown stays unknown; a value that is not a boolean becomes unknown."""
 
     __slots__ = ("operand",)
 
@@ -70,11 +69,11 @@ class Not(Expression):
 
 
 class _Chain(Expression):
-    """Conditions between which stands one operator: the one that decides decides; else unknown if one is unknown."""
+    """Conditions joined by one operator: a deciding one decides; otherwise unknown if one is unknown."""
 
     __slots__ = ("operands",)
     DECIDES: ClassVar[bool]
-    """The value of a condition by which the others no longer count."""
+    """The value of a condition that decides, whatever the others."""
 
     def __init__(self, operands: tuple[Expression, ...]) -> None:
         self.operands: Final = operands
@@ -111,7 +110,7 @@ def _number(value: Value) -> int | float | None:
 
 
 def _equal(a: Value, b: Value) -> bool | None:
-    """None when they are not of like type."""
+    """Returns None when they are not of like type."""
     if isinstance(a, bool) or isinstance(b, bool) or isinstance(a, str) or isinstance(b, str):
         return a == b if type(a) is type(b) else None
     assert a is not None
@@ -122,7 +121,7 @@ def _equal(a: Value, b: Value) -> bool | None:
 
 
 class Comparison(Expression):
-    """Two values compared: unknown where one is NULL, false where they are not of like type, as section 3.8.1.2 says.
+    """A comparison: unknown if one value is NULL, false if they are not of like type (section 3.8.1.2).
 
     Only numbers have an order; strings and booleans are equal or not.
     """
@@ -139,7 +138,7 @@ class Comparison(Expression):
 
 
 def compare(operator: str, a: Value, b: Value) -> bool | None:
-    """What `a operator b` is; the operator is one of =, <>, <, <=, >, >=."""
+    """Returns the value of `a operator b`; the operator is one of =, <>, <, <=, >, >=."""
     if a is None or b is None:
         return None
     if operator in ("=", "<>"):
@@ -159,12 +158,14 @@ ORDERED: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">": gt,
     ">=": ge,
 }
-"""Operators that only numbers have."""
+"""Operators that only apply to numbers."""
 
 
 class Between(Expression):
-    """`x BETWEEN low AND high`, which is `x >= low AND x <= high`; `outside`: `x NOT BETWEEN low AND high`, which is
-    `x < low OR x > high` (section 3.8.1.1)."""
+    """`x BETWEEN low AND high`, which means `x >= low AND x <= high` (section 3.8.1.1).
+
+    `outside`: `x NOT BETWEEN low AND high`, which means `x < low OR x > high`.
+    """
 
     __slots__ = ("high", "low", "operand", "outside")
 
@@ -177,7 +178,7 @@ class Between(Expression):
     def value(self, lookup: Lookup) -> Value:
         value = self.operand.value(lookup)
         below, above = ("<", ">") if self.outside else (">=", "<=")
-        decided = self.outside  # the value with which one of the two decides
+        decided = self.outside  # the value with which either one decides
         first = compare(below, value, self.low.value(lookup))
         if first is decided:
             return decided
@@ -186,7 +187,7 @@ class Between(Expression):
 
 
 class In(Expression):
-    """`x IN ('a', 'b')`: unknown for NULL, false for what is no string."""
+    """`x IN ('a', 'b')`: unknown for NULL, false for anything but a string."""
 
     __slots__ = ("operand", "strings")
 
@@ -200,9 +201,9 @@ class In(Expression):
 
 
 class Like(Expression):
-    """`x LIKE pattern`: unknown for NULL, false for what is no string.
+    """`x LIKE pattern`: unknown for NULL, false for anything but a string.
 
-    Unknown, too, where the pattern looks at each character of a text of more than `most`.
+    Also unknown when the pattern would have to look at each character of a text longer than `most`.
     """
 
     __slots__ = ("most", "operand", "pattern")
@@ -259,7 +260,7 @@ class Positive(Expression):
 class Arithmetic(Expression):
     """`x + y - z` or `x * y / z`, from left to right, as Java computes with long and double.
 
-    NULL where one operand is NULL or no number, and for an exact division by zero.
+    NULL when an operand is NULL or not a number, and for an exact division by zero.
     """
 
     __slots__ = ("first", "others")
@@ -279,7 +280,7 @@ class Arithmetic(Expression):
 
 
 def compute(operator: str, a: int | float, b: int | float) -> int | float | None:
-    """What `a operator b` is in Java: exact numbers wrap at 64 bits and divide towards zero; None where they divide by zero."""
+    """Returns `a operator b` as in Java: exact numbers wrap at 64 bits and divide towards zero; None for division by zero."""
     if isinstance(a, float) or isinstance(b, float):
         return _approximate(operator, float(a), float(b))
     if operator == "+":
@@ -301,7 +302,7 @@ def _approximate(operator: str, a: float, b: float) -> float:
         return a - b
     if operator == "*":
         return a * b
-    if b == 0.0:  # as IEEE 754 has it, which Python refuses
+    if b == 0.0:  # by IEEE 754; Python would raise
         negative = (str(a)[0] == "-") != (str(b)[0] == "-")
         return float("nan") if a == 0.0 or a != a else float("-inf") if negative else float("inf")
     return a / b

@@ -1,4 +1,4 @@
-"""Patterns of LIKE: `_` is any one character, `%` any sequence of them, and what follows the escape character is itself."""
+"""Patterns of LIKE: `_` is any one character, `%` any sequence of them; the escape character makes the next one literal."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from amqp_sansio.broker.selectors.errors import SelectorError
 
 
 class Pattern:
-    """A pattern.  Matching costs at most the length of the text times the length of the pattern / 64.
+    """A pattern. Matching costs at most the length of the text times the length of the pattern / 64.
 
-    The pattern is cut at each `%` into pieces.  The first must stand at the start of the text, the last at its end, and each of
-    the others is taken where it first comes: if they fit at all, they fit so.
+    The pattern is split at each `%` into pieces. The first must match at the start of the text, the last at its end, and each
+    of the others at its first occurrence: if the pieces fit at all, they fit that way.
     """
 
     __slots__ = ("_first", "_last", "_least", "_middle", "by_character")
@@ -38,7 +38,7 @@ class Pattern:
         """Whether it must look at each character of a text: some `_` is between two `%`."""
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text is as the pattern says."""
+        """Returns whether the pattern matches the whole text."""
         size, last = len(text), self._last
         if last is None:
             return size == self._least and self._first.stands(text, 0)
@@ -53,7 +53,7 @@ class Pattern:
 
 
 class _Piece:
-    """What stands between two `%`: characters, and None for any one."""
+    """A piece between two `%`: characters, with None for any one."""
 
     __slots__ = ("_bits", "_fixed", "_holes", "_runs", "size")
 
@@ -69,11 +69,11 @@ class _Piece:
         self._bits: Final = bits
 
     def stands(self, text: str, at: int) -> bool:
-        """Whether it stands there; there is room for it."""
+        """Returns whether it matches at `at`; the text must be long enough."""
         return all(text.startswith(run, at + start) for start, run in self._runs)
 
     def end_of_next(self, text: str, at: int, stop: int) -> int:
-        """Where its next occurrence ends, -1 when there is none."""
+        """Returns the end of its next occurrence; -1 when there is none."""
         if self._fixed is not None:
             found = text.find(self._fixed, at, stop)
             return found + self.size if found >= 0 else -1
@@ -87,7 +87,7 @@ class _Piece:
 
 
 def _runs(characters: list[str | None]) -> list[tuple[int, str]]:
-    """The fixed parts and where they begin."""
+    """Returns the fixed parts and their positions."""
     runs: list[tuple[int, str]] = []
     start = 0
     for number, each in enumerate([*characters, None]):

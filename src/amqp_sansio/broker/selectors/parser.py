@@ -48,13 +48,16 @@ _NO_CONDITION: Final = (Arithmetic, Negative, Positive)
 
 
 class Selector:
-    """A selector that was read.  Equal when their texts are."""
+    """A parsed selector. Equal when their texts are."""
 
     __slots__ = ("condition", "text")
 
     def __init__(self, text: str, limits: BrokerLimits = DEFAULT_BROKER_LIMITS) -> None:
-        """Reads the text.  SelectorError, which says where, when it is no selector or goes beyond a limit (`selector_octets`,
-        `selector_depth`).  A text of nothing but spaces selects every message (section 3.8.1)."""
+        """Parses the text; one of spaces only selects every message (section 3.8.1).
+
+        Raises SelectorError, with the position, for an invalid selector, or one beyond a limit (`selector_octets`,
+        `selector_depth`).
+        """
         self.text: Final = text
         octets = len(text.encode("utf-8", "surrogatepass"))
         if octets > limits.selector_octets:
@@ -62,7 +65,7 @@ class Selector:
         self.condition: Final = _Parser(text, limits).whole()
 
     def selects(self, lookup: Lookup) -> bool:
-        """Whether the condition is true for the message whose properties are looked up: neither false nor unknown."""
+        """Returns whether the condition is true (neither false nor unknown) for the message with these properties."""
         return self.condition.value(lookup) is True
 
     def __eq__(self, other: object) -> bool:
@@ -90,7 +93,7 @@ class _Parser:
         return self._tokens[self._at]
 
     def _take(self, *kinds: str) -> Token | None:
-        """The next token if it is of one of these kinds; then it is used up."""
+        """Consumes and returns the next token if it is of one of these kinds."""
         token = self._next
         if token.kind not in kinds:
             return None
@@ -112,7 +115,7 @@ class _Parser:
     # --- rules ------------------------------------------------------------------------------------------------------------
 
     def whole(self) -> Expression:
-        """The whole selector."""
+        """Parses the whole selector."""
         if self._take(END):
             return Constant(True)
         at = self._next.at
@@ -121,7 +124,7 @@ class _Parser:
         return condition
 
     def _truth(self, expression: Expression, at: int) -> Expression:
-        """The expression, which must be one that can be true."""
+        """Returns the expression, which must be one that can be true."""
         number = isinstance(expression, Constant) and not isinstance(expression.constant, bool)
         if number or isinstance(expression, _NO_CONDITION):
             raise SelectorError("expected a condition, not a value", at)
@@ -154,7 +157,7 @@ class _Parser:
         if asked:
             found = self._truth(found, at)
         if not denied:
-            return Not(Not(found)) if asked else found  # what is no boolean has no truth, denied twice or not
+            return Not(Not(found)) if asked else found  # a double NOT of a value that is not a boolean is still unknown
         return Not(found)
 
     def _predicate(self) -> Expression:

@@ -53,18 +53,18 @@ ALIASES: Final = {
 }
 """qpidd's names of header fields."""
 REMEMBERED: Final = 64
-"""Messages whose properties are remembered: subscriptions of one queue look at the same ones, one after the other."""
+"""The most messages whose properties are cached: subscriptions of one queue look at the same messages in sequence."""
 REMEMBERED_OCTETS: Final = 64 * 1024
-"""Octets of their headers together, but for the last one: properties take many times the memory of the header."""
+"""The most octets of their headers in total, without the last one: properties take many times the memory."""
 
 
 def named(identifier: str) -> str:
-    """The name by which an identifier of a selector is looked up."""
+    """Returns the canonical name of an identifier."""
     return ALIASES.get(identifier, identifier)
 
 
 class Selectable:
-    """The properties of messages, as selectors see them, read once for each of the last few."""
+    """The properties of messages for selectors, decoded once for each of the last few messages."""
 
     __slots__ = ("_octets", "_remembered")
 
@@ -73,9 +73,9 @@ class Selectable:
         self._remembered: Final[dict[int, tuple[Envelope, dict[str, Value]]]] = {}
 
     def properties(self, message: Message, redelivered: bool) -> dict[str, Value]:
-        """What each identifier is for this message; identifiers that are not there are NULL."""
+        """Returns the value of each identifier for this message; missing identifiers are NULL."""
         envelope = message.envelope
-        found = self._remembered.get(id(envelope))  # which stays its name while the envelope is remembered beside it
+        found = self._remembered.get(id(envelope))  # a valid key while the envelope itself is cached beside it
         if found is None:
             self._octets += len(envelope.header)
             if len(self._remembered) >= REMEMBERED or self._octets > REMEMBERED_OCTETS:
@@ -91,7 +91,7 @@ def _read(envelope: Envelope) -> dict[str, Value]:
     found: dict[str, Value] = {}
     try:
         said = envelope.form.properties(envelope.header)
-    except DecodeError:  # a header that cannot be read was refused when it came; one restored from a disk has no properties
+    except DecodeError:  # an unreadable header was refused on arrival; one restored from disk has no properties
         return found
     for name, value in said.headers.items():
         plain = _plain(value)
@@ -121,7 +121,7 @@ def _read(envelope: Envelope) -> dict[str, Value]:
 
 
 def _plain(value: Native) -> Value:
-    """A value of a map as a selector compares it; None for what it cannot compare."""
+    """Converts a value of a map to one that selectors can compare; None for any other."""
     if isinstance(value, bool | Boolean):
         return bool(value)
     if isinstance(value, int):

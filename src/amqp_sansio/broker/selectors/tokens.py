@@ -10,13 +10,13 @@ from unicodedata import category
 from amqp_sansio.broker.selectors.errors import SelectorError
 
 KEYWORDS: Final = frozenset(["NULL", "TRUE", "FALSE", "NOT", "AND", "OR", "BETWEEN", "LIKE", "IN", "IS", "ESCAPE"])
-"""Reserved in any case; identifiers are case-sensitive."""
+"""Reserved in upper and lower case; identifiers are case-sensitive."""
 NAME: Final = "identifier"
 TEXT: Final = "string"
 NUMBER: Final = "number"
 END: Final = "end"
 TOP: Final = 2**63
-"""Exact numbers are Java's long: -TOP to TOP - 1.  The sign is an operator: the parser judges whether TOP itself has one."""
+"""Exact numbers are Java's long: -TOP to TOP - 1. The sign is an operator, so the parser checks the sign of TOP itself."""
 
 Literal: TypeAlias = str | int | float | None
 
@@ -34,11 +34,14 @@ _TOKEN: Final = re.compile(
 _OCTAL: Final = re.compile("[0-7]+")
 _FIRST: Final = frozenset(["Nl", "Sc", "Pc"])
 _LATER: Final = frozenset(["Nd", "Mn", "Mc", "Cf"])
-"""Categories of Unicode with which Java's identifiers begin, letters apart, and go on."""
+"""The Unicode categories with which Java's identifiers begin (besides letters), and continue."""
 
 
 class Token(NamedTuple):
-    """One word.  `kind`: the text of a keyword or symbol, else `identifier`, `string`, `number` or `end`; `at`: its place."""
+    """One token.
+
+    `kind`: the text of a keyword or symbol, else `identifier`, `string`, `number` or `end`; `at`: its position.
+    """
 
     kind: str
     value: Literal
@@ -46,17 +49,17 @@ class Token(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The token as an error names it."""
+        """The token in the text of an error."""
         return named(self.kind) if self.value is None else f"{self.kind} {self.value!r}"
 
 
 def named(kind: str) -> str:
-    """A kind of token as an error names it."""
+    """Returns a kind of token in the text of an error."""
     return "the end" if kind == END else kind if kind in (NAME, TEXT, NUMBER) else repr(kind)
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a selector (JMS 1.1, section 3.8.1.1: literals, identifiers, operators)."""
+    """Splits a selector into tokens (JMS 1.1, section 3.8.1.1: literals, identifiers, operators)."""
     tokens: list[Token] = []
     at, size = 0, len(text)
     while at < size:
@@ -77,7 +80,7 @@ def tokens_of(text: str) -> list[Token]:
             tokens.append(Token(NUMBER, _number(words, at) if kind == "number" else _exact(words[2:].rstrip("lL"), 16, at), at))
             if found.end() < size and (text[found.end()] == "." or _in_name(text[found.end()])):
                 raise SelectorError(f"unexpected character {text[found.end()]!r} in a number", found.end())
-        elif kind is not None and kind != "space":  # a string, whose closing quote is the last group where there is one
+        elif kind is not None and kind != "space":  # a string, whose last group is the closing quote if there is one
             if found.group("close") is None:
                 raise SelectorError("a string without a closing quote", at)
             tokens.append(Token(TEXT, words[1:-1].replace("''", "'"), at))
@@ -87,7 +90,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def _end_of_name(text: str, at: int) -> int:
-    """Where the identifier ends that begins there, of Java's letters and digits; the place itself when none begins."""
+    """Returns the end of the identifier that begins at `at`, by Java's letters and digits; `at` itself when none begins."""
     if not text[at : at + 1] or not _begins_name(text[at]):
         return at
     end = at + 1
@@ -123,7 +126,7 @@ def _number(words: str, at: int) -> int | float:
 
 
 def _exact(digits: str, base: int, at: int) -> int:
-    """An integer literal as Java has it: in base 8 when it begins with 0, in base 16 behind 0x."""
+    """Returns an integer literal as in Java: base 8 with a leading 0, base 16 after 0x."""
     if base == 8 and not _OCTAL.fullmatch(digits):
         raise SelectorError("no number in base 8", at)
     digits = digits.lstrip("0") or "0"

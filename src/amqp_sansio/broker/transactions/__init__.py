@@ -1,2 +1,1 @@
-"""Transactions: what is held back until the decision, for local ones (class tx) and branches of distributed ones (class
-dtx)."""
+"""Transactions: the work held back until the decision, for local ones (tx) and branches of distributed ones (dtx)."""

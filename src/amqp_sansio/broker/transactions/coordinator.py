@@ -139,8 +139,8 @@ XID_OCTETS: Final = 14
 class Coordinator:
     """The branches of one virtual host.
 
-    An `owner` is a session that works on branches; any session may decide any branch.  An illegal request raises Refused and
-    has then changed nothing.  Where a journal number is given, the answer may go out once that entry is journalled.
+    An `owner` is a session that works on branches; any session may decide any branch. An illegal request raises Refused and
+    changes nothing. When a journal number is returned, send the answer once that entry is journalled.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Coordinator:
     # --- demarcation ------------------------------------------------------------------------------------------------------
 
     def work(self, owner: Owner) -> Work | None:
-        """What the transfers and accepts of a session belong to now; None: to nothing, they happen at once.
+        """Returns what the transfers and accepts of a session belong to now; None when they take effect at once.
 
         Rule dtx.transactionality.
         """
@@ -181,9 +181,9 @@ class Coordinator:
     def start(
         self, owner: Owner, xid: Xid | None, join: bool = False, resume: bool = False, identity: str | None = None
     ) -> Outcome:
-        """dtx.start: the session works on the branch from now on, unless the status is another one than xa-ok.
+        """Implements dtx.start: the session works on the branch from now on if the status is xa-ok.
 
-        A new branch is that of `identity`.
+        A new branch belongs to `identity`.
         """
         key, branch = self._named(xid)
         both = table.START_JOIN_RESUME if join and resume else ""
@@ -205,7 +205,7 @@ class Coordinator:
         return self._done(branch, owner, self._cell(branch, owner, verb, key))
 
     def owner_ended(self, owner: Owner) -> None:
-        """A session is over: the branches with which it is associated, suspended ones too, can only be rolled back.
+        """Handles the end of a session: its branches, including suspended ones, can only be rolled back.
 
         Rule dtx.end.session-closed.
         """
@@ -240,9 +240,9 @@ class Coordinator:
         return self._done(branch, None, self._cell(branch, None, table.FORGET, key)).journal
 
     def recover(self, octets: int | None = None, wanted: Callable[[Branch], bool] | None = None) -> tuple[Xid, ...]:
-        """dtx.recover: the branches that are prepared or decided by an administrator, in the order of their prepares.
+        """Implements dtx.recover: returns branches that are prepared or decided by an administrator, in order of prepares.
 
-        Only those that are `wanted`, and no more of them than about `octets` octets; None: all.
+        Only the `wanted` ones, and at most about `octets` octets of them; None: all.
         """
         found: list[Xid] = []
         for branch in self._in_doubt if wanted is None else filter(wanted, self._in_doubt):
@@ -263,9 +263,9 @@ class Coordinator:
         return branch.timeout
 
     def set_timeout(self, xid: Xid | None, timeout: int | None) -> None:
-        """dtx.set-timeout: the time of the branch begins again at the next tick; 0 stands for the default.
+        """Implements dtx.set-timeout: the timeout starts again at the next tick; 0 is the default.
 
-        A branch that is prepared has all the time that there is, whatever is set.
+        A prepared branch never times out, whatever is set.
         """
         key, branch = self._named(xid)
         seconds = timeout or self.default_timeout
@@ -278,7 +278,7 @@ class Coordinator:
 
     @property
     def due(self) -> float | None:
-        """The moment to call `tick`: at once when a timeout must begin, None when no branch can time out."""
+        """The moment to call `tick`: at once when a timeout must start, None when no branch can time out."""
         return self._timeouts.next
 
     def tick(self, now: float) -> float | None:
@@ -305,11 +305,11 @@ class Coordinator:
         return tuple(self._in_doubt)
 
     def complete(self, xid: Xid, status: XaStatus) -> int:
-        """Decides about a prepared branch without its transaction manager, which learns of it when it comes back.
+        """Decides a prepared branch without its transaction manager, which learns of it when it returns.
 
-        xa-heurcom commits, xa-heurrb and xa-heurhaz roll back (the last for one who is not sure); xa-heurmix commits what was
-        published and takes nothing off a queue, so that nothing is lost.  The journal number.  LocalProtocolError when the
-        branch is not prepared or the status is none of these.
+        xa-heurcom commits; xa-heurrb and xa-heurhaz roll back (the latter when unsure); xa-heurmix commits the publishes and
+        removes nothing from queues, so that nothing is lost. Returns the journal number. Raises LocalProtocolError when the
+        branch is not prepared or the status is another one.
         """
         branch = self.branches.get(key_of(xid))
         state = standing(branch, None)
@@ -331,7 +331,7 @@ class Coordinator:
             branch.journal = self._roll_back(branch, decided)
         return branch.journal
 
-    # --- what was restored ------------------------------------------------------------------------------------------------
+    # --- restoring ------------------------------------------------------------------------------------------------------------
 
     def restore(
         self, key: XidKey, work: Work, timeout: int, decided: XaStatus | None = None, identity: str | None = None
@@ -343,7 +343,7 @@ class Coordinator:
         self._in_doubt[branch] = None
         return branch
 
-    # --- inside -----------------------------------------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------------------------------------
 
     def _named(self, xid: Xid | None) -> tuple[XidKey, Branch | None]:
         """Returns the key of an xid, and its branch, if any."""
@@ -414,14 +414,17 @@ class Coordinator:
         return self._journal.write(*operations, prepared(host.name, branch))
 
     def _commit(self, branch: Branch, operations: list[Operation]) -> int:
-        """`operations` are there when it was prepared."""
+        """`operations` are set when it was prepared."""
         number = branch.work.commit(operations, admitted=bool(operations))
         branch.let_go()
         return number
 
     def _roll_back(self, branch: Branch, *operations: Operation) -> int:
-        """Rolls the branch back.  The messages of a prepared one are released only after that is journalled, so that a crash
-        leaves it either prepared or rolled back."""
+        """Rolls the branch back.
+
+        Releases the messages of a prepared one only after the rollback is journalled, so that a crash leaves it either prepared
+        or rolled back.
+        """
         branch.let_go()
         entries = branch.work.rollback(False)
         number = self._journal.write(*operations)

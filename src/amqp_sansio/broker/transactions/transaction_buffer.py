@@ -41,10 +41,10 @@ class Host(Protocol):
 
 
 class Work:
-    """The work of a transaction, in order.  After a commit or rollback it is empty and can be used again.
+    """The work of a transaction, in order. After a commit or rollback it is empty and can be used again.
 
-    Of a transaction that is over before its sessions know (it timed out) the work is `closed`: what is published then is lost,
-    and what is accepted goes back to its queue.
+    The work of a transaction that ended without its sessions' knowledge (a timeout) is `closed`: publishes are dropped, and
+    accepted messages return to their queues.
     """
 
     __slots__ = ("_copies", "_host", "_limits", "_provisional", "accepted", "closed", "octets", "published")
@@ -63,8 +63,7 @@ class Work:
         self.closed = False
 
     def publish(self, message: Message, queues: Sequence[Queue]) -> None:
-        """Holds a message back from these queues.  Raises Refused (506), naming the limit, when the transaction holds too
-        much."""
+        """Holds a message back from these queues. Raises Refused (506), naming the limit, when it holds too much."""
         if self.closed:
             return
         self._room(len(queues), message.size)
@@ -79,8 +78,7 @@ class Work:
         self._host.held_octets += message.size
 
     def accept(self, entries: Iterable[Entry]) -> None:
-        """Holds accepts of acquired messages back.  Raises Refused (506), naming the limit, when the transaction holds too
-        much."""
+        """Holds accepts of acquired messages back. Raises Refused (506), naming the limit, when it holds too much."""
         taken = tuple(entries)
         if self.closed:
             self._host.release(taken, True)
@@ -95,20 +93,19 @@ class Work:
     def commit(self, operations: Sequence[Operation] = (), admitted: bool = False, taken: Sequence[Entry] = ()) -> int:
         """Applies all work in one journal entry, together with `operations`; returns the number of that entry.
 
-        `taken` are the messages of accepts that the session keeps itself: they leave their queues, too.
-
-        Nothing is visible before it is journalled.  Refused 506 when a queue has no room, unless that was looked at before
-        (`admitted`): then nothing has changed.
+        `taken` are the messages whose accepts the session keeps itself: they leave their queues, too. Nothing is visible before
+        it is journalled. Raises Refused (506), and changes nothing, when a queue has no room, unless that was checked before
+        (`admitted`).
         """
         number = self._host.commit(self.published, (*self.accepted, *taken), operations, admitted)
         self._clear()
         return number
 
     def rollback(self, requeue: bool) -> tuple[Entry, ...]:
-        """Discards all work; returns the accepted messages, which are acquired as before.
+        """Discards all work; returns the accepted messages, still acquired.
 
-        With `requeue` they go back to their queues, marked as redelivered (that is how a branch and the end of a session do);
-        without, their consumers keep them (that is how tx.rollback does).
+        With `requeue` they return to their queues, marked as redelivered (for a branch, and at the end of a session); without,
+        their consumers keep them (tx.rollback).
         """
         entries = tuple(self.accepted)
         self._clear()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def declare_queue(holder: SessionHolder, id: int, command: queue.Declare) -> None:
-    """queue.declare."""
+    """Executes queue.declare."""
     number = holder.site.host.declare_queue(
         command.queue,
         command.alternate_exchange,
@@ -39,17 +39,17 @@ def delete_queue(holder: SessionHolder, id: int, command: queue.Delete) -> None:
 
 
 def purge(holder: SessionHolder, id: int, command: queue.Purge) -> None:
-    """queue.purge."""
+    """Executes queue.purge."""
     holder.complete_after(holder.site.host.purge(command.queue, owner=holder.owner), id)
 
 
 def query_queue(holder: SessionHolder, id: int, command: queue.Query) -> None:
-    """queue.query."""
+    """Executes queue.query."""
     holder.result(id, queue_result(holder.site.host, command.queue))
 
 
 def declare_exchange(holder: SessionHolder, id: int, command: exchange.Declare) -> None:
-    """exchange.declare."""
+    """Executes exchange.declare."""
     number = holder.site.host.declare_exchange(
         command.exchange,
         command.type_,
@@ -63,35 +63,35 @@ def declare_exchange(holder: SessionHolder, id: int, command: exchange.Declare) 
 
 
 def delete_exchange(holder: SessionHolder, id: int, command: exchange.Delete) -> None:
-    """exchange.delete."""
+    """Executes exchange.delete."""
     holder.complete_after(holder.site.host.delete_exchange(command.exchange, command.if_unused), id)
 
 
 def query_exchange(holder: SessionHolder, id: int, command: exchange.Query) -> None:
-    """exchange.query."""
+    """Executes exchange.query."""
     holder.result(id, exchange_result(holder.site.host, command.name))
 
 
 def bind(holder: SessionHolder, id: int, command: exchange.Bind) -> None:
-    """exchange.bind."""
+    """Executes exchange.bind."""
     number = holder.site.host.bind(command.queue, command.exchange, command.binding_key, command.arguments, owner=holder.owner)
     holder.complete_after(number, id)
 
 
 def unbind(holder: SessionHolder, id: int, command: exchange.Unbind) -> None:
-    """exchange.unbind."""
+    """Executes exchange.unbind."""
     number = holder.site.host.unbind(command.queue, command.exchange, command.binding_key, owner=holder.owner)
     holder.complete_after(number, id)
 
 
 def bound(holder: SessionHolder, id: int, command: exchange.Bound) -> None:
-    """exchange.bound."""
+    """Executes exchange.bound."""
     host = holder.site.host
     holder.result(id, bound_result(host, command.exchange, command.queue, command.binding_key, command.arguments))
 
 
 def queue_result(host: VirtualHost, queue: str | None) -> QueueQueryResult:
-    """queue.query: never refused.  Messages that somebody has acquired do not count."""
+    """Returns the result of queue.query, which is never refused. Does not count acquired messages."""
     found = host.queues.get(queue or "")
     if found is None:
         return QueueQueryResult()
@@ -108,7 +108,7 @@ def queue_result(host: VirtualHost, queue: str | None) -> QueueQueryResult:
 
 
 def exchange_result(host: VirtualHost, name: str | None = None) -> ExchangeQueryResult:
-    """exchange.query: never refused."""
+    """Returns the result of exchange.query, which is never refused."""
     found = host.exchange(name)
     if found is None:
         return ExchangeQueryResult(not_found=True)
@@ -122,7 +122,10 @@ def bound_result(
     binding_key: str | None = None,
     arguments: Mapping[str, Value] | None = None,
 ) -> ExchangeBoundResult:
-    """exchange.bound: what there is not; never refused.  None, an empty queue name and an empty map do not count."""
+    """Returns the result of exchange.bound, which is never refused: what is missing.
+
+    Ignores None, an empty queue name and an empty map.
+    """
     of = host.exchange(exchange)
     asked = host.queues.get(queue) if queue else None
     no_queue = bool(queue) and asked is None

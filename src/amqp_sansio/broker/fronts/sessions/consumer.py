@@ -74,9 +74,9 @@ class Consumer:
         asked: SubscriptionArguments = NOTHING_ASKED,
         since: Since | None = None,
     ) -> None:
-        """Joins the subscribers of the queue, or raises `Refused`.
+        """Adds it to the subscribers of the queue. Raises `Refused`.
 
-        `since`: where the replay period that it asks for began, when it was there before a restart.
+        `since`: where its replay period began, when it is restored.
         """
         self.holder: Final = holder
         self.owner: Final[Owner] = holder.owner
@@ -96,8 +96,8 @@ class Consumer:
         self._most: Final = holder.broker.limits.unaccepted_transfers
         self._flushes: list[int] = []  # commands that complete once the messages available now are sent
         self.octets_left: int | None = None
-        """The octets of credit that were too few for the last message; None when it was refused for another reason."""
-        self._left = 0  # at most so much of them is left
+        """The octets of credit that were too few for the last message; None when another reason held it back."""
+        self._left = 0  # an upper bound of those left
         self.queue: Final[Queue] = holder.site.host.subscribe(queue, self)
         holder.site.subscribers += 1
 
@@ -210,9 +210,9 @@ class Consumer:
         self.wake()
 
     def flushed(self) -> None:
-        """The queue has nothing more that it can take: its flushes are done, unless something else holds it up for a while.
+        """Completes its flushes, since the queue has nothing more for it, unless something else holds it up temporarily.
 
-        That the client has settled too little is no such thing: it may wait for the flush before it settles anything.
+        Too many unsettled messages are not such a reason: the client may wait for the flush before it settles any.
         """
         holder = self.holder
         peer = holder.peer
@@ -220,7 +220,7 @@ class Consumer:
             return
         if self not in peer._stalled and self not in holder.held_by_replay:
             self._end_flushes()
-            if self.subscriber._book.messages.available:  # what was granted since the flush
+            if self.subscriber._book.messages.available:  # credit granted since the flush
                 self.queue.wake(self)
 
     def cancel(self) -> int:
@@ -240,10 +240,10 @@ class Consumer:
 
 
 class Since:
-    """The start of the replay period of a subscription: it gets what arrived at `moment` or later.
+    """The start of a subscription's replay period: it gets what arrived at `moment` or later.
 
-    `moment` is on the broker's clock.  `number` is that of the last message that it does not get, whatever the moment: a clock
-    may say the same for what came before message.subscribe and for what came after it.
+    `moment` is on the broker's clock. `number` is that of the last message that it does not get, whatever the moment: messages
+    before and after message.subscribe may arrive in the same tick.
     """
 
     __slots__ = ("moment", "number")
@@ -253,7 +253,8 @@ class Since:
         self.number: Final = number
 
     def wants(self, message: Message, began: float) -> bool:
-        """Whether the message arrived since then.  What came before the clock `began` arrived at that moment: it came no later,
-        and nobody knows how much earlier.
+        """Returns whether the message arrived since then.
+
+        What arrived before the clock `began`, at an unknown time, counts as having arrived at that moment.
         """
         return message.number > self.number and max(message.arrived, began) >= self.moment

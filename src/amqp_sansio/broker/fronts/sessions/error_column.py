@@ -1,7 +1,7 @@
-"""The error codes of sessions: what execution.exception says for each condition, and which field is wrong.
+"""The error codes of sessions: the code and field index of execution.exception for each condition.
 
-Each row has the code of the specification and that of deployed brokers.  Where the specification gives no code both profiles
-answer alike; where one of the two does not refuse at all its code is None.
+Each row has the code of the specification and that of deployed brokers. Where the specification gives no code, both profiles
+have the same one; where a profile does not refuse at all, its code is None.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Column:
     command: type[Command] | None
     """The command that is refused; None for a condition of any command."""
     field: str
-    """The field of the command that is wrong; "" where it is no single one."""
+    """The field of the command that is wrong; "" when it is not a single field."""
     spec: ErrorCode | None
     qpid: ErrorCode | None
 
@@ -40,7 +40,7 @@ class Column:
 
     @property
     def field_index(self) -> int | None:
-        """The index of the field in its command, counted from 0; None where it is no single one."""
+        """The index of the field in its command, counted from 0; None when it is not a single field."""
         return self.command.FIELDS.index(self.field) if self.command is not None and self.field else None
 
 
@@ -57,14 +57,14 @@ def code_of(refused: Refused, error_codes: ErrorCodes) -> ErrorCode:
 
 
 def field_index_of(refused: Refused) -> int | None:
-    """Returns the index of the wrong field, counted from 0; None where it is no single one."""
+    """Returns the index of the wrong field, counted from 0; None when it is not a single field."""
     return COLUMNS[refused.condition].field_index
 
 
 def _column(
     condition: Condition, command: type[Command] | None, field: str, rule: str, spec: int | None, *other: int | None
 ) -> None:
-    """Returns a row.  `other` is the code of profile qpid where it differs from that of the specification."""
+    """Adds a row. `other` is the code of profile qpid if it differs from the specification's."""
     (qpid,) = other or (spec,)
     path = f"{command.VERB}.{rule}" if command is not None and rule and not rule.startswith("/") else rule.removeprefix("/")
     COLUMNS[condition] = Column(

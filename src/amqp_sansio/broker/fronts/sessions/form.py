@@ -1,4 +1,4 @@
-"""A header segment, as the model asks for it: delivery-properties first, then the other structs as they came."""
+"""The header segment of a message, as the model needs it: delivery-properties first, the other structs unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rebuilt(
     exchange: str | None = None,
     expiration: int | None = None,
 ) -> DeliveryProperties:
-    """The same delivery-properties with what is given changed."""
+    """Returns the delivery-properties with the given fields replaced."""
     p = properties
     return DeliveryProperties(
         p.discard_unroutable,
@@ -48,10 +48,10 @@ def rebuilt(
 
 
 class SessionsForm(Form):
-    """The form of messages that a session publishes."""
+    """The form of messages that sessions publish."""
 
     def properties(self, header: bytes) -> Properties:
-        """All that the structs say; of two of a kind, the last."""
+        """Returns the properties in all structs; of repeated structs, the last counts."""
         delivery, message = NOTHING, MessageProperties()
         for struct in decode_headers(header, 0, len(header)):
             if type(struct) is DeliveryProperties:
@@ -79,27 +79,27 @@ class SessionsForm(Form):
         )
 
     def headers(self, header: bytes) -> Map:
-        """application-headers.  HeaderError."""
+        """Returns application-headers. Raises HeaderError."""
         for struct in decode_headers(header, 0, len(header)):
             if type(struct) is MessageProperties:
                 return struct.application_headers if struct.application_headers is not None else NO_HEADERS
         return NO_HEADERS
 
     def marked(self, header: bytes) -> bytes:
-        """Of a header that begins with delivery-properties."""
+        """Marks a header that begins with delivery-properties."""
         first, end = decode_struct32(header, 0, len(header))
         assert type(first) is DeliveryProperties
         return HEADER_WRITERS[DeliveryProperties](rebuilt(first, redelivered=True)) + header[end:]
 
     def headed(self, header: bytes, name: str, value: int) -> bytes:
-        """One more in application-headers."""
+        """Adds one application header."""
         parts: list[bytes] = []
         found = MessageProperties()
         p = at = 0
         for struct in decode_headers(header, 0, len(header)):
             q = p + 4 + u32(header, p)[0]
             if type(struct) is MessageProperties and not at:
-                found, at = struct, len(parts)  # never the first: that is delivery-properties
+                found, at = struct, len(parts)  # never the first struct, which is delivery-properties
             else:
                 parts.append(header[p:q])
             p = q
@@ -112,14 +112,17 @@ class SessionsForm(Form):
         return b"".join(parts)
 
     def envelope(self, header: bytes, empty_body: bool) -> Envelope:
-        """Of a header that was stored."""
+        """Returns the envelope of a stored header."""
         structs = decode_headers(header, 0, len(header))
         first = structs[0] if structs else None
         delivery = first if type(first) is DeliveryProperties else NOTHING
         return envelope_of(header, delivery.exchange or "", delivery, user_id_of(structs), empty_body)
 
     def written(self, properties: Properties) -> bytes:
-        """A message-id that is no UUID has no place here; message-properties that cannot be written are left out whole."""
+        """Writes the properties in this form.
+
+        Drops a message-id that is not a UUID, and all message-properties if they cannot be encoded.
+        """
         p = properties
         delivery = DeliveryProperties(
             False,
@@ -150,16 +153,16 @@ class SessionsForm(Form):
             pass
         try:
             return encode_headers([delivery])
-        except EncodeError:  # what no family lets come: a name of more than 255 octets, a moment before 1970
+        except EncodeError:  # not from any family's wire: a name of more than 255 octets, a time before 1970
             return encode_headers([NOTHING])
 
 
 FORM: Final = SessionsForm(FAMILY)
-"""The one object."""
+"""The only instance."""
 
 
 def envelope_of(header: bytes, exchange: str, delivery: DeliveryProperties, user_id: bytes, empty_body: bool) -> Envelope:
-    """What the model asks of a message with this header."""
+    """Returns the envelope of a message with this header."""
     priority = DEFAULT_PRIORITY if delivery.priority is None else min(delivery.priority, MOST_PRIORITY)
     return Envelope(
         FORM,
@@ -178,7 +181,7 @@ def envelope_of(header: bytes, exchange: str, delivery: DeliveryProperties, user
 
 
 def user_id_of(structs: Sequence[Struct]) -> bytes:
-    """What message-properties say; b"" when they do not."""
+    """Returns the user-id of message-properties; b"" for none."""
     for struct in structs:
         if type(struct) is MessageProperties:
             return struct.user_id or b""

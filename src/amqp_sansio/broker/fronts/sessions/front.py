@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Sessions(Front):
-    """The front of 0-10.  Sessions outlive their connection, and the broker, for the timeout that they were granted."""
+    """The front of 0-10. Sessions outlive their connection, and the broker, for their granted timeout."""
 
     CONNECTION = ServerConnection
     FORM = FORM
@@ -37,26 +37,26 @@ class Sessions(Front):
         """All sessions, attached or kept."""
         self.throttle: Final = Throttle(broker.limits.throttle_messages)
         self.kept: Final = Kept(broker.limits.kept_sessions)
-        self._remembered: Final[dict[Key, None]] = {}  # sessions in the last snapshot to which nothing happened since
-        self._leaving: Final[dict[Key, int]] = {}  # what `touched` wrote and is not known to be journalled
+        self._remembered: Final[dict[Key, None]] = {}  # sessions in the last snapshot, unchanged since
+        self._leaving: Final[dict[Key, int]] = {}  # by session, the journal entry that `touched` wrote, until it is journalled
 
     def serve(self, peer: Peer) -> SessionService:
         """Returns the service for the sessions of a connection."""
         return SessionService(self, peer)
 
     def work(self) -> None:
-        """Resumes publishers that waited for a queue that was too long."""
+        """Resumes publishers that waited for a queue to shorten."""
         if self.throttle.queues:
             self.throttle.relieve()
 
     @property
     def busy(self) -> bool:
-        """Whether a stopped publisher may resume and has not heard so yet."""
+        """Whether a stopped publisher may resume and does not know it yet."""
         return self.throttle.relievable
 
     @property
     def alive(self) -> bool:
-        """Whether there is a session."""
+        """Whether any session exists."""
         return bool(self.sessions)
 
     def hosts(self) -> set[str]:
@@ -64,7 +64,7 @@ class Sessions(Front):
         return {key[0] for key in self.sessions}
 
     def revoke(self, guard: Guard) -> None:
-        """Ends the sessions of such subscriptions, the only way for a server to refuse them later."""
+        """Ends the sessions of such subscriptions; a server cannot end a subscription by itself."""
         for holder in list(self.sessions.values()):
             rights.demand_again(guard, holder)
 
@@ -100,9 +100,9 @@ class Sessions(Front):
         self._remembered[holder.key] = None
 
     def touched(self, key: Key) -> int:
-        """A session begins, lives on or ends: what an earlier snapshot has of it is not to be restored any more.
+        """Records that a session begins, continues or ends, so that an earlier snapshot of it must not be restored.
 
-        The number of the journal entry that must be stored before anything is sent in it; 0 when none must.
+        Returns the journal entry that must be stored before anything is sent in the session; 0 for none.
         """
         journals = self.broker._journals
         if key in self._remembered:

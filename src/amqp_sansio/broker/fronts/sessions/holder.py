@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
 Key: TypeAlias = tuple[str, str, bytes]
-"""Virtual host, identity and name: what tells one session from all others."""
+"""Virtual host, identity and name, which identify a session."""
 
 RESULT_OCTETS: Final = 12 + 6 + 4
-"""Of a frame with execution.result, besides the value: the head of the frame, codes and flags, the id."""
+"""Octets of a frame with execution.result besides its value: frame header, codes and flags, id."""
 MOST_TEXT: Final = 1000
-"""Characters of a description that we say."""
+"""The most characters of a description."""
 
 
 class Missed:
-    """A transfer whose message the session asked for (message.acquire) while somebody else had it.
+    """A transfer that the session tried to acquire (message.acquire) while another consumer held its message.
 
-    It is not looked at again before that one releases the message: to ask again and again costs nothing.
+    It is not checked again before the message is released, so repeated acquires cost nothing.
     """
 
     __slots__ = ("_entry", "_holder", "_id")
@@ -55,19 +55,19 @@ class Missed:
         entry.queue.await_release(entry, self)
 
     def released(self) -> None:
-        """The message can be acquired again."""
+        """Records that the message can be acquired again."""
         self._holder.missed.remove(self._id)
         self._holder.shown.add(self._id)
 
     def forget(self) -> None:
-        """The session has settled the transfer."""
+        """Records that the session has settled the transfer."""
         self._entry.queue.await_no_more(self._entry, self)
 
 
 class SessionHolder(Holder):
-    """One session as the broker sees it.  It outlives the connection that the session is attached to.
+    """A session at the broker. It outlives the connection that the session is attached to.
 
-    Everything that it says waits while the session is detached.
+    While the session is detached, all output waits.
     """
 
     def __init__(self, front: Sessions, service: SessionService | None, site: Site, key: Key, session: Session) -> None:
@@ -78,50 +78,50 @@ class SessionHolder(Holder):
         self.key: Final = key
         self.session: Final = session
         self.service = service
-        """The service where it is attached; None while it is not."""
+        """The service of its connection; None while it is detached."""
         self.peer = peer
-        """The connection where it is attached; None while it is not."""
+        """Its connection; None while it is detached."""
         self.owner: Final = Owner(SESSION, connection=None if peer is None else peer._owner)
-        """As the model knows it: the owner of exclusive queues, subscriptions and transactions."""
+        """The owner, in the model, of its exclusive queues, subscriptions and transactions."""
         self.kept: Final = session._max_timeout != 0
-        """Whether it counts as one that outlives its connection."""
+        """Whether it counts as a session that outlives its connection."""
         self.consumers: Final[dict[str, Consumer]] = {}
         self.unsettled: Final[ById[Unsettled]] = ById()
         self.shown: Final = MutableRangeSet()
-        """The ids of those in `unsettled` that are not acquired and may be: the ones in `missed` apart."""
+        """The ids in `unsettled` that are not acquired and might be; without those in `missed`."""
         self.taken: MutableRangeSet | None = None
-        """The ids of those in `unsettled` that are acquired; None as long as nothing was shown: then all of them are."""
+        """The ids in `unsettled` that are acquired; None until a message was browsed: then all of them are."""
         self.missed: Final[ById[Missed]] = ById()
-        """The others in `unsettled` that are not acquired: somebody else has them, or they are gone."""
+        """The other ids in `unsettled` that are not acquired: another consumer holds the message, or it is gone."""
         self.at_limit: Final[OrderedDict[Consumer, None]] = OrderedDict()
         """Consumers that get nothing because too much is unsettled."""
         self.held_by_replay: Final[dict[Consumer, None]] = {}
         """Consumers that get nothing because too much is kept for replay."""
-        self._kept = (0, 0)  # commands and octets that were kept when that was found out last
+        self._kept = (0, 0)  # commands and octets kept when a consumer was last held up
         self.tx: Work | None = None
-        """What the local transaction holds back, once tx.select has arrived."""
+        """What the local transaction holds back, after tx.select."""
         self.provisional: Final = ProvisionalAccepts()
-        """What was accepted in a local transaction, this or an earlier one, and is not settled; it is not in `unsettled`."""
+        """What this or an earlier local transaction accepted and is not settled; it is not in `unsettled`."""
         self.ended = False
         self.owing: Final[dict[int, Struct | None]] = {}
-        """Results that are not sent yet: it is detached, or an entry is not journalled."""
+        """Results not sent yet: the session is detached, or an entry is not journalled."""
         self.failing: tuple[int | None, ErrorCode, str, int | None] | None = None
         """The exception that could not be sent while it was detached."""
         self._waiting: Final[set[int]] = set()  # the ids of `owing` that wait for the journal
-        self.accepts: Final = MutableRangeSet()  # publishes that are to be accepted
-        self.rejects: Final[dict[int, MutableRangeSet]] = {}  # and to be rejected, by code
+        self.accepts: Final = MutableRangeSet()  # publishes to accept
+        self.rejects: Final[dict[int, MutableRangeSet]] = {}  # publishes to reject, by code
         front.sessions[key] = self
         if self.kept:
             front.kept.begins(key)
 
     @property
     def work(self) -> Work | None:
-        """What the transaction holds back to which transfers and accepts belong now; None when there is none."""
+        """The transaction that its transfers and accepts now belong to; None for none."""
         return self.tx if self.tx is not None else self.site.coordinator.work(self.owner)
 
     @property
     def reading(self) -> Reading:
-        """How headers are read on the connection that it is attached to."""
+        """How its connection decodes headers."""
         return self.peer._connection.reading if self.peer is not None else DEFAULT_READING
 
     @property
@@ -139,7 +139,7 @@ class SessionHolder(Holder):
     # --- attachment -------------------------------------------------------------------------------------------------------
 
     def attached(self) -> None:
-        """The session can send: sends what waited, and messages where there is credit."""
+        """Sends what waited, and messages within the credit: the session can send."""
         for id in [id for id in self.owing if id not in self._waiting]:
             if self.speaks:
                 self.result(id, self.owing.pop(id))
@@ -153,13 +153,13 @@ class SessionHolder(Holder):
             consumer.wake()
 
     def _hold_no_more(self) -> None:
-        """Nobody waits for the client of this connection: when the session is attached again all are woken."""
+        """Forgets who waits for this connection's client; at the next attach, all are woken."""
         self.held_by_replay.clear()
         if self.peer is not None:
             self.peer._held_by_replay.pop(self, None)
 
     def moved(self, service: SessionService) -> None:
-        """It is being attached to that connection."""
+        """Moves the session to that connection, which attaches it."""
         self._hold_no_more()
         self.service = service
         self.peer = service.peer
@@ -168,7 +168,7 @@ class SessionHolder(Holder):
         self.front.touched(self.key)
 
     def detached(self) -> None:
-        """The session has lost its transport: it ends, or is kept for as long as was granted."""
+        """Ends the session, or keeps it for its granted timeout: it has lost its transport."""
         if self.ended:
             return
         if self.session.state == "ended":
@@ -180,7 +180,7 @@ class SessionHolder(Holder):
             self.broker._keep(self)
 
     def tick(self, now: float) -> None:
-        """Says what time it is while it is detached: it may be over."""
+        """Advances the clock while it is detached, which may end it."""
         moment = self.session.tick(now)
         if self.session.state == "ended":
             self.end()
@@ -190,7 +190,7 @@ class SessionHolder(Holder):
     # --- answers ----------------------------------------------------------------------------------------------------------
 
     def complete(self, id: int) -> None:
-        """The command is executed."""
+        """Completes a command."""
         session = self.session
         if session.state in ("attached", "resuming", "detached"):
             session._complete_one(id)
@@ -198,14 +198,14 @@ class SessionHolder(Holder):
                 self.broker._wrote(self.peer)
 
     def complete_after(self, number: int, id: int) -> None:
-        """The command is executed once that entry is journalled."""
+        """Completes a command once that entry is journalled."""
         if number:
             self.broker._journals.after(number, lambda: self.complete(id))
         else:
             self.complete(id)
 
     def result(self, id: int, value: Struct | None) -> None:
-        """The command is executed, and has this result."""
+        """Completes a command with this result."""
         if self.ended:
             return
         if not self.speaks:
@@ -219,7 +219,7 @@ class SessionHolder(Holder):
         self.complete(id)
 
     def result_after(self, number: int, id: int, value: Struct | None) -> None:
-        """As `result`, once that entry is journalled."""
+        """Like `result`, once that entry is journalled."""
         if number <= self.broker._journals.done:
             self.result(id, value)
             return
@@ -233,7 +233,7 @@ class SessionHolder(Holder):
             self.result(id, self.owing.pop(id))
 
     def fits(self, value: Struct) -> bool:
-        """Whether a result fits into one frame of the connection."""
+        """Returns whether a result fits into one frame of the connection."""
         channel = self.session._channel
         if channel is None:
             return True
@@ -245,17 +245,17 @@ class SessionHolder(Holder):
 
     @property
     def frame_octets(self) -> int:
-        """Octets of the largest frame of the connection that it is attached to."""
+        """Octets of the largest frame of its connection."""
         channel = self.session._channel
         return channel.carrier._max_frame_size if channel is not None else MAX_FRAME_SIZE
 
     def refuse(self, id: int | None, refused: Refused) -> None:
-        """The command cannot be done: that ends the session."""
+        """Refuses a command, which ends the session."""
         code = code_of(refused, self.session.profile.error_codes)
         self.fail(id, code, refused.text, field_index_of(refused) if id is not None else None)
 
     def fail(self, id: int | None, code: ErrorCode, text: str, field_index: int | None = None) -> None:
-        """Says an exception, which ends the session."""
+        """Sends an exception, which ends the session."""
         if self.speaks:
             peer = self.peer
             self.session.fail(id, code, text[:MOST_TEXT], field_index=field_index)
@@ -266,32 +266,32 @@ class SessionHolder(Holder):
             self.failing = self.failing or (id, code, text, field_index)
 
     def say(self, *commands: Command) -> bool:
-        """Says commands that nothing depends on; False when that cannot be done now."""
+        """Sends commands that nothing depends on; returns False when that is not possible now."""
         try:
             for command in commands:
                 self.session.send(command)
-        except AmqpError:  # it is not attached, or replay is full
+        except AmqpError:  # it is not attached, or the replay limit is reached
             return False
         if self.peer is not None:
             self.broker._wrote(self.peer)
         return True
 
-    # --- publishes with accept-mode explicit ---------------------------------------------------------------------------
+    # --- publishes with accept-mode explicit ----------------------------------------------------------------------------------
 
     def accept(self, id: int) -> None:
-        """A publish with accept-mode explicit is accepted; said with others, before the octets are taken."""
+        """Accepts a publish with accept-mode explicit; sent with others, before the octets are taken."""
         if not self.ended:
             self.accepts.add(id)
             self.broker._settling[self] = None
 
     def reject(self, id: int, code: RejectCode) -> None:
-        """A publish with accept-mode explicit is rejected."""
+        """Rejects a publish with accept-mode explicit."""
         if not self.ended:
             self.rejects.setdefault(code, MutableRangeSet()).add(id)
             self.broker._settling[self] = None
 
     def settle(self) -> None:
-        """Says which publishes are accepted and which rejected."""
+        """Sends the accepts and rejects of publishes."""
         if self.ended or not self.speaks or not (self.accepts or self.rejects):
             return
         commands: list[Command] = []
@@ -309,10 +309,10 @@ class SessionHolder(Holder):
         if self.peer is not None:
             self.broker._wrote(self.peer)
 
-    # --- what it was sent -------------------------------------------------------------------------------------------------
+    # --- deliveries to it -----------------------------------------------------------------------------------------------------
 
     def completed(self, ids: RangeSet) -> None:
-        """The client has completed our commands: windows may be open again, and what it did not have to accept is over."""
+        """Handles completions of our commands: windows may open, and transfers without accept are settled."""
         unsettled = self.unsettled
         if unsettled:
             for id in unsettled.among(ids):
@@ -325,7 +325,7 @@ class SessionHolder(Holder):
                 consumer.wake()
 
     def settled(self, id: int) -> Unsettled:
-        """A transfer is unsettled no more."""
+        """Settles a transfer."""
         record = self.unsettled.remove(id)
         if record.acquired:
             if self.taken is not None:
@@ -337,21 +337,21 @@ class SessionHolder(Holder):
         return record
 
     def show(self, id: int) -> None:
-        """A transfer is unsettled, and not acquired."""
+        """Records an unsettled transfer that is not acquired."""
         if self.taken is None:
             self.taken = MutableRangeSet()
             self.taken.update(RangeSet.of(*[each for each, record in self.unsettled.items() if record.acquired]))
         self.shown.add(id)
 
     def acquired(self, ids: RangeSet) -> RangeSet:
-        """Those of the ids that are unsettled and acquired: what was only shown costs nothing, however often it is named."""
+        """Returns the ids that are unsettled and acquired. Browsed messages cost nothing, however often they are named."""
         return self.unsettled.ids.common(ids) if self.taken is None else self.taken.common(ids)
 
     def wake_more(self) -> None:
-        """Less is unsettled than a moment ago: who got nothing because of that may go on."""
+        """Wakes consumers that were at the limit of unsettled messages, as fewer are unsettled now."""
         at_limit = self.at_limit
         room = self.broker.limits.unaccepted_transfers - len(self.unsettled)
-        while at_limit and room > 0:  # as many as may get something; the others when it turns out that there is still room
+        while at_limit and room > 0:  # as many as may get something; the others if there is still room then
             consumer, _ = at_limit.popitem(last=False)
             if self.consumers.get(consumer.destination) is consumer:
                 consumer.wake()
@@ -359,7 +359,7 @@ class SessionHolder(Holder):
                 self.site.host.wakeable[self.wake_more] = None
 
     def hold_for_replay(self, consumer: Consumer) -> None:
-        """A consumer gets nothing before the client has confirmed some of what is kept for replay."""
+        """Suspends a consumer until the client has confirmed some of what is kept for replay."""
         assert self.peer is not None  # it was about to send
         self.held_by_replay[consumer] = None
         self._kept = self._kept_now
@@ -371,7 +371,7 @@ class SessionHolder(Holder):
         return len(outbound.kept), outbound.kept_octets
 
     def replay_confirmed(self) -> None:
-        """Those consumers go on, if less is kept than when the last of them found that out."""
+        """Resumes those consumers if less is kept than when the last of them was suspended."""
         if self.peer is not None and self._kept_now != self._kept:
             del self.peer._held_by_replay[self]
             held = list(self.held_by_replay)
@@ -380,19 +380,19 @@ class SessionHolder(Holder):
                 consumer.wake()
 
     def gone(self, consumer: Consumer) -> None:
-        """The queue of a subscription is deleted: the session hears of it as soon as it can be spoken to."""
+        """Handles the deletion of a subscription's queue; the client is notified once the session can send."""
         if self.consumers.get(consumer.destination) is consumer:
             del self.consumers[consumer.destination]
         self.broker._deletions.append((self, consumer.queue.name))
 
     def queue_deleted(self, queue: str) -> None:
-        """Says that a queue was deleted under a subscription."""
+        """Notifies the client that a subscription's queue was deleted."""
         self.refuse(None, Refused(SUBSCRIBE_QUEUE_DELETED, queue=queue))
 
     # --- the end ----------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """The session is over: all that it held is given back."""
+        """Ends the session: gives back all that it held."""
         if self.ended:
             return
         self.ended = True
@@ -411,7 +411,7 @@ class SessionHolder(Holder):
         self._give_back()
 
     def _give_back(self) -> None:
-        """What it has acquired is available again, its queues are free or gone."""
+        """Releases acquired messages, and frees or deletes its queues."""
         host = self.site.host
         if self.tx is not None:
             self.tx.rollback(False)

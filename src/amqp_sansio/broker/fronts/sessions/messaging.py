@@ -22,7 +22,7 @@ Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFl
 
 
 def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> None:
-    """Executes message.subscribe.  Without credit yet, no message is sent.  A missing destination stands for the empty name."""
+    """Executes message.subscribe. Sends nothing yet, for there is no credit. A missing destination counts as the empty name."""
     destination = command.destination or ""
     if destination in holder.consumers:
         raise Refused(conditions.SUBSCRIBE_TWICE, destination=destination)
@@ -33,7 +33,7 @@ def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> Non
     asked = read_subscription_arguments(command.arguments, holder.broker.limits) if command.arguments else NOTHING_ASKED
     known = holder.session._subscribers.current.get(destination)
     if known is None or (known.queue, known.accept_mode, known.acquire_mode) != (queue, *modes):
-        # The engine has heard more of a session that was resumed than we: this one was cancelled, and gets nothing.
+        # After a resume the engine knows more than we do: this subscription was cancelled, and gets nothing.
         known = Subscriber(queue, destination, *modes)
     holder.consumers[destination] = Consumer(holder, queue, known, command.exclusive, asked)
     if command.arguments:
@@ -73,7 +73,7 @@ def set_flow_mode(holder: SessionHolder, id: int, command: message.SetFlowMode) 
 
 
 def flush(holder: SessionHolder, id: int, command: message.Flush) -> None:
-    """Executes message.flush, which completes when all that credit and queue allow now was transferred."""
+    """Executes message.flush, which completes once all that credit and queue allow now was sent."""
     _consumer(holder, command, conditions.FLUSH_NO_DESTINATION).flush(id)
 
 
@@ -84,7 +84,7 @@ def stop(holder: SessionHolder, id: int, command: message.Stop) -> None:
 
 
 def accept(holder: SessionHolder, id: int, command: message.Accept) -> None:
-    """Executes message.accept: removes acquired messages from their queues; ignores ids that are settled or unknown."""
+    """Executes message.accept: removes acquired messages from their queues; ignores settled and unknown ids."""
     unsettled = holder.unsettled
     named = command.transfers or EMPTY
     ids = unsettled.among(named)
@@ -108,9 +108,9 @@ def accept(holder: SessionHolder, id: int, command: message.Accept) -> None:
 
 
 def _withdraw_accepts(holder: SessionHolder, ids: RangeSet) -> None:
-    """Transfers that a local transaction has accepted are unsettled again: neither reject nor release waits for commit.
+    """Makes transfers unsettled again that a local transaction has accepted: reject and release do not wait for commit.
 
-    qpid.messaging releases at each rollback whatever it has accepted before.
+    At each rollback, qpid.messaging releases whatever it has accepted before.
     """
     provisional = holder.provisional
     for each in provisional.among(ids):
@@ -126,7 +126,7 @@ def reject(holder: SessionHolder, id: int, command: message.Reject) -> None:
     unsettled = holder.unsettled
     rejected = unsettled.among(holder.acquired(ids))
     number = holder.site.host.reject([unsettled[each].entry for each in rejected]) if rejected else 0
-    for each in rejected:  # only now: a refused reject ends the session, which gives back what is unsettled
+    for each in rejected:  # only now: a refused reject ends the session, which releases what is unsettled
         holder.settled(each)
     holder.wake_more()
     holder.complete_after(number, id)
@@ -164,7 +164,7 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
             continue
         record.acquired = True
         holder.shown.discard_id(each)
-        if not record.explicit:  # no accept will follow: it is off the queue at once
+        if not record.explicit:  # no accept will follow: remove it from the queue at once
             del unsettled[each]
             gone.append(record.entry)
         elif holder.taken is not None:
@@ -176,7 +176,7 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
 
 
 def resume(holder: SessionHolder, id: int, command: message.Resume) -> None:
-    """Executes message.resume: nothing is kept of a partial message, so that it starts again."""
+    """Executes message.resume: nothing is kept of a partial message, so it starts again."""
     if (command.destination or "") not in holder.consumers:
         raise Refused(conditions.RESUME_NO_DESTINATION, destination=command.destination or "")
     holder.result(id, MessageResumeResult(0))

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Entry
 
 SPARE_RANGES: Final = 16
-"""Ranges that `accepted` may have beyond twice the transfers, before those are dropped in which nothing is."""
+"""How many ranges `accepted` may have, beyond twice the transfers, before empty ones are dropped."""
 
 
 class ProvisionalAccepts(ById[Unsettled]):
-    """Transfers by id that the session has accepted in a local transaction at least once, and that are not settled yet.
+    """Transfers by id that the session has accepted in a local transaction at least once, and not settled yet.
 
-    A rollback leaves them here, and an accept of what is here costs the ranges that it names: a client that accepts everything
-    and rolls back, again and again, makes the broker look at each transfer once.
+    A rollback leaves them here, and an accept costs only the ranges that it names: a client that repeatedly accepts everything
+    and rolls back makes the broker look at each transfer once.
     """
 
     __slots__ = ("accepted",)
@@ -27,10 +27,10 @@ class ProvisionalAccepts(ById[Unsettled]):
     def __init__(self) -> None:
         super().__init__()
         self.accepted: Final = MutableRangeSet()
-        """The ids that the open transaction has accepted, and others of which nothing is here."""
+        """The ids that the open transaction has accepted, and possibly others that are not here."""
 
     def accept(self, ids: RangeSet) -> None:
-        """The open transaction accepts those of the ids that are here."""
+        """Records accepts of the open transaction for ids that are here."""
         accepted = self.accepted
         accepted.update(ids)
         if accepted.range_count > 2 * len(self) + SPARE_RANGES:
@@ -39,23 +39,23 @@ class ProvisionalAccepts(ById[Unsettled]):
             accepted.update(here)
 
     def accepted_ids(self) -> RangeSet:
-        """The ids that the open transaction takes off their queues if it is committed."""
+        """Returns the ids that the open transaction removes from their queues if committed."""
         return self.ids.common(self.accepted.freeze())
 
     def entries(self) -> list[Entry]:
-        """Their messages."""
+        """Returns their messages."""
         return [self[id].entry for id in self.among(self.accepted.freeze())]
 
     def commit(self) -> None:
-        """What the transaction has accepted is settled, and the next one has accepted nothing."""
+        """Settles what the transaction has accepted, and starts the next one."""
         self.take(self.accepted.freeze())
         self.accepted.clear()
 
     def rollback(self) -> None:
-        """The transaction has accepted nothing; what is here is the session's as before."""
+        """Forgets the accepts of the transaction; the transfers stay."""
         self.accepted.clear()
 
     def clear(self) -> None:
-        """Nothing is here any more."""
+        """Drops all transfers."""
         super().clear()
         self.accepted.clear()

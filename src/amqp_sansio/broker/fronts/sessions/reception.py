@@ -25,20 +25,19 @@ if TYPE_CHECKING:
 
 
 CACHED: Final = 1024
-"""Envelopes that are remembered by what they were made of; all are forgotten when there are more."""
+"""The most envelopes cached; when there are more, all are dropped."""
 CACHED_OCTETS: Final = 512
-"""Octets of a header that is worth remembering."""
+"""The largest header, in octets, that is cached."""
 LATEST: Final = 2**63 - 1
-"""What a datetime can hold at most that is read with a sign."""
+"""The largest datetime, which readers treat as signed."""
 MILLISECONDS: Final = 10**11
-"""An expiration from here on is in milliseconds, as Java's clients write it and want it back; others are in seconds."""
+"""An expiration from here on is in milliseconds, as Java clients write and expect it; others are in seconds."""
 
 
 class Reception:
-    """Makes messages of transfers: one for each broker.
+    """Makes messages from transfers; one for each broker.
 
-    Where the intake knows the epoch, the expiration of a message with a ttl is written into its header, in the unit in which
-    its publisher wrote one.
+    If the epoch is known, the expiration of a message with a ttl is written into its header, in its publisher's unit.
     """
 
     __slots__ = ("_cache", "_intake")
@@ -59,11 +58,12 @@ class Reception:
         empty_body: bool = False,
         publisher: int = 0,
     ) -> Message:
-        """The message of a transfer.  `structs` are those of the header when they have been read already; `empty_body`: there
-        is a body segment of 0 octets; `publisher` is the number of the connection, 0 when it has none.
+        """Returns the message of a transfer.
 
-        Refused: 403 when message-properties name a user who is not `identity` (None: nobody looks; of a name with a realm the
-        part before "@" is enough); 503 for a header that cannot be read; 540 for a fragment.
+        `structs` are those of the header if they were decoded already; `empty_body`: it has a body segment of 0 octets;
+        `publisher` is the number of the connection, 0 when it has none. Raises Refused: 403 when message-properties name a user
+        other than `identity` (None: not checked; the part before "@" of a name with a realm is enough); 503 for an unreadable
+        header; 540 for a fragment.
         """
         exchange = transfer.destination or ""
         envelope = None if empty_body else self._cache.get((exchange, header))
@@ -82,7 +82,7 @@ class Reception:
             if structs is None:
                 structs = decode_headers(header, 0, len(header), reading)
             delivery, rest = _parted(header, structs)
-            # ttl: what the broker adds is the moment; a publisher who says one without a ttl is believed by the consumer alone
+            # ttl: the broker adds the expiration; an expiration without a ttl is only for the consumer
             expiration = None
             if delivery.ttl is not None and self._intake.epoch is not None:
                 moment = self._intake.epoch + now + delivery.ttl / 1000
@@ -99,7 +99,7 @@ class Reception:
 
 
 def _parted(header: bytes, structs: Sequence[Struct]) -> tuple[DeliveryProperties, bytes]:
-    """The delivery-properties, and all other structs as they came."""
+    """Returns the delivery-properties, and all other structs unchanged."""
     delivery = None
     rest: list[bytes] = []
     p = 0
@@ -116,13 +116,13 @@ def _parted(header: bytes, structs: Sequence[Struct]) -> tuple[DeliveryPropertie
 
 
 AHEAD: Final = 256
-"""Deliveries at most that an immediate message waits for."""
+"""The most deliveries that an immediate message waits for."""
 CODES: Final[dict[Rejection, RejectCode]] = {UNROUTABLE: RejectCode.UNROUTABLE, IMMEDIATE: RejectCode.IMMEDIATE}
 """The code of message.reject."""
 
 
 def publish(holder: SessionHolder, event: TransferReceived) -> None:
-    """Routes the message and puts it on its queues, or keeps it for the transaction; says that it is done, or what is wrong."""
+    """Routes the message and enqueues it, or holds it back for the transaction; accepts or refuses it."""
     site, broker = holder.site, holder.broker
     host = site.host
     transfer = event.transfer

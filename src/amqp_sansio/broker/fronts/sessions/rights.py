@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _Wants: TypeAlias = Iterator[tuple[Verb, Kind, str, str | None]]
 
 _NOT_ACQUIRED: Final = 1
-"""Value of acquire-mode in message.subscribe."""
+"""The acquire-mode of message.subscribe for browsing."""
 
 
 def demand(guard: Guard, holder: SessionHolder, command: Command) -> None:
-    """Refused unless the session may do all that the command needs."""
+    """Raises Refused unless the session may do all that the command needs."""
     host, identity, _ = holder.key
     wants = WANTS.get(type(command))
     if wants is not None:
@@ -36,12 +36,12 @@ def demand(guard: Guard, holder: SessionHolder, command: Command) -> None:
 
 
 def to_subscribe(acquires: bool, exclusive: bool) -> Verb:
-    """What a subscription does: an exclusive one does more than look."""
+    """Returns the verb of a subscription: an exclusive one does more than browse."""
     return Verb.CONSUME if acquires or exclusive else Verb.BROWSE
 
 
 def demand_again(guard: Guard, holder: SessionHolder) -> None:
-    """Ends the session when it has a subscription to which it has no right any more."""
+    """Ends the session when it has a subscription that is no longer allowed."""
     host, identity, _ = holder.key
     for consumer in holder.consumers.values():
         verb = to_subscribe(consumer.acquires, consumer.exclusive)
@@ -129,20 +129,22 @@ WANTS: Final[dict[type[Command], Callable[[SessionHolder, Any], _Wants]]] = {
     stream.Consume: _of_queue(Verb.CONSUME),
     stream.Publish: _publish_elsewhere,
 }
-"""By command.  What is in no row touches only what the session has got by one that is: its subscriptions, what it was sent,
-its transactions."""
+"""The rights that each command needs.
+
+Commands in no row only touch what the session got through one that is: its subscriptions, its deliveries, its transactions.
+"""
 
 BRANCHES: Final = frozenset({
     dtx.Start, dtx.End, dtx.Prepare, dtx.Commit, dtx.Rollback, dtx.Forget, dtx.GetTimeout, dtx.SetTimeout,
 })  # fmt: skip
-"""Commands that name a branch: it belongs to the identity that began it."""
+"""Commands that name a branch, which belongs to the identity that began it."""
 
 
 def _demand_branch(guard: Guard, holder: SessionHolder, command: Any) -> None:
-    """Refused for a branch that somebody else began, and alike for an unknown one: the client learns nothing of it."""
+    """Raises Refused for a branch that another identity began, and the same for an unknown one, to reveal nothing."""
     host, identity, _ = holder.key
     if command.xid is None:
-        return  # the coordinator refuses that
+        return  # the coordinator refuses it
     branch = holder.site.coordinator.branches.get(key_of(command.xid))
     if branch is None and type(command) is dtx.Start and not (command.join or command.resume):
         return
@@ -152,7 +154,7 @@ def _demand_branch(guard: Guard, holder: SessionHolder, command: Any) -> None:
 
 
 def own_branches(holder: SessionHolder) -> Callable[[Branch], bool] | None:
-    """Which branches the session may know of; None: all."""
+    """Returns a filter for the branches that the session may see; None: all."""
     guard = holder.broker._guard
     host, identity, _ = holder.key
     if guard is None or guard.manages(identity, host):

@@ -67,11 +67,11 @@ COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] 
     dtx.GetTimeout: transacting.get_timeout,
     dtx.SetTimeout: transacting.set_timeout,
 }
-"""By command."""
+"""The handler of each command."""
 
 
 def execute(holder: SessionHolder, event: CommandReceived) -> None:
-    """Does a command of the session, answers it, or refuses it, which ends the session."""
+    """Executes a command and answers it, or refuses it, which ends the session."""
     command = event.command
     does = COMMANDS.get(type(command))
     guard = holder.broker._guard
@@ -84,16 +84,16 @@ def execute(holder: SessionHolder, event: CommandReceived) -> None:
     except Refused as refused:
         holder.refuse(event.id, refused)
         return
-    if type(command) is not execution.Sync:  # which the engine completes when all before it is
+    if type(command) is not execution.Sync:  # the engine completes it when all before it is complete
         holder.fail(event.id, ErrorCode.NOT_IMPLEMENTED, f"{command.VERB} is not implemented")
 
 
 SESSION_FLOW: Final = "qpid.session_flow"
-"""The client property by which a client says that it understands to be throttled."""
+"""The client property that announces support for producer flow control."""
 
 
 class SessionService(Service):
-    """Acts on the words of a connection's sessions, and on requests for one."""
+    """Handles the events of a connection's sessions, and requests to attach one."""
 
     serves = True
 
@@ -101,9 +101,9 @@ class SessionService(Service):
         super().__init__(peer)
         self.front: Final = front
         self.holders: Final[dict[bytes, SessionHolder]] = {}
-        """By name, what the sessions hold that were attached here last."""
+        """By name, the holders of sessions that were last attached here."""
         self.session_flow = False
-        """Whether the client understands to be throttled."""
+        """Whether the client supports producer flow control."""
         self._requested: AttachRequested | None = None
 
     @property
@@ -113,7 +113,7 @@ class SessionService(Service):
         return connection
 
     def act_on(self, event: Event) -> None:
-        """Does what an event asks for: the three that come for each message first."""
+        """Handles an event; the three kinds of each message come first."""
         kind = type(event)
         if kind is TransferReceived:
             assert isinstance(event, TransferReceived)
@@ -147,22 +147,22 @@ class SessionService(Service):
                 holder = self.holders.get(event.session)
                 if holder is not None:
                     holder.end()
-            case _:  # of the connection; or what a session confirmed or skipped, a result that nobody asked for
+            case _:  # of the connection; or about what a session confirmed or skipped; or an unsolicited result
                 if isinstance(event, Authenticated):
                     self.session_flow = SESSION_FLOW in event.client_properties
                 super().act_on(event)
 
     def _attach(self, event: AttachRequested) -> None:
-        """Attaches a session: a new one, or the one of that principal and name that was kept."""
+        """Attaches a session: a new one, or the kept one of that principal and name."""
         front, peer, connection, name = self.front, self.peer, self._connection, event.session
         broker, site = peer._broker, peer._site
-        assert site is not None  # nobody attaches before open-ok
+        assert site is not None  # no attach comes before open-ok
         if peer._config.attach == "refuse":
             connection.refuse(name)
             return
         key = (site.host.name, peer._identity or "", name)
         number = front.touched(key)
-        if number > broker._journals.done:  # until then a restart would bring back the session, or messages, as they were
+        if number > broker._journals.done:  # until then a restart would restore the session, or messages, as they were
             self._requested = event
             peer._waits = True
             broker._journals.after(number, self._attach_again)
@@ -175,7 +175,7 @@ class SessionService(Service):
                 connection.refuse(name, DetachCode.SESSION_BUSY)
                 return
             if session._timeout == 0 or session.state not in ("attached", "resuming", "detached"):
-                # Nobody wanted it to live on its own: whoever attaches by force begins anew (as old clients do).
+                # No timeout was granted: an attach with force starts anew (as old clients do).
                 if holder is not None:
                     holder.force_off()
                 known.end()
@@ -193,7 +193,7 @@ class SessionService(Service):
         if timeout != 0 and not front.kept.has_room(key):
             timeout = 0
         session = connection.accept(name, timeout=timeout)
-        session._keep_for(0)  # it is kept when its client asks for that: others begin anew, and must not find theirs held
+        session._keep_for(0)  # kept only if its client asks for it: others start anew, and must find nothing kept
         self.holders[name] = SessionHolder(front, self, site, key, session)
 
     def _attach_again(self) -> None:
@@ -209,14 +209,14 @@ class SessionService(Service):
         holder = self.holders.get(name)
         if holder is None:
             return
-        if holder.peer is not self.peer:  # it was taken to another connection, or is over
+        if holder.peer is not self.peer:  # it moved to another connection, or has ended
             del self.holders[name]
         elif holder.session._channel is None:
             del self.holders[name]
             holder.detached()
 
     def drained(self) -> None:
-        """Who waited until some of what is kept for replay was confirmed goes on, and hears that it may publish again."""
+        """Resumes consumers that waited for confirmations, and publishers whose notification waited for them."""
         super().drained()
         throttle = self.front.throttle
         if throttle.owing:

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def keepable(holder: SessionHolder) -> bool:
-    """Whether a session can be there again after a restart: it is detached, and works on no branch that is not prepared."""
+    """Returns whether a restart can restore a session: it is detached, and works on no unprepared branch."""
     detached = holder.peer is None and holder.session.state == "detached"
     return detached and not holder.ended and not holder.site.coordinator.associated(holder.owner)
 
 
 def need(holder: SessionHolder, needed: Needed) -> None:
-    """Tells what a session needs of its virtual host."""
+    """Adds what a session needs of its virtual host."""
     queues = [consumer.queue for consumer in holder.consumers.values()]
     queues += holder.site.host.owned(holder.owner)
     for record in (*holder.unsettled.values(), *holder.provisional.values()):
@@ -52,7 +52,7 @@ def need(holder: SessionHolder, needed: Needed) -> None:
 
 
 def take(holder: SessionHolder) -> dict[str, object]:
-    """The session as a plain value."""
+    """Returns the session as a plain value."""
     session = holder.session
     host, identity, name = holder.key
     failing = holder.failing
@@ -95,7 +95,7 @@ def _records(records: Mapping[int, Unsettled]) -> tuple[tuple[int, str, int, boo
 
 
 def claims(plain: Mapping[str, Any]) -> tuple[set[str], set[tuple[str, int]]]:
-    """Of what `take` made: the names of the queues, and the queues and numbers of the messages that the session needs."""
+    """Returns what a value of `take` needs: the names of queues, and the queues and numbers of messages."""
     queues: set[str] = {*plain["owned"], *[name for _, name, *_ in plain["consumers"]]}
     entries: set[tuple[str, int]] = set()
     for _, queue, number, acquired, _ in (*plain["unsettled"], *plain["pledged"]):
@@ -108,10 +108,10 @@ def claims(plain: Mapping[str, Any]) -> tuple[set[str], set[tuple[str, int]]]:
 
 
 def restore(front: Sessions, plain: Mapping[str, Any], rebuilding: Rebuilding) -> SessionHolder:
-    """The session again, detached; its time begins.
+    """Restores the session, detached; its timeout starts.
 
-    Raises Refused or DecodeError when the model or the engine do not take it, TypeError, ValueError or KeyError for what
-    `take` has not made.
+    Raises Refused or DecodeError when the model or the engine refuses it; TypeError, ValueError or KeyError for what `take` did
+    not return.
     """
     host, broker = rebuilding.host, front.broker
     site = broker._sites[host.name]
@@ -156,7 +156,7 @@ def restore(front: Sessions, plain: Mapping[str, Any], rebuilding: Rebuilding) -
 
 
 def _moment(since: Since | None, epoch: float | None) -> tuple[float, int] | None:
-    """From when on a subscription wants messages, on the clock of the epoch; its own clock ends with the broker."""
+    """Returns the start of a replay period on the epoch's clock, since the broker's own clock ends with it."""
     return None if since is None else (since.moment + (epoch or 0.0), since.number)
 
 
@@ -165,11 +165,11 @@ def _since(epoch: float | None, kept: tuple[float, int] | None = None) -> Since 
 
 
 def _asked(limits: BrokerLimits, selector: str | None = None, *more: Any) -> SubscriptionArguments:
-    """What the arguments of a subscription asked for; before 0.2 none of it was kept."""
+    """Returns the kept arguments of a subscription; before 0.2 none were kept."""
     return SubscriptionArguments(None if selector is None else Selector(selector, limits), *more)
 
 
-def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  # Any: it is what `_records` made, or raises
+def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  # Any: what `_records` made, or it raises
     found: dict[int, Unsettled] = {}
     for id, queue, number, acquired, explicit in records:
         entry: Entry | None = rebuilding.entries.get((queue, number))
@@ -179,7 +179,7 @@ def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  #
 
 
 def _catch_up(holder: SessionHolder) -> None:
-    """What waited for the journal is durable now: the snapshot has it."""
+    """Handles what waited for the journal: the snapshot has made it durable."""
     session = holder.session
     flushes = {id: subscriber.destination for id, subscriber in session._subscribers.flushes.items()}
     for id in [id for id, owed in session._inbound.owed.items() if not owed.result]:
@@ -190,7 +190,7 @@ def _catch_up(holder: SessionHolder) -> None:
             holder.complete(id)
     deliveries = session._transfers.deliveries
     rest = session._inbound.outstanding.freeze() - RangeSet.of(*session._inbound.owed) - RangeSet.of(*deliveries)
-    if rest:  # publishes that nobody accepts
+    if rest:  # publishes that are not accepted
         session._complete_now(rest)
     rejects = [ids.freeze() for ids in holder.rejects.values()]
     for id in list(deliveries):

@@ -1,6 +1,6 @@
 """Producer flow control: stops publishers into a queue that is too long, if they support it.
 
-Said as message.set-flow-mode, message.stop and message.flow on destination "", which is every transfer of the session.
+It uses message.set-flow-mode, message.stop and message.flow on destination "", which means every transfer of the session.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Throttle:
     __slots__ = ("_most", "_told", "_waiting", "owing", "queues")
 
     def __init__(self, most: int) -> None:
-        self._most: Final = most  # the number of messages from which on a queue is too long
+        self._most: Final = most  # the length from which on a queue is too long
         self.queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
         """Queues that are too long, with the sessions that wait for each."""
         self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
         self.owing: Final[dict[SessionHolder, None]] = {}
-        """Sessions that may resume, but too much is kept for replay to send them so."""
-        self._told: Final[dict[SessionHolder, bool]] = {}  # whether a session was told to stop, of those that were ever told
+        """Sessions that may resume, but too much is kept for replay to tell them."""
+        self._told: Final[dict[SessionHolder, bool]] = {}  # whether each session was stopped, of those that ever were
 
     def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
         """Records that the session published into these queues, and stops it if one is too long."""
@@ -60,7 +60,7 @@ class Throttle:
             if holder.say(Flow("", MESSAGE, INFINITE)):
                 self._told[holder] = False
                 self.owing.pop(holder, None)
-            elif holder.speaks:  # else it is looked at when it is attached
+            elif holder.speaks:  # otherwise it is checked when it is attached
                 self.owing[holder] = None
 
     @property

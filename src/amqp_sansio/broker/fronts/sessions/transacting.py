@@ -47,32 +47,32 @@ def _answer(holder: SessionHolder, id: int, outcome: Outcome) -> None:
 
 
 def start(holder: SessionHolder, id: int, command: dtx.Start) -> None:
-    """dtx.start."""
+    """Executes dtx.start."""
     _answer(holder, id, holder.site.coordinator.start(holder.owner, command.xid, command.join, command.resume, holder.key[1]))
 
 
 def end(holder: SessionHolder, id: int, command: dtx.End) -> None:
-    """dtx.end."""
+    """Executes dtx.end."""
     _answer(holder, id, holder.site.coordinator.end(holder.owner, command.xid, command.suspend, command.fail))
 
 
 def prepare(holder: SessionHolder, id: int, command: dtx.Prepare) -> None:
-    """dtx.prepare."""
+    """Executes dtx.prepare."""
     _answer(holder, id, holder.site.coordinator.prepare(command.xid))
 
 
 def commit(holder: SessionHolder, id: int, command: dtx.Commit) -> None:
-    """dtx.commit."""
+    """Executes dtx.commit."""
     _answer(holder, id, holder.site.coordinator.commit(command.xid, command.one_phase))
 
 
 def rollback(holder: SessionHolder, id: int, command: dtx.Rollback) -> None:
-    """dtx.rollback."""
+    """Executes dtx.rollback."""
     _answer(holder, id, holder.site.coordinator.rollback(command.xid))
 
 
 def forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
-    """dtx.forget."""
+    """Executes dtx.forget."""
     holder.complete_after(holder.site.coordinator.forget(command.xid), id)
 
 
@@ -85,11 +85,11 @@ def recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
 
 
 def get_timeout(holder: SessionHolder, id: int, command: dtx.GetTimeout) -> None:
-    """dtx.get-timeout."""
+    """Executes dtx.get-timeout."""
     holder.result(id, GetTimeoutResult(holder.site.coordinator.get_timeout(command.xid)))
 
 
 def set_timeout(holder: SessionHolder, id: int, command: dtx.SetTimeout) -> None:
-    """dtx.set-timeout."""
+    """Executes dtx.set-timeout."""
     holder.site.coordinator.set_timeout(command.xid, command.timeout)
     holder.complete(id)
