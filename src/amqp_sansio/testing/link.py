@@ -123,7 +123,7 @@ class Link(Generic[C, S]):
         self.server = server
         self._begin()
 
-    # --- what may go wrong --------------------------------------------------------------------------------------------------
+    # --- faults ---------------------------------------------------------------------------------------------------------------
 
     def cut(self) -> None:
         """Breaks the link: octets in flight are lost, and both sides see the end of the stream."""

@@ -11,7 +11,7 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.events import Event
 
 ROUNDS: Final = 100_000
-"""The most rounds of `run`: a conversation that is not over by then is an error."""
+"""The most rounds of `run`; a conversation that is not over by then is an error."""
 
 
 class MemoryClient:
@@ -65,7 +65,7 @@ class MemoryBroker:
         """Seconds since the start."""
 
     def connect(self, config: ClientConfig | None = None, server: ServerConfig | None = None) -> MemoryClient:
-        """Returns a new client whose connection is open.  `server` configures the server half; by default any login is good."""
+        """Returns a new client whose connection is open. `server` configures the server half; the default accepts any login."""
         client = MemoryClient(self, ClientConnection(config), self.broker.connect(server))
         self.clients.append(client)
         self.run()

@@ -97,7 +97,7 @@ class ClientMachine(RuleBasedStateMachine):
             self._take(b"")
         self._fail(found[1].rule, "the client lets it pass; expected: connection.close, or the end of the connection")
 
-    # Steps sent and received.
+    # --- steps sent and received ----------------------------------------------------------------------------------------------
 
     def _ended(self, since: int) -> bool:
         """Returns whether the client has hung up, or closed the connection since that step."""

@@ -1,5 +1,4 @@
-"""The probe: tests by conversations from the grammars which rules a server follows and which it breaks.  It opens no
-sockets."""
+"""The probe: tests which rules a server follows, with conversations from the grammars. It opens no sockets."""
 
 from amqp_sansio.testing.probe.dialogue import ProbeError, Transport
 from amqp_sansio.testing.probe.prober import Prober

@@ -19,8 +19,7 @@ COMMAND_INVALID: Final = 503
 
 
 class Answer(NamedTuple):
-    """A server's reaction to a step: "taken", "exception", "detached", "closed", "ended" or "silent"; `code` where it
-    gave one."""
+    """A server's reaction to a step: "taken", "exception", "detached", "closed", "ended" or "silent", with its code."""
 
     kind: str
     code: int = 0
@@ -93,8 +92,10 @@ def _allowed(blame: Blame, word: str, answer: Answer) -> bool:
 
 
 def codes(blame: Blame) -> frozenset[int]:
-    """Returns the codes that may answer it; for class dtx all that refuse the command, since several reasons may apply at
-    once."""
+    """Returns the codes that may answer it.
+
+    For class dtx these are all that refuse the command, since several reasons may apply at once.
+    """
     if not blame.rule.startswith("dtx."):
         return blame.codes
     verb = ".".join(blame.rule.split(".")[:2])

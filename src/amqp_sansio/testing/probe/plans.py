@@ -33,7 +33,7 @@ class Plan(NamedTuple):
 
 
 def covering(part: Part) -> list[tuple[Word, ...]]:
-    """Returns the shortest conversations that cover every move a client can bring about, none a beginning of another."""
+    """Returns the shortest conversations that cover every move a client can bring about, none a prefix of another."""
     ways = transition_words(part.client_led).values()
     every = sorted([_caused(part, said) for said in ways], key=lambda said: (-len(said), said))
     kept: list[tuple[Word, ...]] = []
@@ -44,7 +44,7 @@ def covering(part: Part) -> list[tuple[Word, ...]]:
 
 
 def _caused(part: Part, said: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Returns the same words, with the one that makes the server say the last of them, where nothing else would."""
+    """Returns the same words, with the one that triggers the server's last word, if nothing else would."""
     *before, last = said
     cause = CAUSES.get(last)
     if cause is None or cause in before:
@@ -57,7 +57,7 @@ def _caused(part: Part, said: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def wrongs(part: Part) -> list[tuple[tuple[Word, ...], Word]]:
-    """Returns every illegal word of the client in every state that it can bring about, after the shortest way there."""
+    """Returns every illegal word of the client in every state that it can bring about, after the shortest path there."""
     found: list[tuple[tuple[Word, ...], Word]] = []
     seen: set[tuple[int, Word]] = set()
     for way in shortest_to_each(part.client_led).values():

@@ -128,8 +128,7 @@ class Report:
         return [self.rules[rule] for rule in sorted(self.rules) if not self.rules[rule].broken]
 
     def coverage(self) -> list[tuple[str, int, int, list[Missed]]]:
-        """Returns for each part the number of moves made, of moves that a client can bring about, and the missing ones with
-        reasons."""
+        """Returns, for each part, the moves made, those that a client can bring about, and the missing ones with reasons."""
         rows = []
         for name, moves in self.moves.items():
             every = transition_words(PARTS[name].client_led).keys()

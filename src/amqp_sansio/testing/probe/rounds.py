@@ -72,7 +72,7 @@ class Round:
         self._live = False
         self._refused = False
         self._crossing: Final = self.part is not None and self.part.opening == "nothing"
-        """Whether the probe speaks once the planned word has arrived, whatever else has."""
+        """Whether the probe sends its next step once the planned word has arrived, whatever else has."""
 
     @property
     def rule(self) -> str:
@@ -87,8 +87,7 @@ class Round:
         self._end()
 
     def begin(self) -> bool:
-        """Opens the connection and prepares the conversation; returns whether it continues.  Raises ProbeError as `run`
-        does."""
+        """Opens the connection and prepares the conversation; returns whether it continues. Raises ProbeError as `run` does."""
         self.talk.listener = self._heard
         self.voice.foresee(self.plan.words)
         opening = self.part.opening if self.part else "work"
@@ -168,7 +167,7 @@ class Round:
             self.findings.append(Finding(self.rule, False, f"the server says {word.partition(':')[2]}; legal: {legal}"))
         self._state = to
 
-    # Leading.
+    # --- sending --------------------------------------------------------------------------------------------------------------
 
     def _lead(self) -> None:
         if self.trespass is not None:
@@ -181,7 +180,7 @@ class Round:
                 return
             if speaker_of(word) == "client":
                 if self.part.language.step(self._state, word) is None:
-                    return  # the server has chosen another way
+                    return  # the server has chosen another path
                 waits = not pipelined or after is None or speaker_of(after) == "server"
                 # The illegal step follows once all is received, so that what the server sent by then counts as before it.
                 if not self._say(word, waits, None if self.plan.wrong else after):
@@ -192,8 +191,10 @@ class Round:
             self._break(self.plan.wrong)
 
     def _say(self, word: Word, waits: bool, after: Word | None = None) -> bool:
-        """Sends a legal word and may wait for its outcome (`after`: the planned word); returns whether the conversation
-        continues."""
+        """Sends a legal word and may wait for its outcome; returns whether the conversation continues.
+
+        `after` is the planned word.
+        """
         assert self.part is not None
         ahead = self.voice.ahead(word)
         if ahead:
@@ -242,7 +243,7 @@ class Round:
         return False
 
     def _wait(self, word: Word) -> bool:
-        """Waits for a word of the server; returns whether it arrived, or another that serves as well."""
+        """Waits for a word of the server; returns whether it arrived, or an equivalent one."""
         before = len(self.words)
         if word in self.words[self._seen :]:
             self._seen = len(self.words) - self.words[::-1].index(word)
@@ -257,7 +258,7 @@ class Round:
 
     _seen = 0
 
-    # The questions after each step.
+    # --- answers --------------------------------------------------------------------------------------------------------------
 
     def _answered(self, word: Word, after: Word | None) -> bool:
         """Lets the server answer; returns whether it did."""
@@ -290,7 +291,7 @@ class Round:
             return self.talk.aside()
         return self.talk.sync(self.voice.halves["client"].next_id)
 
-    # What is wrong.
+    # --- illegal steps --------------------------------------------------------------------------------------------------------
 
     def _break(self, word: Word) -> None:
         assert self.part is not None
@@ -342,7 +343,7 @@ class Round:
             return self.talk.until(lambda step: objection(step, channel)) is None and not self.talk.ended
         return self._settled()
 
-    # The end.
+    # --- the end --------------------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
         if self._crossing:

@@ -117,7 +117,7 @@ def accept(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     items = [tenure.held[id] for id in ids]
     group = tenure.work
     take(tenure, said, items, group)
-    if not tenure.transactional:  # a local transaction that is rolled back leaves it with the session
+    if not tenure.transactional:  # after a rollback of a local transaction it stays with the session
         for id in ids:
             del tenure.held[id]
     where = f" in {group.name}" if group is not None else ""

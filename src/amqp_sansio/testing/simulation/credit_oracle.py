@@ -23,7 +23,7 @@ class Allowance:
         self.ending: Final[dict[int, list[int]]] = {}
         """The credit granted since each pending stop or flush, by its command id."""
         self.replayed: Final[set[int]] = set()
-        """The pending ones at the time of a resumption: messages sent before them may arrive later."""
+        """Those pending at a resumption: messages sent before them may still arrive."""
         self.grace = [0, 0]
         """Credit from before such a stop or flush, which those late messages may still use."""
         self.came: Final[dict[int, int]] = {}

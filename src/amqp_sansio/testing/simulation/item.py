@@ -18,7 +18,7 @@ Belief = Literal["no", "maybe", "yes"]
 class Group:
     """A transaction, whose messages share one fate.
 
-    `outcome` is open before its commit is requested, asked once commit was sent or decided, and unknown when the answer was
+    `outcome` is open before its commit is requested, asked once commit was sent or decided, and unknown when the answer is
     lost.
     """
 

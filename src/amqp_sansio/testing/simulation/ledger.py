@@ -98,8 +98,10 @@ class Ledger:
             demand(holder.loose(now), DOUBLED, f"{item.words} came to {tenure.client}, but {holder.client} has it")
 
     def _undone(self, item: Item, group: Group, now: float) -> None:
-        """Records that a message accepted in a transaction arrives again, which shows that the transaction is rolled back, if
-        it may be."""
+        """Records that a message accepted in a transaction arrives again.
+
+        That shows that the transaction is rolled back, if it may be.
+        """
         demand(
             group.outcome != "committed", DOUBLED, f"{item.words} came, but it was accepted in {group.name}, which is committed"
         )
@@ -143,8 +145,7 @@ class Ledger:
                 item.brittle = True
 
     def drained(self, present: set[bytes]) -> None:
-        """Checks the messages left at the end, `present`: none is missing that must be there, and no transaction is there by
-        half."""
+        """Checks the messages left at the end: none that must be present is missing, and no transaction is there by half."""
         for group in self.groups:
             if group.outcome in ("asked", "unknown"):
                 self._settle(group, present)

@@ -38,7 +38,7 @@ class LostError(Exception):
 class Manager:
     """The transaction manager: consumes from the first broker and publishes to the second.
 
-    Its whole course is one generator, which can be killed at any yield.
+    All its work is one generator, which can be killed at any yield.
     """
 
     def __init__(self, world: World, lines: tuple[Line, Line]) -> None:
@@ -55,7 +55,7 @@ class Manager:
         for line in lines:
             line.tolerant = True
 
-    # --- how it lives -------------------------------------------------------------------------------------------------------
+    # --- running --------------------------------------------------------------------------------------------------------------
 
     def advance(self) -> bool:
         """Advances as far as possible; returns False when its course has ended."""
@@ -81,7 +81,7 @@ class Manager:
         self.hang_up()
         for whole, group in self.groups.items():
             if whole not in self.decisions and group.outcome in ("open", "asked"):
-                group.rolled_back()  # nobody remembers it
+                group.rolled_back()  # no side remembers it
 
     def hang_up(self) -> None:
         """Closes its sockets."""
@@ -142,8 +142,7 @@ class Manager:
         self.world.tell(f"the manager is done with {group.name}: {group.outcome}")
 
     def _work(self, group: Group, branches: dict[str, Xid]) -> Waiting[bool]:
-        """Takes a message in one branch and publishes it in the other; returns False when there is none and the manager is
-        closing."""
+        """Takes a message in one branch and publishes it in the other; returns False when there is none and it is closing."""
         line = self.origin
         taken = yield from self._take(line)
         if taken is None:
@@ -221,7 +220,7 @@ class Manager:
             for action in machine.take():
                 match action:
                     case Decide(decision=decision):
-                        yield  # it may die before it has decided,
+                        yield  # it may be killed before it has decided,
                         self.decisions[whole] = decision.plain
                         if group is not None:
                             group.outcome, group.decided = "asked", True
@@ -266,7 +265,7 @@ class Manager:
                 if machine.hear(name, event) and group is not None and prepared and machine.states[name] == "prepared":
                     group.promised.add(name)
 
-    # --- after its death ------------------------------------------------------------------------------------------------------
+    # --- after a kill ---------------------------------------------------------------------------------------------------------
 
     def _recover(self) -> Waiting[None]:
         """Carries out the stored decisions, and rolls the rest back."""

@@ -38,8 +38,7 @@ class Tenure:
         self.crashed = False
         """Whether the broker has crashed since: it may not know the session any more."""
         self.brittle = False
-        """Whether the broker may end it at any time: it subscribed to a queue that others may delete, or deletes that queue
-        itself."""
+        """Whether the broker may end it at any time: others may delete a queue that it uses, or it deletes one itself."""
         self.fleeting = False
         """Whether it subscribed to a queue that may be lost when the broker restarts."""
         self.over = False

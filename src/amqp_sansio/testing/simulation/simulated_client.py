@@ -57,7 +57,7 @@ class Line:
         self.heard: list[Event] | None = None
         """Collected events for a task that waits for one; None when none waits."""
 
-    # --- coming and going ---------------------------------------------------------------------------------------------------
+    # --- connecting -----------------------------------------------------------------------------------------------------------
 
     @property
     def ready(self) -> bool:
@@ -120,7 +120,7 @@ class Line:
             if self.tenure.session.state == "ended":
                 self.over(self.tenure)
 
-    # --- what it hears --------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------------------------
 
     def hear_all(self) -> None:
         """Handles all pending events."""
@@ -308,8 +308,7 @@ class Line:
             tenure.branch = None
 
     def over(self, tenure: Tenure) -> None:
-        """Records the end of the session: unanswered commands have an unknown outcome, and held messages are on their queues
-        again."""
+        """Records the end of the session: unanswered commands have an unknown outcome, and held messages are requeued."""
         if tenure.over:
             return
         tenure.over = True

@@ -1,5 +1,4 @@
-"""Strategies of conversations in the dialects with channels, from their grammars: legal ones, and ones with an illegal last
-word."""
+"""Strategies of conversations in the dialects with channels: legal ones, and ones with an illegal last word."""
 
 from __future__ import annotations
 

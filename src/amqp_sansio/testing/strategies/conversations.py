@@ -1,7 +1,7 @@
 """Strategies of legal and nearly legal conversations from the grammars; they shrink to a few lines.
 
-Each element of the drawn list stands for the next legal word of the alphabet from there on.  A word keeps its meaning when
-others before it are removed, so that shrinking removes what has nothing to do with a failure.
+Each number drawn selects the next legal word, searching the alphabet from there on. A word keeps its meaning when others before
+it are removed, so shrinking removes what is irrelevant to a failure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def parts(section: str | None = None) -> st.SearchStrategy[Part]:
 
 
 def _walk(language: Automaton, alphabet: tuple[Word, ...], numbers: list[int]) -> tuple[list[Word], int]:
-    """Returns the words that the numbers stand for, and the state after them."""
+    """Returns the words that the numbers select, and the state after them."""
     state = START
     said: list[Word] = []
     for number in numbers:
@@ -82,7 +82,7 @@ def conversations(
 
 
 def _may_answer(part: Part, word: Word) -> bool:
-    """Returns whether the server may answer the commands so far here, and answers are no words of the grammar."""
+    """Returns whether the server may answer the commands so far here, in a part whose grammar leaves answers out."""
     meant = any(each.endswith("completed") or each.startswith("sender:message.acquired") for each in part.language.alphabet)
     return not meant and "exception" not in word and part.section != "assembly"
 

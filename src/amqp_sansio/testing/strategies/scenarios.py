@@ -60,7 +60,7 @@ _PAYLOADS: Final = payloads()
 
 
 class _Scene(Voice):
-    """A client, and a broker that acts at once: what is published to a queue is delivered to its subscriber."""
+    """A client, and a broker that acts at once: it delivers what is published to a queue to its subscriber."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)

@@ -40,8 +40,7 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def things(kind: type[Any], inner: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[Any]:
-    """Generates controls, commands or structs of a class, each field present or absent; `inner` draws the contents of their
-    maps."""
+    """Generates controls, commands or structs of a class, each field present or absent; `inner` draws the values in maps."""
     parts: list[st.SearchStrategy[Any]] = []
     for _, wire in FIELDS[kind]:
         if wire == "bit":
