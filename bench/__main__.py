@@ -1,8 +1,7 @@
 """`make bench`: ours, pamqp and pika take turns in one process; medians of ratios over the rounds, against the targets.
 
-At the end clients on real sockets: ours, pika and aiormq, each a process of its own, against brokers that run for it.
-
-Exit code 0 when every target is met, else 1.
+Then clients on real sockets: ours, pika and aiormq, each in its own process, against brokers started for it. Exit code 0 when
+every target is met, else 1.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ from bench.messages import messages
 
 
 class Case(NamedTuple):
-    """One comparison: contenders by name, and what ours must reach against whom; `compiled`: what that build must.
+    """One comparison: contenders by name, and the targets for ours against each; `compiled`: the compiled build's targets.
 
-    `channels`: ours speaks 0-9-1, as the peers do, else 0-10.  `read`: every property is looked at; None: it publishes.
+    `channels`: ours speaks 0-9-1, as the peers do, else 0-10. `read`: every property is read; None: it publishes.
     """
 
     label: str
     channels: bool
     read: bool | None
     targets: dict[str, float]
-    compiled: dict[str, float] = {}  # noqa: RUF012  # nobody changes it
+    compiled: dict[str, float] = {}  # noqa: RUF012  # nothing changes it
 
 
 CASES: Final = (
@@ -60,11 +59,11 @@ MEMORY_TARGET: Final = 0.5
 SIZES: Final = (0, 4096, 7, 1)
 LOOPBACK_ROUNDS: Final = 3
 LINEAR: Final = 1.5
-"""Twice the octets may cost at most this much more than twice the time, so the cost per message grows by less."""
+"""The cost of twice the octets, at most, as a factor of twice the time."""
 
 
 def contenders(case: Case, count: int, varied: bool) -> dict[str, Fresh]:
-    """The libraries to compare; all handle the same messages."""
+    """Returns the libraries to compare; all handle the same messages."""
     read = case.read
     sent = messages(count, rich=read is not False, varied=varied)
     mine = our_channels if case.channels else ours
@@ -78,7 +77,7 @@ def contenders(case: Case, count: int, varied: bool) -> dict[str, Fresh]:
 
 
 def compare(count: int, turns: int, built: bool = False) -> list[str]:
-    """Prints the table of ratios; the targets that were missed.  `built`: ours is the compiled build."""
+    """Prints the table of ratios; returns the missed targets. `built`: ours is the compiled build."""
     missed: list[str] = []
     print(f"\n{'microseconds per message':44} {'ours':>7} {'pamqp':>7} {'pika':>7}   {'pamqp/ours':>18} {'pika/ours':>18}")
     for case in CASES:
@@ -102,7 +101,7 @@ def compare(count: int, turns: int, built: bool = False) -> list[str]:
 
 
 def beside(count: int, turns: int) -> list[str]:
-    """The same with the compiled build, if there is one: in a process of its own, with the same peers in turns."""
+    """Does the same with the compiled build, if there is one, in its own process, with the same peers in turn."""
     if not compiled.there():
         print("\nthe compiled build: not measured, `make compiled` makes it")
         return []
@@ -113,7 +112,7 @@ def beside(count: int, turns: int) -> list[str]:
 
 
 def remember() -> list[str]:
-    """Prints the retained memory; the targets that were missed."""
+    """Prints the retained memory; returns the missed targets."""
     missed: list[str] = []
     print("\nmemory kept per received message of 100 octets, minimal header untouched, 10000 kept")
     for kind, (our, their) in memory.compare().items():
@@ -130,7 +129,7 @@ def remember() -> list[str]:
 
 
 def linear(count: int) -> list[str]:
-    """Prints the cost of feeding in pieces; the sizes at which it is not linear."""
+    """Prints the cost of feeding in pieces; returns the sizes at which it is not linear."""
     missed: list[str] = []
     print("\nfeeding the same octets in pieces: microseconds per message, and the cost of twice as many messages")
     recordings = {many: ours.Recording(messages(many, rich=False, varied=True)) for many in (count, 2 * count)}

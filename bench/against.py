@@ -1,16 +1,16 @@
-"""Whether this tree is slower than another commit: both do the same work by turns, in one run, pure and compiled.
+"""Compares the speed of this tree with another commit: both do the same work in turn, in one run, pure and compiled.
 
-In every round each tree has a fresh process, and both do each piece of work (`bench.workloads`) by turns, twice, of which the
-first warms up; the order changes from round to round.  The processes are fresh because where its objects lie in memory makes a
-process faster or slower by up to 5 % for as long as it lives.
+In every round each tree has a fresh process, and both do each piece of work (`bench.workloads`) in turn, twice, the first time
+as a warm-up; the order changes from round to round. The processes are fresh because the layout of objects in memory makes a
+process up to 5 % faster or slower for its whole life.
 
-Judged is the median ratio, this tree to the other: it is missed when its whole 90 % interval lies above 1.02.  The interval is
-that of order statistics, which assumes nothing of how times are distributed.
+The verdict is on the median ratio of this tree to the other: the work is slower when its whole 90 % interval is above 1.02. The
+interval is that of order statistics, which assumes nothing about the distribution of times.
 
 python -m bench.against COMMIT [--rounds 15] [--only NAME ...] [--build pure|compiled|both]
 
-Exit code 0: nothing is slower.  1: something is.  2: the commit cannot be compared.  A compiled build that cannot be made here
-is reported as not run.
+Exit code 0: nothing is slower. 1: something is. 2: the commit cannot be compared. A compiled build that cannot be made here is
+reported as not run.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ CHECKOUTS: Final = ROOT / "out" / "against"
 WORKLOADS: Final = "bench/workloads.py"
 LEAST_ROUNDS: Final = 15
 BOUND: Final = 1.02
-"""The work is slower when the whole interval lies above this."""
+"""The work is slower when the whole interval is above this."""
 CONFIDENCE: Final = 0.9
 CAPTURE_OCTETS: Final = 3_000_000
 NOT_RUN: Final = 75
 
 
 class Interval(NamedTuple):
-    """The median of some ratios and the interval in which the true median lies with at least 90 %."""
+    """The median of some ratios, and its 90 % confidence interval."""
 
     low: float
     median: float
@@ -51,12 +51,12 @@ class Interval(NamedTuple):
 
     @property
     def slower(self) -> bool:
-        """Whether the whole interval lies above the bound."""
+        """Whether the whole interval is above the bound."""
         return self.low > BOUND
 
 
 def interval(ratios: Sequence[float]) -> Interval:
-    """The median and its interval from order statistics.  ValueError for fewer than five ratios, which say nothing."""
+    """Returns the median and its interval from order statistics. Raises ValueError for fewer than five ratios."""
     count, ordered = len(ratios), sorted(ratios)
     if count < 5:
         raise ValueError(f"{count} ratios have no {CONFIDENCE:.0%} interval: at least 5 do")
@@ -67,7 +67,7 @@ def interval(ratios: Sequence[float]) -> Interval:
 
 
 def checkout(commit: str) -> Path:
-    """A work tree of the commit below out/, with the pieces of work of this tree where it has none."""
+    """Returns a work tree of the commit below out/, with this tree's workloads if it has none."""
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -87,7 +87,7 @@ def checkout(commit: str) -> Path:
 
 
 def compiled(tree: Path) -> Path | None:
-    """The compiled build of a tree, made if its sources have changed; None where it cannot be made."""
+    """Returns the compiled build of a tree, made if its sources have changed; None when it cannot be made."""
     words = [sys.executable, "-m", "tools.compiled"]
     done = subprocess.run(words, cwd=tree, env={**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}, check=False)
     if done.returncode not in (0, NOT_RUN):
@@ -115,7 +115,7 @@ class Tree:
         return line.rstrip("\n").split("\t")
 
     def run(self, name: str) -> tuple[float, str]:
-        """CPU seconds of one round, and what it counted."""
+        """Returns the CPU seconds of one round, and what it counted."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{name}\n")
         self._process.stdin.flush()
@@ -130,7 +130,7 @@ class Tree:
 
 
 def compare(mine: Callable[[], Tree], its: Callable[[], Tree], rounds: int, only: Sequence[str]) -> list[str]:
-    """Prints a line for each piece of work that both trees have; the names of those that are slower here.
+    """Prints a line for each piece of work that both trees have; returns the names of those that are slower here.
 
     `mine` and `its` start a process of this tree and of the other.
     """
@@ -169,7 +169,7 @@ def compare(mine: Callable[[], Tree], its: Callable[[], Tree], rounds: int, only
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code."""
+    """Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make bench AGAINST=COMMIT", description="this tree against another commit, by turns")
     parser.add_argument("commit")
     parser.add_argument("--rounds", type=int, default=LEAST_ROUNDS, help=f"at least {LEAST_ROUNDS} for a verdict")

@@ -1,6 +1,6 @@
-"""What strangers and clients can cost a broker, in figures: `python -m bench.attacks`; `--src DIR` attacks another tree.
+"""Measures what strangers and clients can cost a broker: `python -m bench.attacks`; `--src DIR` attacks another tree.
 
-Each attack meets a fresh `amqp-sansio serve` in a process of its own.  Linux only: memory is what /proc says.
+Each attack meets a fresh `amqp-sansio serve` in its own process. Linux only: memory is read from /proc.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ HEADER: Final = b"AMQP\1\1\0\x0a"
 PIECE: Final = 65_000
 IDLE: Final = 3_000
 FLOODS: Final = 8
-"""Connections that flood, each with OCTETS."""
+"""How many connections flood, each with OCTETS."""
 OCTETS: Final = 32 * 1024 * 1024
 LOGINS: Final = 100
 REPLAYED: Final = 60
-"""Messages of a MiB that a client wants again."""
+"""How many messages of a MiB a client has replayed."""
 SECONDS: Final = 2.0
 CLIENT: Final = """
 import asyncio, sys
@@ -70,7 +70,7 @@ MIB: Final = 1024 * 1024
 
 @contextmanager
 def served(src: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A broker, and its port."""
+    """Yields a broker and its port."""
     process = subprocess.Popen(
         [sys.executable, "-m", "amqp_sansio", "serve", "--port", "0", *options],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "PYTHONPATH": src},
@@ -85,13 +85,13 @@ def served(src: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], int
 
 
 def memory(process: subprocess.Popen[str]) -> int:
-    """Octets that the process has in memory."""
+    """Returns the octets that the process has in memory."""
     with open(f"/proc/{process.pid}/statm", encoding="ascii") as said:
         return int(said.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def settled(process: subprocess.Popen[str]) -> int:
-    """The same, once it does not grow any more."""
+    """Returns the same, once it stops growing."""
     most = 0
     for _ in range(50):
         now = memory(process)
@@ -103,7 +103,7 @@ def settled(process: subprocess.Popen[str]) -> int:
 
 
 def most(process: subprocess.Popen[str]) -> int:
-    """Octets that it had in memory at the worst moment so far: what was refused is given back."""
+    """Returns the peak of its memory in octets: what was refused is freed again."""
     settled(process)
     with open(f"/proc/{process.pid}/status", encoding="ascii") as said:
         return next(int(line.split()[1]) for line in said if line.startswith("VmHWM")) * 1024
@@ -126,7 +126,7 @@ def unfinished(src: str) -> str:
 
 
 def idle(src: str, folder: str) -> str:
-    """Before login: TLS sockets that say nothing."""
+    """Before login: silent TLS sockets."""
     certificate, key = Path(folder, "cert.pem"), Path(folder, "key.pem")
     issued = trustme.CA().issue_cert("127.0.0.1")
     issued.cert_chain_pems[0].write_to_path(certificate)
@@ -141,9 +141,9 @@ def idle(src: str, folder: str) -> str:
 
 
 def logins(src: str, folder: str) -> str:
-    """Wrong passwords, all at once: how long somebody waits who is logged in."""
+    """Wrong passwords, all at once: how long a logged-in client waits."""
     users = str(Path(folder, "users"))
-    write(users, "ann", Verifier.make("right"))  # without what releases before did not know
+    write(users, "ann", Verifier.make("right"))  # without the pairs verified before
     Path(users).write_text("".join([line for line in Path(users).read_text().splitlines(True) if "salt-key" not in line]))
     with served(src, "--auth", users) as (_, port):
 
@@ -169,7 +169,7 @@ def logins(src: str, folder: str) -> str:
 
 
 def logged_in(src: str) -> str:
-    """Behind login: transfers on many sessions of one connection that never end."""
+    """After login: transfers on many sessions of one connection that never end."""
     with served(src) as (process, port), socket.create_connection(("127.0.0.1", port)) as connected:
         machine = ClientConnection()
         sessions: list[Session] = []
@@ -198,7 +198,7 @@ def logged_in(src: str) -> str:
 
 
 def unread(src: str) -> str:
-    """Behind login: somebody who asks without an end, and takes no answer."""
+    """After login: a client that sends requests endlessly, and reads no answer."""
     with served(src) as (process, port), socket.create_connection(("127.0.0.1", port)) as connected:
         machine = ClientConnection()
         session: Session | None = None
@@ -223,7 +223,7 @@ def unread(src: str) -> str:
 
 
 def again(src: str) -> str:
-    """Behind login: a session attached again, for which the broker must replay everything; the client reads nothing of it."""
+    """After login: a resumed session whose messages the broker must replay all; the client reads none of them."""
     with served(src) as (process, port), socket.create_connection(("127.0.0.1", port)) as connected:
         machine = ClientConnection(ClientConfig(profile=Profile(completion="manual")))
         session: Session | None = None
@@ -269,7 +269,7 @@ def hostile(src: str) -> str:
 
 
 def meet(connected: socket.socket) -> None:
-    """Lets a client in, and floods it once it has subscribed."""
+    """Accepts a client, and floods it once it has subscribed."""
     machine = ServerConnection()
     while octets := connected.recv(65536):
         machine.receive_data(octets)
@@ -282,7 +282,7 @@ def meet(connected: socket.socket) -> None:
                 case CommandReceived(session=name, command=Subscribe(destination=destination)):
                     session = machine.session_named(name)
                     assert session is not None
-                    session.sync()  # behind a command-point
+                    session.sync()  # after a command-point
                     connected.sendall(machine.data_to_send())
                     command = LAYOUT.encode_command(Transfer(destination, 0, 0), False)
                     assert session._channel is not None

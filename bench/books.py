@@ -1,7 +1,7 @@
-"""What the credit of one message costs: in the book that a role keeps of it, and in a third person's subscriptions.
+"""Measures the credit of one message: in the ledger that client and server keep, and in an observer's subscriptions.
 
-The second finds the subscription by its name and remembers each delivery until it is completed, which a role does anyway, by
-its deliveries.  This is why a role does not use it (tests/contracts/test_books.py).
+The latter finds the subscription by name and remembers each delivery until it is completed, which client and server do anyway
+with their deliveries. This is why they do not use it (tests/contracts/test_books.py).
 
 python -m bench.books
 """
@@ -20,7 +20,7 @@ TURNS: Final = 5
 
 
 def in_a_role(messages: int) -> float:
-    """CPU seconds for so many messages: sent by one side, completed by the other."""
+    """Returns the CPU seconds for this number of messages, sent by one side and completed by the other."""
     book = CreditBook()
     book.grant(MESSAGE, messages)
     book.grant(OCTET, INFINITE)
@@ -33,7 +33,7 @@ def in_a_role(messages: int) -> float:
 
 
 def of_a_third_person(messages: int) -> float:
-    """The same in `Subscriptions`."""
+    """Returns the same for `Subscriptions`."""
     book = Subscriptions(1, messages)
     book.subscribe("d")
     book.grant("d", MESSAGE, messages)
@@ -46,7 +46,7 @@ def of_a_third_person(messages: int) -> float:
 
 
 def main(messages: int = MESSAGES) -> str:
-    """One line for a person: the least of several turns each."""
+    """Returns one line: the fastest of several turns each."""
     turns = [(in_a_role(messages), of_a_third_person(messages)) for _ in range(TURNS)]
     role, third = min(each[0] for each in turns), min(each[1] for each in turns)
     each = [f"{seconds / messages * 1e6:.2f} us" for seconds in (role, third)]

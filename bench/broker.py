@@ -1,4 +1,4 @@
-"""Messages through a client, the broker and a client, in one process, and what one costs where there is much else."""
+"""Measures messages from a client through the broker to a client, in one process, also with much else around."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.harness import Timed, once, progress
 
 BODY: Final = bytes(100)
 BATCH: Final = 50
-"""Messages published before the octets are carried."""
+"""How many messages are published before the octets are carried."""
 FLAT: Final = 2.0
 """How much more a message may cost among ten thousand queues, a thousand connections, a hundred thousand messages."""
 MOST_OCTETS: Final = 500
@@ -25,9 +25,9 @@ MOST_OCTETS: Final = 500
 KEPT: Final = 50_000
 RULES: Final = 1000
 GUARDED: Final = 1.05
-"""How much more a publish may cost with so many rules."""
+"""How much more a publish may cost with that number of rules."""
 SHORT: Final = 61
-"""Rounds for that: many short ones, for what is looked for is less than what the machine adds."""
+"""Rounds for that: many short ones, since the effect is smaller than the noise."""
 
 
 class Link:
@@ -42,7 +42,7 @@ class Link:
         self.carry()
 
     def carry(self) -> int:
-        """Carries octets until nobody has any; how many messages came to the client."""
+        """Carries octets until neither side has any; returns the number of messages that reached the client."""
         count = 0
         while True:
             octets = self.client.data_to_send()
@@ -58,7 +58,7 @@ class Link:
 
 
 def allowing(count: int) -> Rules:
-    """So many rules, of which the last ones allow everything, and those before are about others and about other names."""
+    """Returns this number of rules: the last ones allow everything, the others are about other users and names."""
     others = [
         Rule(allow=False, who="*" if number % 2 else f"user{number}", kind=Kind.QUEUE, pattern=f"secret.{number}.*")
         for number in range(count - 2)
@@ -67,7 +67,7 @@ def allowing(count: int) -> Rules:
 
 
 class Scene:
-    """A broker with so many queues and so many connections, each queue subscribed to."""
+    """A broker with these numbers of queues and connections, each queue with a subscription."""
 
     def __init__(self, queues: int, connections: int, accept_mode: int = 1, rules: int = 0) -> None:
         self.broker: Final = Broker(BrokerConfig(access=allowing(rules) if rules else None))
@@ -80,7 +80,7 @@ class Scene:
             link.carry()
 
     def publish(self, count: int) -> Timed:
-        """So many messages, to all queues by turns, each from the connection that gets it."""
+        """Publishes this number of messages to all queues in turn, each from the connection that receives it."""
         links, names = self.links, self.names
 
         def run() -> int:
@@ -100,7 +100,7 @@ class Scene:
 
 
 def retained() -> float:
-    """Octets of memory for each of many messages of 100 octets that wait on a queue."""
+    """Returns the octets of memory for each of many queued messages of 100 octets."""
     broker = Broker()
     link = Link(broker, b"s")
     link.session.send(queue.Declare("q"))
@@ -125,7 +125,7 @@ def retained() -> float:
 
 
 def explicit(count: int) -> float:
-    """Microseconds per message that is accepted, one by one."""
+    """Returns the microseconds per message that is accepted individually."""
     scene = Scene(1, 1, accept_mode=0)
     link = scene.links[0]
 
@@ -149,14 +149,14 @@ def explicit(count: int) -> float:
 
 
 def guarded(turns: int, count: int) -> list[str]:
-    """What 1,000 rules cost a publish, to one queue and to a hundred, by turns with none; the targets that were missed."""
+    """Prints the cost of 1,000 rules for a publish, to one queue and to a hundred; returns the missed targets."""
     missed: list[str] = []
     for queues in (1, 100):
         scenes = (Scene(queues, 1), Scene(queues, 1, rules=RULES))
         ratios: list[float] = []
         for turn in range(turns + 1):
             progress(f"{RULES} rules: round {turn}")
-            order = 1 if turn % 2 else -1  # neither is always the first
+            order = 1 if turn % 2 else -1  # neither always goes first
             free, ruled = [once(scene.publish(count), count) for scene in scenes[::order]][::order]
             if turn:
                 ratios.append(ruled / free)
@@ -171,7 +171,7 @@ def guarded(turns: int, count: int) -> list[str]:
 
 
 def through_broker(turns: int, count: int = 5000) -> list[str]:
-    """Prints the measurements; those that missed their target."""
+    """Prints the measurements; returns the missed targets."""
     missed: list[str] = []
     print("\nthrough a client, the broker and a client in one process, 100 octets: microseconds per message")
     rows = (

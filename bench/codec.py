@@ -1,6 +1,6 @@
-"""Microseconds per call of the codecs that every message passes: `python bench/codec.py` (with src on the path).
+"""Measures the codecs that every message passes, in microseconds per call: `python bench/codec.py` (with src on the path).
 
-Rich: 8 properties, 4 application headers, exchange and routing key.  Medians of the best of several rounds.
+Rich: 8 properties, 4 application headers, exchange and routing key. Medians of the best of several rounds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MINIMAL = DeliveryProperties(routing_key="a.b.c")
 
 
 def cases() -> dict[str, Callable[[], object]]:
-    """What is measured, by name."""
+    """Returns what is measured, by name."""
     encode, struct32, decode = LAYOUT.encode_command, LAYOUT.encode_struct32, LAYOUT.decode_command
     command = encode(TRANSFER, False)
     rich = struct32(DELIVERY) + struct32(MESSAGE)

@@ -1,4 +1,4 @@
-"""The compiled build, where `make compiled` has made one: what is measured beside the pure build."""
+"""The compiled build, if `make compiled` has made one, which is measured beside the pure build."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOLDER: Final = ROOT / "out" / "compiled"
 
 
 def there() -> bool:
-    """Whether there is one, by the Python that runs this, and no source has changed since."""
+    """Returns whether it exists for the running Python, and no source has changed since."""
     from tools.compiled.machine import SUFFIX
     from tools.compiled.sources import files
 
@@ -22,6 +22,6 @@ def there() -> bool:
 
 
 def environment(compiled: bool) -> dict[str, str]:
-    """That of a process that runs the one or the other."""
+    """Returns the environment of a process that runs one or the other."""
     path = [str(FOLDER if compiled else ROOT / "src"), str(ROOT)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

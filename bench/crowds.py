@@ -1,8 +1,8 @@
-"""Captures of very many short connections: of AMQP, and of what is none.
+"""Generates captures of very many short connections: of AMQP, or of another protocol.
 
-    python -m bench.crowds OUT.pcap --count 20000 [--foreign] [--open 50]
+python -m bench.crowds OUT.pcap --count 20000 [--foreign] [--open 50]
 
-Equal arguments give equal files.  Each connection has six packets: it opens, either side says one thing, it is closed.
+Equal arguments give equal files. Each connection has six packets: it opens, either side sends once, it is closed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from amqp_sansio.dialects import AMQP_0_10
 from bench.traffic import ACK, FIN, PORT, PSH, SYN, Wire
 
 OPEN: Final = 50
-"""Connections that are open at a time."""
+"""How many connections are open at a time."""
 WEB: Final = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 204 No Content\r\n\r\n"
 WEB_PORT: Final = 8080
 _CLIENTS_PORTS: Final = 40_000
@@ -45,7 +45,7 @@ def _connection(wire: Wire, number: int, said: tuple[bytes, bytes], port: int) -
 
 
 def make(path: Path, count: int, foreign: bool = False, open_: int = OPEN) -> int:
-    """Writes a capture of so many connections, some of them open at a time; answers how many packets it has."""
+    """Writes a capture with this number of connections, `open_` of them at a time; returns the number of packets."""
     said, port = (WEB, WEB_PORT) if foreign else ((AMQP_0_10.header, AMQP_0_10.header), PORT)
     with open(path, "wb", 1 << 20) as out:
         wire = Wire(out)

@@ -1,6 +1,7 @@
 """SIGTERM under load: how long a broker with many persistent messages takes to end: `python -m bench.ending`.
 
-It is filled, somebody goes on publishing, it is asked to end; then it is started again: whatever was confirmed must be there.
+The broker is filled and, while a client goes on publishing, asked to end. After a restart, everything that was confirmed must
+be there.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from amqp_sansio.errors import AmqpError
 
 MESSAGES: Final = 200_000
 SECONDS: Final = 10.0
-"""It ends in less."""
+"""It must end within this time."""
 WINDOW: Final = 2_000
-"""Messages that wait for their completion at most."""
+"""The most messages that await their completion."""
 
 
 def publish(session: Session, bodies: range, confirmed: set[bytes], begun: Callable[[], None] = lambda: None) -> None:
-    """Sends persistent messages, and keeps what is confirmed of them."""
+    """Sends persistent messages, and records which are confirmed."""
     for at in range(0, len(bodies), WINDOW):
         sent = [b"%d" % number for number in bodies[at : at + WINDOW]]
         tickets = [session.send("", "q", body, persistent=True) for body in sent]
@@ -36,7 +37,7 @@ def publish(session: Session, bodies: range, confirmed: set[bytes], begun: Calla
 
 
 def run(messages: int = MESSAGES) -> tuple[float, int, int]:
-    """Seconds from SIGTERM to the exit, how many messages were confirmed, and how many of these are missing."""
+    """Returns the seconds from SIGTERM to the exit, the number of confirmed messages, and how many of these are missing."""
     confirmed: set[bytes] = set()
     with TemporaryDirectory() as folder:
         data = str(Path(folder, "data"))
@@ -66,7 +67,7 @@ def run(messages: int = MESSAGES) -> tuple[float, int, int]:
 
 
 def missing(data: str, confirmed: set[bytes]) -> set[bytes]:
-    """What the next broker does not have of these."""
+    """Returns those of the messages that the restarted broker lacks."""
     process = Process("--data-dir", data)
     left = set(confirmed)
     try:
@@ -86,7 +87,7 @@ def missing(data: str, confirmed: set[bytes]) -> set[bytes]:
 
 
 def compare() -> list[str]:
-    """Prints how it went; the targets that were missed."""
+    """Prints the result; returns the missed targets."""
     took, confirmed, gone = run()
     met = took < SECONDS and not gone
     print(f"\nSIGTERM with {confirmed} persistent messages, somebody publishing: {took:.1f} s, target {SECONDS:.0f}", end=" ")

@@ -1,4 +1,4 @@
-"""What a broker of its own costs each of a hundred tests: `python -m bench.fixture` runs it alone."""
+"""Measures what a broker of its own costs each of a hundred tests: `python -m bench.fixture` runs it alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.harness import progress
 
 TESTS: Final = 100
 TARGET: Final = 5.0
-"""Seconds that so many tests may cost beyond their own."""
+"""Seconds that these tests may take beyond their own."""
 _TEXT: Final = "import pytest\n@pytest.mark.parametrize('number', range({count}))\ndef test_one(number{fixture}):\n    pass\n"
 
 
@@ -31,7 +31,7 @@ def _seconds(folder: Path, fixture: str) -> float:
 
 
 def cost() -> list[str]:
-    """Prints what a hundred tests with `amqp_broker` take more than without; the target if it was missed."""
+    """Prints the extra time of a hundred tests with `amqp_broker`; returns the target if it was missed."""
     with tempfile.TemporaryDirectory() as folder:
         progress("a broker for each of a hundred tests")
         without, beside = (min(_seconds(Path(folder), each) for _ in range(3)) for each in ("", ", amqp_broker"))

@@ -1,4 +1,4 @@
-"""Contenders take turns within each round, so that a drift of the machine meets all of them alike; ratios are what counts."""
+"""Lets contenders take turns within each round, so that a drift of the machine affects all of them alike; compares ratios."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 Timed: TypeAlias = Callable[[], int]
-"""Does the work and answers how many messages it handled."""
+"""Does the work and returns how many messages it handled."""
 Fresh: TypeAlias = Callable[[], Timed]
 """Prepares one round, untimed."""
 
@@ -18,9 +18,9 @@ MICROSECONDS: Final = 1e6
 
 
 def once(timed: Timed, expected: int) -> float:
-    """Microseconds per message of one round."""
+    """Returns the microseconds per message of one round."""
     gc.collect()
-    started = time.process_time()  # of this process alone: what else the machine does counts little
+    started = time.process_time()  # of this process alone: other load on the machine counts little
     handled = timed()
     passed = time.process_time() - started
     if handled != expected:
@@ -29,7 +29,7 @@ def once(timed: Timed, expected: int) -> float:
 
 
 def rounds(contenders: Mapping[str, Fresh], messages: int, count: int, label: str) -> dict[str, list[float]]:
-    """Microseconds per message of each contender in each of `count` rounds; a round before them warms up."""
+    """Returns the microseconds per message of each contender in each of `count` rounds, after a warm-up round."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(count + 1):
         progress(f"{label}: round {number}/{count}")
@@ -42,12 +42,12 @@ def rounds(contenders: Mapping[str, Fresh], messages: int, count: int, label: st
 
 
 def ratio(slower: Iterable[float], faster: Iterable[float]) -> float:
-    """The median over the rounds of what `slower` took for what `faster` took."""
+    """Returns the median over the rounds of `slower` divided by `faster`."""
     return statistics.median(a / b for a, b in zip(slower, faster, strict=True))
 
 
 def progress(text: str) -> None:
-    """One line that is written over, on a terminal only."""
+    """Overwrites one line of progress, on a terminal only."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\033[K{text}")
         sys.stderr.flush()

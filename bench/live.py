@@ -1,7 +1,7 @@
-"""The live source and sink of Spark: rows a second in and out, and what exactly-once costs beside at-least-once.
+"""Measures the live source and sink of Spark: rows per second in and out, exactly-once and at-least-once.
 
-`python -m bench.live --rows 20000` measures it alone; `make bench-spark` does so at its end.  The broker is `amqp-sansio serve
---data-dir` in a process of its own; both modes take turns in one session, which is warmed up before.
+`python -m bench.live --rows 20000` measures it alone; `make bench-spark` does so at its end. The broker is `amqp-sansio serve
+--data-dir` in its own process; both modes take turns in one warmed-up session.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Bench:
         return self.place / str(self._turn)
 
     def fill(self, rows: int) -> None:
-        """So many persistent messages of 100 octets."""
+        """Publishes this number of persistent messages of 100 octets."""
         with connect(self.url) as connection, connection.session() as session:
             for _ in range(rows):
                 session.send("", "in", BODY, persistent=True)
 
     def take(self, rows: int, mode: str) -> float:
-        """Seconds to take them from their queue through a query to nowhere."""
+        """Returns the seconds to read them from their queue through a query to nowhere."""
         self.fill(rows)
         place = self._folder()
         frame = (
@@ -69,7 +69,7 @@ class Bench:
         return taken
 
     def give(self, rows: int, mode: str) -> float:
-        """Seconds to publish them as a job of two tasks."""
+        """Returns the seconds to publish them as a job of two tasks."""
         frame = self.spark.range(rows, numPartitions=2).selectExpr(f"repeat('x', {len(BODY)}) AS body")
         began = time.perf_counter()
         (
@@ -83,7 +83,7 @@ class Bench:
 
 
 def measure(rows: int = ROWS, turns: int = TURNS, say: Callable[[str], None] = print) -> None:
-    """Measures both ways in both modes, and says what came out, all at the end: workers say things meanwhile."""
+    """Measures both ways in both modes, and prints all results at the end, because workers print in between."""
     began = time.perf_counter()
     lines: list[str] = []
     with TemporaryDirectory(prefix="amqp-sansio-bench-") as folder:
@@ -120,7 +120,7 @@ def measure(rows: int = ROWS, turns: int = TURNS, say: Callable[[str], None] = p
 
 
 def main() -> int:
-    """0."""
+    """Returns 0."""
     parser = argparse.ArgumentParser(prog="bench.live", description=__doc__)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--turns", type=int, default=TURNS)

@@ -1,4 +1,4 @@
-"""Octets of memory kept per received message of 100 octets, header untouched: tracemalloc over many kept messages."""
+"""Measures the memory kept per received message of 100 octets, header untouched, with tracemalloc over many messages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ COUNT: Final = 10_000
 
 
 def retained(keep: Callable[[list[Message]], list[object]], sent: list[Message]) -> float:
-    """Octets per message that stay allocated while the messages are kept and everything else is gone."""
-    keep(sent[:50])  # what is made once is not counted
+    """Returns the octets per message that stay allocated while only the messages are kept."""
+    keep(sent[:50])  # excludes what is created once
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -30,8 +30,10 @@ def retained(keep: Callable[[list[Message]], list[object]], sent: list[Message])
 
 
 def outstanding(count: int = 100_000) -> tuple[float, float]:
-    """Octets for each outstanding delivery of a channel, or publish without its confirm: in order, and where every second one
-    is settled."""
+    """Returns the octets for each outstanding delivery of a channel, or unconfirmed publish.
+
+    In order, and with every second one settled.
+    """
     kept: list[float] = []
     for holes in (False, True):
         gc.collect()
@@ -45,7 +47,7 @@ def outstanding(count: int = 100_000) -> tuple[float, float]:
 
 
 def compare() -> dict[str, tuple[float, float]]:
-    """Octets per message, ours and pamqp's, by kind of message."""
+    """Returns the octets per message, ours and pamqp's, by kind of message."""
     return {
         kind: (retained(ours.kept, sent), retained(peer_pamqp.kept, sent))
         for kind, sent in (

@@ -1,8 +1,8 @@
-"""What is sent: the same messages for every contender, in words of no protocol version.
+"""The messages: the same for every contender, independent of protocol versions.
 
-«minimal» has an exchange and a routing key; «rich» has eight typical properties and four application headers besides.
-«repeated» is one message over and over; «varied» changes everything that a real stream of messages changes, so that no cache
-hides a cost.
+«minimal» has an exchange and a routing key; «rich» also has eight typical properties and four application headers. «repeated»
+is the same message again and again; «varied» changes everything that a real stream of messages changes, so that no cache hides
+a cost.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _rich(number: int) -> Message:
 
 
 def messages(count: int, *, rich: bool, varied: bool) -> list[Message]:
-    """`count` messages; all the same object when they are not varied."""
+    """Returns `count` messages; all the same object when they are not varied."""
     if not varied:
         one = _rich(7) if rich else Message(_body(7), "quotes.7")
         return [one] * count

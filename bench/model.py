@@ -1,7 +1,7 @@
-"""The model of a broker: what one message costs must not depend on what else is there.
+"""Measures the model of a broker: the cost of one message must not depend on what else exists.
 
-Each case does the same with little and with much around it, by turns, and prints the ratio of the medians; `python -m
-bench.model` runs it alone.  Memory is what tracemalloc counts for queued messages of 100 octets.
+Each case does the same with little and with much around it, in turn, and prints the ratio of the medians; `python -m
+bench.model` runs it alone. Memory is what tracemalloc counts for queued messages of 100 octets.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from bench.harness import once, progress
 
 LIMITS: Final = BrokerLimits(queue_messages=10_000_000, host_messages=10_000_000, queues=200_000, bindings=1_000_000)
 FLAT: Final = 1.5
-"""What counts as flat: a thousand or ten thousand times as much around may cost so much more (caches and bisections do)."""
+"""How much more a message may cost with a thousand or ten thousand times as much around (caches, bisections)."""
 BODY: Final = bytes(100)
 OCTETS: Final = 750
-"""Octets that a queued message with a body of 100 octets and a header of its own may take."""
+"""Octets that a queued message with a body of 100 octets and its own header may take."""
 
 
 class Taker:
-    """A consumer that accepts whatever it is given, at once."""
+    """A consumer that accepts whatever it is offered, at once."""
 
     acquires = True
     explicit = True
@@ -49,7 +49,7 @@ class Taker:
         self.priority = 0
 
     def offer(self, entry: Entry) -> bool:
-        """Takes it when there is credit."""
+        """Takes it if there is credit."""
         if not self.credit:
             return False
         self.credit -= 1
@@ -58,28 +58,28 @@ class Taker:
         return True
 
     def able(self, message: Message) -> bool:
-        """Whether there is credit."""
+        """Returns whether there is credit."""
         return self.credit > 0
 
     def size(self, entry: Entry) -> int:
-        """Octets of the body."""
+        """Returns the octets of the body."""
         return len(entry.message.body)
 
     def selects(self, entry: Entry) -> bool:
-        """It has no selector."""
+        """Returns True: it has no selector."""
         return True
 
     def gone(self, queue: Queue, by: object) -> None:
-        """Nothing follows."""
+        """Does nothing."""
 
 
 def header(key: str, **properties: object) -> bytes:
-    """The header segment of a message with that key."""
+    """Returns the header segment of a message with that key."""
     return write_properties(routing_key=key, **properties)  # type: ignore[arg-type]  # as they are named there
 
 
 def traffic(host: VirtualHost, exchange: str, key: str, count: int) -> Callable[[], int]:
-    """Publishes and dispatches so many messages."""
+    """Publishes and dispatches this number of messages."""
     reception = Reception(host.intake)
     transfer, sent = Transfer(exchange, 1, 0), header(key)
     destination = host.destination(exchange)
@@ -95,7 +95,7 @@ def traffic(host: VirtualHost, exchange: str, key: str, count: int) -> Callable[
 
 
 def host_of(queues: int = 1) -> VirtualHost:
-    """Queues q0, q1, ... of which the first has a consumer."""
+    """Returns a host with queues q0, q1, ... of which the first has a consumer."""
     host = VirtualHost(limits=LIMITS)
     for at in range(queues):
         host.declare_queue(f"q{at}")
@@ -115,7 +115,7 @@ def with_bindings(kind: str, many: int, count: int) -> Callable[[], int]:
 
 
 def with_queues(many: int, count: int) -> Callable[[], int]:
-    """Other queues, each with a consumer that waits."""
+    """Other queues, each with a waiting consumer."""
     host = host_of(many)
     for at in range(1, many):
         host.subscribe(f"q{at}", Taker(host))
@@ -143,7 +143,7 @@ def with_messages(many: int, count: int) -> Callable[[], int]:
 
 
 def with_acquired(many: int, count: int) -> Callable[[], int]:
-    """Messages in front that somebody has and does not settle."""
+    """Acquired, unsettled messages at the front."""
     host = host_of(2)
     preload(host, "q1", many + 1)
     queue = host.queues["q1"]
@@ -161,7 +161,7 @@ def with_acquired(many: int, count: int) -> Callable[[], int]:
 
 
 def with_consumers(many: int, count: int) -> Callable[[], int]:
-    """Consumers of the same queue that have no credit."""
+    """Consumers of the same queue without credit."""
     host = host_of()
     for _ in range(many):
         host.subscribe("q0", Taker(host, credit=0))
@@ -171,7 +171,7 @@ def with_consumers(many: int, count: int) -> Callable[[], int]:
 
 
 def with_deadlines(many: int, count: int) -> Callable[[], int]:
-    """Messages elsewhere that will expire; time goes on with every message."""
+    """Messages elsewhere that will expire; the clock advances with every message."""
     host = host_of(2)
     preload(host, "q1", many, ttl=10_000_000)
     run = traffic(host, "", "q0", 1)
@@ -206,7 +206,7 @@ CASES: Final[dict[str, tuple[int, int, Callable[[int, int], Callable[[], int]]]]
 
 
 def flat(count: int, turns: int) -> list[str]:
-    """Prints what a message costs with little and much around; the cases that are not flat."""
+    """Prints the cost of a message with little and much around; returns the cases that are not flat."""
     missed: list[str] = []
     print(
         "\nthe model: microseconds per message (published, routed, queued, dispatched, accepted), with little and much around"
@@ -214,7 +214,7 @@ def flat(count: int, turns: int) -> list[str]:
     for name, (few, many, case) in CASES.items():
         progress(name)
         little, much = case(few, count), case(many, count)
-        gc.freeze()  # what stands around is not walked through over and over by the collector
+        gc.freeze()  # so that the collector does not traverse the surroundings again and again
         times: list[tuple[float, float]] = [(once(little, count), once(much, count)) for _ in range(turns + 1)][1:]
         gc.unfreeze()
         progress("")
@@ -228,7 +228,7 @@ def flat(count: int, turns: int) -> list[str]:
 
 
 def kept(count: int, varied: bool) -> float:
-    """Octets per message of 100 octets that waits in a queue."""
+    """Returns the octets per queued message of 100 octets."""
     host = host_of(2)
     reception = Reception(host.intake)
     preload(host, "q1", 100)
@@ -246,7 +246,7 @@ def kept(count: int, varied: bool) -> float:
 
 
 def memory(count: int = 20_000) -> list[str]:
-    """Prints the memory of queued messages; what was too much."""
+    """Prints the memory of queued messages; returns what was too much."""
     missed: list[str] = []
     print(f"\nthe model: memory per message of 100 octets in a queue, {count} of them")
     for kind, varied in (("the same header", False), ("a header of its own", True)):

@@ -1,6 +1,6 @@
-"""Ours in 0-9-1: a ChannelClientConnection with an open channel and a consumer, the whole path that a program uses.
+"""Ours in 0-9-1: a ChannelClientConnection with an open channel and a consumer, the full path of an application.
 
-What a server delivers is recorded once, with the two joined in memory, and then replayed into fresh clients.
+The server's deliveries are recorded once, with both sides joined in memory, and then replayed into fresh clients.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ every_property_of: Final = attrgetter(*Properties.FIELDS)
 
 
 def joined() -> tuple[ChannelClientConnection, ChannelServerConnection]:
-    """Both sides, before their first octet."""
+    """Returns both sides, before their first octet."""
     client = ChannelClientConnection(ClientConfig(dialect=AMQP_0_9_1))
     return client, ChannelServerConnection(ServerConfig(dialects=(AMQP_0_9_1,)))
 
@@ -61,7 +61,7 @@ def _properties(message: Message) -> Properties | None:
 
 
 class Recording:
-    """What a server said on the way to a consumer (`prelude`) and then to deliver the messages (`stream`)."""
+    """The server's octets up to a consumer (`prelude`), and the deliveries of the messages (`stream`)."""
 
     def __init__(self, sent: list[Message]) -> None:
         client, server = joined()
@@ -72,14 +72,14 @@ class Recording:
         self.stream: Final = server.data_to_send()
 
     def client(self) -> ChannelClientConnection:
-        """A fresh client at the place where the stream begins."""
+        """Returns a fresh client that is ready for the stream."""
         client, _ = joined()
         replay(client, _consuming, self.prelude)
         return client
 
 
 def receive(sent: list[Message], *, read: bool) -> Fresh:
-    """Connection to event in hand; with `read`, every property is looked at."""
+    """From octets to the event; with `read`, reads every property."""
     recording = Recording(sent)
     stream = recording.stream
     pieces = [stream[at : at + READ] for at in range(0, len(stream), READ)]
@@ -114,7 +114,7 @@ def receive(sent: list[Message], *, read: bool) -> Fresh:
 
 
 def opened() -> tuple[ChannelClientConnection, Channel]:
-    """A fresh client with an open channel."""
+    """Returns a fresh client with an open channel."""
     client, server = joined()
     record(client, server, _opening)
     (channel,) = client.channels
@@ -122,11 +122,11 @@ def opened() -> tuple[ChannelClientConnection, Channel]:
 
 
 def publish(sent: list[Message]) -> Fresh:
-    """channel.publish, properties built for each message; the octets are taken now and then, as a loop would."""
+    """channel.publish, with properties built for each message; the octets are taken now and then, as an event loop would."""
 
     def fresh() -> Callable[[], int]:
         client, channel = opened()
-        mode = DeliveryMode(sent[0].delivery_mode)  # all have the same: a program writes it once
+        mode = DeliveryMode(sent[0].delivery_mode)  # the same for all, so an application writes it once
 
         def timed() -> int:
             count = 0

@@ -1,6 +1,6 @@
-"""Ours: a ClientConnection with an open session and a subscription, the whole path that a program uses.
+"""Ours: a ClientConnection with an open session and a subscription, the full path of an application.
 
-What a server delivers is recorded once, with the two joined in memory, and then replayed into fresh clients.
+The server's deliveries are recorded once, with both sides joined in memory, and then replayed into fresh clients.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.messages import EXCHANGE, Message
 from tools.replay import Machine, record, replay
 
 READ: Final = 4096
-"""Octets given to a connection at a time, as a socket read would; the same for pika."""
+"""Octets passed to a connection at a time, like a socket read; the same for pika."""
 DESTINATION: Final = "consumer-1"
 SESSION: Final = b"bench"
 every_delivery_property: Final = attrgetter(*DeliveryProperties.FIELDS)
@@ -71,7 +71,7 @@ def _properties(message: Message) -> tuple[Struct, ...]:
 
 
 class Recording:
-    """What a server said on the way to a subscription (`prelude`) and then to deliver the messages (`stream`)."""
+    """The server's octets up to a subscription (`prelude`), and the deliveries of the messages (`stream`)."""
 
     def __init__(self, sent: list[Message]) -> None:
         client, server = ClientConnection(ClientConfig()), ServerConnection(ServerConfig())
@@ -83,14 +83,14 @@ class Recording:
         self.stream: Final = server.data_to_send()
 
     def client(self) -> ClientConnection:
-        """A fresh client at the place where the stream begins."""
+        """Returns a fresh client that is ready for the stream."""
         client = ClientConnection(ClientConfig())
         replay(client, _subscribing, self.prelude)
         return client
 
 
 def receive(sent: list[Message], *, read: bool) -> Fresh:
-    """Connection to event in hand; with `read`, every property of every struct is looked at."""
+    """From octets to the event; with `read`, reads every property of every struct."""
     recording = Recording(sent)
     stream = recording.stream
     pieces = [stream[at : at + READ] for at in range(0, len(stream), READ)]
@@ -126,7 +126,7 @@ def receive(sent: list[Message], *, read: bool) -> Fresh:
 
 
 def attached() -> tuple[ClientConnection, Session]:
-    """A fresh client with an attached session."""
+    """Returns a fresh client with an attached session."""
     client, server = ClientConnection(ClientConfig()), ServerConnection(ServerConfig())
     record(client, server, _attaching)
     (session,) = client.sessions
@@ -134,11 +134,11 @@ def attached() -> tuple[ClientConnection, Session]:
 
 
 def publish(sent: list[Message]) -> Fresh:
-    """session.publish, properties built for each message; the octets are taken now and then, as a loop would."""
+    """session.publish, with properties built for each message; the octets are taken now and then, as an event loop would."""
 
     def fresh() -> Callable[[], int]:
         client, session = attached()
-        mode = DeliveryMode(sent[0].delivery_mode)  # all have the same: a program writes it once
+        mode = DeliveryMode(sent[0].delivery_mode)  # the same for all, so an application writes it once
 
         def timed() -> int:
             count = 0
@@ -171,7 +171,7 @@ def publish(sent: list[Message]) -> Fresh:
 
 
 def kept(sent: list[Message]) -> list[object]:
-    """What a program keeps of each received message: the event."""
+    """Returns what an application keeps of each received message: the event."""
     recording = Recording(sent)
     client = recording.client()
     stream = recording.stream

@@ -1,4 +1,4 @@
-"""pamqp: a codec of 0-9-1 without connection; decoding is measured on frames that were split before, which costs it nothing."""
+"""pamqp: a codec of 0-9-1 without a connection; it decodes frames that were split beforehand, at no cost to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _properties(message: Message) -> object:
 
 
 def delivered(sent: list[Message]) -> list[bytes]:
-    """The frames by which a broker delivers the messages: three for each."""
+    """Returns the frames in which a broker delivers the messages: three for each."""
     frames: list[bytes] = []
     for tag, message in enumerate(sent, 1):
         deliver = commands.Basic.Deliver("consumer-1", tag, False, EXCHANGE, message.routing_key)
@@ -41,7 +41,7 @@ def delivered(sent: list[Message]) -> list[bytes]:
 
 
 def receive(sent: list[Message], *, read: bool) -> Fresh:
-    """Decoding deliveries; with `read`, every property is looked at."""
+    """Decodes deliveries; with `read`, reads every property."""
     frames = delivered(sent)
     unmarshal = frame.unmarshal
 
@@ -67,7 +67,7 @@ def receive(sent: list[Message], *, read: bool) -> Fresh:
 
 
 def publish(sent: list[Message]) -> Fresh:
-    """Encoding publishes, properties built for each message."""
+    """Encodes publishes, with properties built for each message."""
     marshal = frame.marshal
 
     def timed() -> int:
@@ -85,8 +85,8 @@ def publish(sent: list[Message]) -> Fresh:
 
 
 def kept(sent: list[Message]) -> list[object]:
-    """What a program keeps of each received message: the decoded delivery, header and body."""
-    # Each frame is a copy of its own, as it would be when it came from a socket.
+    """Returns what an application keeps of each received message: the decoded delivery, header and body."""
+    # Each frame is its own copy, as if it came from a socket.
     frames = [bytes(bytearray(octets)) for octets in delivered(sent)]
     unmarshal = frame.unmarshal
     return [tuple([unmarshal(octets)[2] for octets in frames[at : at + 3]]) for at in range(0, len(frames), 3)]

@@ -15,7 +15,7 @@ from bench import peer_pamqp
 from bench.harness import Fresh
 from bench.messages import EXCHANGE, Message
 
-# Octets given to a connection at a time, as a socket read would; the same for ours.
+# Octets passed to a connection at a time, like a socket read; the same for ours.
 READ = 4096
 
 read_every = attrgetter(
@@ -62,13 +62,13 @@ class Nowhere(Connection):  # type: ignore[misc]  # pika says nothing about its 
         self.written.append(data)
 
     def feed(self, *methods: object, channel: int = 0) -> None:
-        """Hands in the frames of these methods as if the broker had sent them."""
+        """Passes in the frames of these methods as if the broker had sent them."""
         for method in methods:
             self._on_data_available(codec.marshal(method, channel))
 
 
 def opened() -> tuple[Nowhere, pika.channel.Channel]:
-    """A connection that is open, with an open channel."""
+    """Returns an open connection with an open channel."""
     channels: list[pika.channel.Channel] = []
     connection = Nowhere(lambda conn: channels.append(conn.channel(1)))
     connection.feed(words.Connection.Start(server_properties={"product": "bench"}, mechanisms="PLAIN", locales="en_US"))
@@ -79,7 +79,7 @@ def opened() -> tuple[Nowhere, pika.channel.Channel]:
 
 
 def receive(sent: list[Message], *, read: bool) -> Fresh:
-    """Connection to consumer callback; with `read`, the callback looks at every property."""
+    """From octets to the consumer callback; with `read`, the callback reads every property."""
     stream = b"".join(peer_pamqp.delivered(sent))
     pieces = [stream[at : at + READ] for at in range(0, len(stream), READ)]
 
@@ -110,7 +110,7 @@ def receive(sent: list[Message], *, read: bool) -> Fresh:
 
 
 def decode(sent: list[Message]) -> Fresh:
-    """decode_frame alone, on frames split before."""
+    """decode_frame alone, on frames split beforehand."""
     frames = peer_pamqp.delivered(sent)
     decode_frame = frame.decode_frame
 
@@ -125,7 +125,7 @@ def decode(sent: list[Message]) -> Fresh:
 
 
 def publish(sent: list[Message]) -> Fresh:
-    """basic_publish, properties built for each message."""
+    """basic_publish, with properties built for each message."""
 
     def fresh() -> Callable[[], int]:
         connection, channel = opened()

@@ -1,8 +1,8 @@
-"""RabbitMQ on loopback: ours in 0-9-1 against pika and aiormq, one client after the other, in turns, at one node.
+"""RabbitMQ on loopback: ours in 0-9-1 against pika and aiormq, one client at a time, in turn, on one node.
 
-Each client is a process of its own, whose CPU (user and system, all threads) is measured between its first message and its
-last: messages of 100 octets published without confirms and one barrier behind them, published each confirmed before the next
-(client and node on one core, see `loopback.cores`), and consumed with 100 prefetched, each acknowledged.  librabbitmq, in C, is
+Each client is its own process, whose CPU (user and system, all threads) is measured between its first and last message:
+messages of 100 octets published without confirms, with one barrier after them; published, each confirmed before the next
+(client and node on one core, see `loopback.cores`); and consumed with 100 prefetched, each acknowledged. librabbitmq, in C, is
 the ceiling of the rates.
 
 python -m bench.rabbitmq [MESSAGES [ROUNDS]]: these figures alone.
@@ -32,13 +32,13 @@ CASES: Final = {
     "consume": "consume, 100 prefetched, each acknowledged",
 }
 AGAINST: Final = {"channels": "pika", "channels aio": "aiormq", "channels trio": "aiormq"}
-"""Each of ours, and who of theirs waits as it does; nobody else's client runs on trio."""
+"""For each of ours, the client of theirs that waits the same way; trio has no other client."""
 CEILING: Final = "librabbitmq"
 SOURCE: Final = Path(__file__).with_name("loopback") / f"{CEILING}.c"
 
 
 def ceiling(folder: str) -> tuple[str, ...]:
-    """The client in C, once it is compiled.  NotAvailable."""
+    """Compiles the client in C, and returns its command. Raises NotAvailable."""
     program = f"{folder}/{CEILING}"
     try:
         done = subprocess.run(
@@ -52,7 +52,7 @@ def ceiling(folder: str) -> tuple[str, ...]:
 
 
 def turns(url: str, programs: dict[str, tuple[str, ...]], count: int, rounds: int) -> dict[tuple[str, str], Cost]:
-    """The medians of what each client took, by case and client.  A queue is published full, then consumed empty."""
+    """Returns the median costs by case and client. A queue is published full, then consumed empty."""
     took: dict[tuple[str, str], list[Cost]] = defaultdict(list)
     node = Broker("RabbitMQ", url, tuple(programs))
     for number in range(rounds):
@@ -70,7 +70,7 @@ def turns(url: str, programs: dict[str, tuple[str, ...]], count: int, rounds: in
 
 
 def compare(count: int, rounds: int) -> list[str]:
-    """Prints the table; the targets that were missed."""
+    """Prints the table; returns the missed targets."""
     theirs = tuple(dict.fromkeys(AGAINST.values()))
     missing = [name for name in theirs if find_spec(name) is None]
     if missing:
@@ -106,7 +106,7 @@ def compare(count: int, rounds: int) -> list[str]:
 
 
 def main() -> int:
-    """The figures alone."""
+    """Prints the figures alone."""
     given = [int(each) for each in sys.argv[1:3]]
     missed = compare(*given, *(10000, 3)[len(given) :])
     for line in missed:

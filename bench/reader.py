@@ -1,7 +1,7 @@
 """Captures alone: the index and the vectorised reader against the plain one, in one run.
 
-`python -m bench.reader [--megabytes 150] [--rounds 3]` writes a capture into a temporary folder and prints megabytes in one
-second of CPU, each as a ratio to the plain reader as well.
+`python -m bench.reader [--megabytes 150] [--rounds 3]` writes a capture into a temporary folder and prints megabytes per CPU
+second, also as a ratio to the plain reader.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEAST, _MOST = 0, 1460
 
 
 def write_capture(path: Path, octets: int, ng: bool = False, connections: int = 64, seed: int = 1) -> int:
-    """Writes about so many octets of Ethernet, IPv4, TCP packets of 54 to 1514 octets; answers how many packets."""
+    """Writes about this number of octets of Ethernet, IPv4, TCP packets of 54 to 1514 octets; returns the number of packets."""
     chance = random.Random(seed)
     noise = chance.randbytes(_MOST)
     sequence = [chance.getrandbits(32) for _ in range(2 * connections)]
@@ -66,7 +66,7 @@ def write_capture(path: Path, octets: int, ng: bool = False, connections: int = 
 
 
 def plain(path: str) -> int:
-    """What the plain reader does up to the TCP segment: the yardstick."""
+    """Does what the plain reader does up to the TCP segment: the baseline."""
     count = 0
     for packet in read_packets(path, lambda text: None):
         at = LINKS[packet.link](packet.data)
@@ -78,12 +78,12 @@ def plain(path: str) -> int:
 
 
 def rows(path: str, columns: str | None = None) -> int:
-    """The vectorised reader over one whole file."""
+    """Runs the vectorised reader over one whole file."""
     return sum(batch.num_rows for batch in read_file(path, 0, picked(columns), 1 << 40))
 
 
 def measured(work: Callable[[], int], rounds: int) -> tuple[float, int]:
-    """The least CPU seconds of some rounds, and what the work answered."""
+    """Returns the least CPU seconds of some rounds, and the result of the work."""
     best, answer = float("inf"), 0
     for _ in range(rounds):
         start = time.process_time()
@@ -93,7 +93,7 @@ def measured(work: Callable[[], int], rounds: int) -> tuple[float, int]:
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the table; 1 when the readers do not find the same number of packets."""
+    """Prints the table; returns 1 when the readers do not find the same number of packets."""
     parser = argparse.ArgumentParser(prog="bench.reader", description=__doc__)
     parser.add_argument("--megabytes", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,7 +1,7 @@
-"""Subscriptions with selectors on a long queue: twice the messages may take twice the time, and no more.
+"""Measures subscriptions with selectors on a long queue: twice the messages may take twice the time, and no more.
 
-Ten subscriptions come to a queue that is full, each wants a tenth of it, and all look at nearly everything.  `python -m
-bench.selecting` runs it alone.
+Ten subscriptions join a full queue; each wants a tenth of it, and all look at nearly everything. `python -m bench.selecting`
+runs it alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SUBSCRIPTIONS: Final = 10
 TURNS: Final = 3
 """Rounds, each with half of the messages and with all of them."""
 MOST: Final = 2.2
-"""Twice the messages may take so many times the time."""
+"""The most time for twice the messages, as a factor."""
 
 
 class Picker(Taker):
@@ -39,12 +39,12 @@ class Picker(Taker):
         self.selector = Selector(selector, host.limits)
 
     def selects(self, entry: Entry) -> bool:
-        """Whether it is true for the message."""
+        """Returns whether its selector matches the message."""
         return self.selector.selects(self.host.selectable.properties(entry.message, entry.redelivered).get)
 
 
 def picked(messages: int) -> Callable[[], int]:
-    """The subscriptions come to so many messages, each with a header of its own, and take all."""
+    """Lets the subscriptions join this number of messages, each with its own header, and take them all."""
     host = VirtualHost(limits=LIMITS)
     reception = Reception(host.intake)
     host.declare_queue("q")
@@ -66,14 +66,14 @@ def picked(messages: int) -> Callable[[], int]:
 
 
 def linear(turns: int = TURNS, messages: int = MESSAGES) -> list[str]:
-    """Prints what half of the messages and all of them take; what is not linear."""
+    """Prints the times for half of the messages and for all; returns what is not linear."""
     times: list[tuple[float, float]] = []
     for number in range(turns):
         progress(f"selectors: round {number + 1}/{turns}")
         pair: list[float] = []
         for count in (messages // 2, messages):
             run = picked(count)
-            gc.freeze()  # the queue is not walked through over and over by the collector
+            gc.freeze()  # so that the collector does not traverse the queue again and again
             pair.append(once(run, count) * count / 1e6)
             gc.unfreeze()
         times.append((pair[0], pair[1]))

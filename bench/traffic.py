@@ -1,8 +1,8 @@
-"""Makes captures of any size: many connections of publishers and consumers, transactions, distributed ones, faults.
+"""Generates captures of any size: many connections of publishers and consumers, local and distributed transactions, faults.
 
-    python -m bench.traffic OUT.pcap --octets 150000000 [--connections 64] [--skew 0.9] [--body 400] [--faults 0.01] [--seed 1]
+python -m bench.traffic OUT.pcap --octets 150000000 [--connections 64] [--skew 0.9] [--body 400] [--faults 0.01] [--seed 1]
 
-Equal arguments give equal files.  Every connection goes on in bursts of some messages; bursts of all connections interleave.
+Equal arguments give equal files. Every connection proceeds in bursts of a few messages; bursts of all connections interleave.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FIN, SYN, PSH, ACK = 1, 2, 8, 16
 
 
 class Wire:
-    """The file: writes packets, and moves the clock."""
+    """Writes packets to the file, and advances the clock."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._write: Final = out.write
@@ -44,7 +44,7 @@ class Wire:
         out.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
 
     def packet(self, ends: tuple[int, int, int, int], seq: int, ack: int, flags: int, payload: bytes = b"") -> None:
-        """One TCP segment; `ends` are source, target, source port, target port."""
+        """Writes one TCP segment; `ends` are source, target, source port, target port."""
         self.now += 1500
         size = 54 + len(payload)
         source, target, sport, dport = ends
@@ -60,7 +60,7 @@ class Wire:
 
 
 class Talker:
-    """One connection.  `burst` says something more on it."""
+    """One connection. `burst` continues its conversation."""
 
     def __init__(self, wire: Wire, number: int, random: Random, body: int, faults: float, repeats: float) -> None:
         self._wire: Final = wire
@@ -80,7 +80,7 @@ class Talker:
         self.messages = 0
         self._open()
 
-    # Octets.
+    # --- octets ---------------------------------------------------------------------------------------------------------------
 
     def _control(self, speaker: str, control: Control, channel: int = 1) -> None:
         self._said[speaker].append(frame_control(channel, LAYOUT.encode_control(control)))
@@ -93,7 +93,7 @@ class Talker:
         return id
 
     def _flush(self, speaker: str) -> None:
-        """The octets as segments; the other side acknowledges every second one."""
+        """Writes the octets as segments; the other side acknowledges every second one."""
         octets = b"".join(self._said[speaker])
         self._said[speaker].clear()
         other = "S" if speaker == "C" else "C"
@@ -107,7 +107,7 @@ class Talker:
             if number & 1:
                 self._wire.packet(self._ends[other], self._seq[other], self._seq[speaker], ACK)
 
-    # The conversation.
+    # --- the conversation -----------------------------------------------------------------------------------------------------
 
     def _open(self) -> None:
         wire, ends, seq = self._wire, self._ends, self._seq
@@ -165,7 +165,7 @@ class Talker:
         return first, self._next["C"] - 1
 
     def _consume(self, count: int) -> None:
-        """So many deliveries, accepted and completed together."""
+        """Writes this number of deliveries, accepted and completed together."""
         random = self._random
         first = self._next["S"]
         for number in range(count):
@@ -187,7 +187,7 @@ class Talker:
         self._flush("S")
 
     def burst(self) -> None:
-        """Some messages there and back."""
+        """Writes some messages in both directions."""
         count = self._random.randrange(4, 24)
         getattr(self, f"_{self.kind}")(count)
         self._consume(count)
@@ -229,12 +229,12 @@ class Talker:
         return id
 
     def _fault(self) -> None:
-        """A violation: completion of commands that were never sent."""
+        """Writes a violation: completion of commands that were never sent."""
         self._completed("C", self._next["S"] + 1000, self._next["S"] + 1000)
         self._flush("C")
 
     def close(self) -> None:
-        """Session and connection end."""
+        """Ends session and connection."""
         self._control("C", session.Detach(b"session-%d" % self._number))
         self._flush("C")
         self._control("S", session.Detached(b"session-%d" % self._number, 0))
@@ -261,9 +261,9 @@ def make(
     seed: int = 1,
     progress: Callable[[int], None] = lambda octets: None,
 ) -> tuple[int, int]:
-    """Writes a capture of about `octets`; answers packets and messages published.
+    """Writes a capture of about `octets`; returns the numbers of packets and of messages published.
 
-    `skew` is the part of all bursts that the first connection has; one in eight of the others is left open at the end.
+    `skew` is the first connection's share of all bursts; one in eight of the others is left open at the end.
     """
     random = Random(seed)
     with open(path, "wb", 1 << 20) as out:

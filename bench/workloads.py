@@ -1,6 +1,6 @@
-"""Pieces of work of fixed size, one for each hot path, to be timed in two trees by turns (see `bench.against`).
+"""Workloads of fixed size, one for each hot path, to be timed in two trees in turn (see `bench.against`).
 
-As a program it is the process of one tree: it reads a name a line and answers with the CPU seconds of one round.
+As a program it is the process of one tree: it reads one name per line and prints the CPU seconds of one round.
 
 python bench/workloads.py CAPTURE     the capture that `replay` reads
 """
@@ -30,9 +30,9 @@ RICH: Final = 6_000
 THROUGH_BROKER: Final = 6_000
 COMMANDS: Final = 6_000
 SETTLED: Final = 5_000
-"""How many of each, so that a round takes about a tenth of a second or two."""
+"""The sizes, so that a round takes about a tenth of a second or two."""
 Work: TypeAlias = Callable[[], object]
-"""One round; what it answers must be the same in every round."""
+"""One round; its result must be the same in every round."""
 
 
 def _joined() -> tuple[ClientConnection, ServerConnection]:
@@ -44,7 +44,7 @@ def _joined() -> tuple[ClientConnection, ServerConnection]:
 
 
 def _carry(client: ClientConnection, server: ServerConnection) -> int:
-    """Carries octets until neither side has any; how many events both sides had."""
+    """Carries octets until neither side has any; returns the number of events of both sides."""
     count = 0
     while (there := client.data_to_send()) or server.bytes_to_send:
         server.receive_data(there)
@@ -55,7 +55,7 @@ def _carry(client: ClientConnection, server: ServerConnection) -> int:
 
 
 def settle() -> Work:
-    """A client that receives with explicit accept and accepts in sets, as a consumer with a prefetch does."""
+    """A client that receives with explicit accept and accepts in sets, as a consumer with prefetch does."""
     client, server = _joined()
     (session,) = client.sessions
     (sender,) = server.sessions
@@ -81,7 +81,7 @@ def settle() -> Work:
 
 
 def commands() -> Work:
-    """Many small commands: declare, bind, query, sync, each heard and completed by the other side."""
+    """Many small commands: declare, bind, query, sync, each completed by the other side."""
     client, server = _joined()
     (session,) = client.sessions
 
@@ -119,7 +119,7 @@ def replay(capture: str) -> Work:
 
 
 def workloads(capture: str) -> dict[str, Callable[[], Work]]:
-    """The pieces of work by name; each call prepares a fresh round, which is not timed."""
+    """Returns the workloads by name; each call prepares a fresh round, which is not timed."""
     minimal, rich = messages(MINIMAL, rich=False, varied=True), messages(RICH, rich=True, varied=True)
     scene: list[Scene] = []
 
@@ -140,7 +140,7 @@ def workloads(capture: str) -> dict[str, Callable[[], Work]]:
 
 
 def main(capture: str) -> None:
-    """Answers every name on standard input with the CPU seconds of one round of that work, and what it counted."""
+    """For each name on standard input, prints the CPU seconds of one round of that work, and what it counted."""
     known = workloads(capture)
     print(*known, sep="\t", flush=True)
     for line in sys.stdin:

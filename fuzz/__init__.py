@@ -1,1 +1,1 @@
-"""`make fuzz`: whatever octets arrive, nothing but events comes out: no exception, no endless loop, memory within limits."""
+"""`make fuzz`: whatever octets arrive, only events come out: no exception, no endless loop, memory within limits."""

@@ -1,6 +1,6 @@
 """`python -m fuzz`: the same seed and number give the same input on every machine; two processes share the work.
 
-With atheris (extra `fuzz`) and a time to stop, half of the time goes to what is guided by coverage (`fuzz.guided`).
+With atheris (extra `fuzz`) and a time limit, half of the time goes to coverage-guided fuzzing (`fuzz.guided`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from fuzz.targets import MEASURED, TARGETS, breach, draw
 
 FAILURES: Final = Path(__file__).resolve().parent / "failures"
 STEP: Final = 200
-"""Inputs between two words to the parent."""
+"""Inputs between two reports to the parent."""
 
 
 class Word(NamedTuple):
-    """What a worker says: so many inputs more and, perhaps, one that failed."""
+    """A worker's report: the number of inputs since the last one and, perhaps, one that failed."""
 
     done: int
     number: int = 0
@@ -34,7 +34,7 @@ class Word(NamedTuple):
 
 
 def work(seed: int, first: int, stride: int, count: int, end: float, names: list[str], out: Queue[Word | None]) -> None:
-    """Inputs first, first + stride, ... below `count`, until the clock says `end`."""
+    """Runs inputs first, first + stride, ... below `count`, until the clock reads `end`."""
     done = 0
     for number in range(first, count, stride):
         name = names[number % len(names)]
@@ -64,7 +64,7 @@ def keep(seed: int, word: Word) -> None:
 
 
 def main() -> int:
-    """0 when nothing but events came out, else 1."""
+    """Returns 0 when only events came out, else 1."""
     parser = argparse.ArgumentParser(prog="make fuzz", description="whatever octets arrive, nothing but events comes out")
     parser.add_argument("--count", type=int, help="inputs in all (default 1000000, or no end with --seconds)")
     parser.add_argument("--seconds", type=float, help="stop after so long")

@@ -1,4 +1,4 @@
-"""Two clients at a broker that say anything: it never raises, keeps within its limits, and can be stored and restored."""
+"""Two clients that send anything to a broker: it never raises, stays within its limits, and can be stored and restored."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ BEFORE: Final = (
     *spoken.OPENING, "client:queue.declare", "client:exchange.bind", "client:message.subscribe", "client:message.flow",
     "client:message.flow byte",
 )  # fmt: skip
-"""What both clients have said before: there is a queue, bound, to which both subscribe with credit."""
+"""What both clients have sent before: a bound queue exists, to which both subscribe with credit."""
 
 
 def broker(said: Said) -> list[str]:
-    """Two clients send what "client" and "server" say; it reports nothing, for the order of service may differ."""
+    """Sends the octets of "client" and "server" as two clients; reports nothing, since the order of service may differ."""
     subject = Broker(BrokerConfig(limits=BROKER_LIMITS, journal=True))
     subject.tick(0.0)
     peers = {who: subject.connect(ServerConfig(limits=LIMITS)) for who in ("client", "server")}

@@ -17,10 +17,10 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 SHIPPED: Final = ROOT / "tests" / "data" / "captures"
 BESIDE: Final = tuple(parent / "shared" / "captures" / "0-10" for parent in ROOT.parents)
 SMALL: Final = 100_000
-"""Files above this many octets are left out: they repeat themselves."""
+"""Larger files are left out: they are repetitive."""
 
 Said: TypeAlias = tuple[tuple[str, bytes], ...]
-"""A conversation, or any input of the fuzzer: pieces of octets with who said them."""
+"""A conversation, or any input of the fuzzer: pieces of octets with their speakers."""
 
 
 TCP: Final = Struct(">HHIIBB").unpack_from
@@ -28,27 +28,27 @@ SYN: Final = 0x02
 
 
 class Recorder:
-    """The sink of a TCP connection: writes down who says what; the side that speaks first is the client."""
+    """The sink of a TCP connection: records each piece with its speaker; the side that sends first is the client."""
 
     def __init__(self) -> None:
         self.pieces: list[tuple[int, bytes]] = []
         self.flow: Final = Flow(self)
 
     def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
-        """Octets of a side."""
+        """Records octets of a side."""
         self.pieces.append((side, octets))
 
     def gap(self, side: int, octets: int, packet: int, time: int) -> None:
-        """A gap: not of interest here."""
+        """Ignores a gap."""
 
     def eof(self, side: int, packet: int, time: int) -> None:
-        """The end: not of interest here."""
+        """Ignores the end."""
 
     def reset(self, side: int, packet: int, time: int) -> None:
-        """A reset: not of interest here."""
+        """Ignores a reset."""
 
     def said(self) -> Said:
-        """The conversation; empty when it is none in AMQP."""
+        """Returns the conversation; empty when it is not AMQP."""
         if not self.pieces or not self.pieces[0][1].startswith(b"AMQP"):
             return ()
         client = self.pieces[0][0]
@@ -56,7 +56,7 @@ class Recorder:
 
 
 def listen(path: Path) -> list[Recorder]:
-    """The TCP connections of a file.  Ports that are used again make one conversation more."""
+    """Returns the TCP connections of a file. A reused port makes another conversation."""
     recorders: list[Recorder] = []
     talking: dict[frozenset[tuple[bytes, int]], Recorder] = {}
     for packet in read_packets(str(path), lambda text: None):
@@ -78,14 +78,14 @@ def listen(path: Path) -> list[Recorder]:
 
 @cache
 def files() -> tuple[Path, ...]:
-    """The capture files, in order of name."""
+    """Returns the capture files, in order of name."""
     found = {path.name: path for folder in (*BESIDE, SHIPPED) for path in sorted(folder.glob("*.pcap*"))}
     return tuple(path for _, path in sorted(found.items()) if path.stat().st_size < SMALL)
 
 
 @cache
 def conversations() -> tuple[Said, ...]:
-    """Every conversation of every file."""
+    """Returns every conversation of every file."""
     return tuple(said for path in files() for recorder in listen(path) if (said := recorder.said()))
 
 
@@ -101,7 +101,7 @@ def _frames(octets: bytes) -> Iterator[bytes]:
 
 @cache
 def frames(speaker: str) -> tuple[bytes, ...]:
-    """All different frames that `speaker` ("client" or "server") ever said, up to 400 octets each."""
+    """Returns all distinct frames that `speaker` ("client" or "server") ever sent, up to 400 octets each."""
     seen: dict[bytes, None] = {}
     for said in conversations():
         stream = b"".join(octets for who, octets in said if who == speaker)

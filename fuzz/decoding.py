@@ -1,4 +1,4 @@
-"""The decoders by themselves: octets as a control, a command, a header or a value."""
+"""Fuzzes the decoders alone: octets as a control, a command, a header or a value."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ KINDS: Final[tuple[Callable[[Layout, bytes], Decoded], ...]] = (_control, _comma
 
 
 def decoder(said: Said) -> list[str]:
-    """Decodes them as each kind, by the first octet's two lowest bits; the third chooses the layout.
+    """Decodes them as each kind, by the two lowest bits of the first octet; the third bit chooses the layout.
 
-    What was decoded is encoded, decoded again, and is the same then.  Only the xid that stands alone, which the errata brought,
-    is read by the layout of the first edition and never written by it.
+    A decoded value is encoded and decoded again, and must be equal. An exception is the stand-alone xid, which came with the
+    errata: the layout of the first edition decodes it, but never encodes it.
     """
     octets = b"".join([octets for _, octets in said])
     if not octets:

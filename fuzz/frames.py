@@ -1,17 +1,17 @@
-"""Random frames that look right from afar: they get past the frame header, so that what lies behind it is reached."""
+"""Generates random frames with plausible headers, so that the code after the header check is reached."""
 
 from __future__ import annotations
 
 import random
 from typing import Final
 
-# How many codes each class has; one more is drawn, so that unknown ones come up.
+# How many codes each class has; one more is drawn, so that unknown ones occur.
 CLASSES: Final = {1: 12, 2: 13, 3: 3, 4: 11, 5: 3, 6: 11, 7: 6, 8: 4, 9: 9, 10: 8, 119: 1}
 COMMAND_CLASSES: Final = (3, 3, 4, 4, 4, 5, 6, 7, 8, 9, 10, 119)
 
 
 def frame(dice: random.Random, flags: int, kind: int, track: int, channel: int, payload: bytes) -> bytes:
-    """One frame; once in thirty something in its header is wrong."""
+    """Returns one frame; one in thirty has a fault in its header."""
     header = bytearray(12)
     header[0] = flags
     header[1] = kind
@@ -24,7 +24,7 @@ def frame(dice: random.Random, flags: int, kind: int, track: int, channel: int, 
 
 
 def _fields(dice: random.Random) -> bytes:
-    """Octets that are likely to be read as fields: short strings, counts, maps, sets."""
+    """Returns octets that are likely to be decoded as fields: short strings, counts, maps, sets."""
     parts = []
     for _ in range(dice.randrange(5)):
         shape = dice.randrange(8)
@@ -59,20 +59,20 @@ def _flags(dice: random.Random) -> bytes:
 
 
 def control(dice: random.Random) -> bytes:
-    """The payload of a control, mostly a known one."""
+    """Returns the payload of a control, mostly a known one."""
     kind = dice.choice((1, 2, 2, 2))
     return bytes([kind, dice.randint(0, CLASSES[kind] + 1)]) + _flags(dice) + _fields(dice)
 
 
 def command(dice: random.Random) -> bytes:
-    """The payload of a command, mostly a known one."""
+    """Returns the payload of a command, mostly a known one."""
     kind = dice.choice(COMMAND_CLASSES)
     head = b"\x01" + bytes([dice.randrange(2)]) if dice.randrange(20) else dice.randbytes(2)
     return bytes([kind, dice.randint(0, CLASSES[kind] + 1)]) + head + _flags(dice) + _fields(dice)
 
 
 def header(dice: random.Random) -> bytes:
-    """A header segment: a few structs whose sizes are mostly right."""
+    """Returns a header segment: a few structs with mostly correct sizes."""
     parts = []
     for _ in range(dice.randrange(4)):
         inner = dice.choice((b"\x04\x01", b"\x04\x02", b"\x04\x03", dice.randbytes(2))) + _flags(dice) + _fields(dice)
@@ -82,7 +82,7 @@ def header(dice: random.Random) -> bytes:
 
 
 def assembly(dice: random.Random, channel: int) -> bytes:
-    """A control, or a command with or without header and body; now and then a frame of it is out of place."""
+    """Returns a control, or a command with or without header and body; now and then a frame is misplaced."""
     if dice.randrange(2):
         return frame(dice, 0x0F, 0, 0, channel, control(dice))
     payloads = [(1, command(dice))]
@@ -106,7 +106,7 @@ def assembly(dice: random.Random, channel: int) -> bytes:
 
 
 def conversation(dice: random.Random, channel: int) -> bytes:
-    """One to six assemblies, mostly on `channel`."""
+    """Returns one to six assemblies, mostly on `channel`."""
     return b"".join(
         assembly(dice, channel if dice.randrange(8) else dice.choice((0, 1, 2, 7, 65535))) for _ in range(dice.randint(1, 6))
     )

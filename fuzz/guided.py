@@ -1,6 +1,6 @@
-"""`python -m fuzz.guided TARGET`: one target, guided by what is covered (atheris, of the extra `fuzz`).
+"""`python -m fuzz.guided TARGET`: fuzzes one target, guided by coverage (atheris, of the extra `fuzz`).
 
-Whatever came up that covers more is kept, made small, in fuzz/corpora: one file for each target, an input a line.
+Inputs that cover more are kept, minimised, in fuzz/corpora: one file for each target, one input per line.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ HERE: Final = Path(__file__).resolve().parent
 CORPORA: Final = HERE / "corpora"
 FAILURES: Final = HERE / "failures"
 KEPT: Final = 32_000
-"""Octets at most of what is kept for one target."""
+"""The most octets kept for one target."""
 LONGEST: Final = 1500
-"""Octets at most of an input."""
+"""The most octets of an input."""
 NAMES: Final = ("decoder", "client", "server", "session", "broker", "observer", "capture")
 
 
 class Outcome(NamedTuple):
-    """What a run of one target came to: inputs, places covered at the end, inputs kept, and how it broke ("": it did not)."""
+    """The result of one target: inputs run, places covered at the end, inputs kept, and the failure ("": none)."""
 
     target: str
     executions: int
@@ -38,25 +38,25 @@ class Outcome(NamedTuple):
     found: str
 
     def told(self) -> str:
-        """In one line."""
+        """The result in one line."""
         rate = self.executions / self.seconds if self.seconds else 0.0
         told = f"{self.executions} inputs in {self.seconds:.0f} s ({rate:.0f} a second), {self.covered} places covered"
         return f"{self.target}: {told}, {self.kept} inputs kept: {self.found or 'nothing but events'}"
 
 
 def installed() -> bool:
-    """Whether this machine has atheris: there are wheels of it for Linux only."""
+    """Returns whether atheris is installed: it has wheels for Linux only."""
     return importlib.util.find_spec("atheris") is not None
 
 
 def read(name: str) -> list[bytes]:
-    """What is kept for a target."""
+    """Returns the inputs kept for a target."""
     path = CORPORA / f"{name}.txt"
     return [bytes.fromhex(line) for line in path.read_text(encoding="ascii").split()] if path.is_file() else []
 
 
 def write(name: str, inputs: Iterable[bytes]) -> int:
-    """Keeps inputs, the smallest first, up to KEPT octets; answers how many."""
+    """Stores inputs, the smallest first, up to KEPT octets; returns how many."""
     kept: list[bytes] = []
     for data in sorted(set(inputs), key=lambda data: (len(data), data)):
         if sum(map(len, kept)) + len(data) <= KEPT:
@@ -67,7 +67,7 @@ def write(name: str, inputs: Iterable[bytes]) -> int:
 
 
 def fuzz(name: str, options: list[str]) -> None:
-    """In a process of its own: gives octets to the target until libFuzzer, which gets `options`, ends the process."""
+    """Passes octets to the target, in its own process, until libFuzzer, which gets `options`, ends the process."""
     import atheris
 
     with atheris.instrument_imports(include=["amqp_sansio"], enable_loader_override=False):
@@ -84,7 +84,7 @@ def fuzz(name: str, options: list[str]) -> None:
 
 
 def run(name: str, seconds: int, seed: int, keep: bool) -> Outcome:
-    """Fuzzes a target for so long, from its seeds and what is kept for it; `keep`: keeps what covers more."""
+    """Fuzzes a target for `seconds`, from its seeds and kept inputs; `keep`: keeps inputs that cover more."""
     from fuzz.inputs import GUIDED
 
     started = time.monotonic()
@@ -106,7 +106,7 @@ def run(name: str, seconds: int, seed: int, keep: bool) -> Outcome:
         if not executions and not found:
             found = f"it did not run:\n{child[-2000:]}"
         kept = len(read(name))
-        if keep and not found:  # libFuzzer has put aside what covered more than all before it
+        if keep and not found:  # libFuzzer has set aside what covered more than all before it
             kept = write(name, [*read(name), *[path.read_bytes() for path in fresh.iterdir()]])
     return Outcome(name, executions, covered, kept, passed, found)
 
@@ -118,7 +118,7 @@ def _child(name: str, options: list[str]) -> str:
 
 
 def _kept_failure(name: str, data: bytes, why: str) -> str:
-    """Shrinks a failing input, saves it as a regression test, and answers where and why."""
+    """Shrinks a failing input, saves it as a regression test, and returns its place and cause."""
     from fuzz.inputs import GUIDED
     from fuzz.report import regression, shrink
     from fuzz.targets import breaks
@@ -133,7 +133,7 @@ def _kept_failure(name: str, data: bytes, why: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when nothing but events came out of every target, 1 when not, 0 and a word about it without atheris."""
+    """Returns 0 when only events came out of every target, else 1; without atheris, prints so and returns 0."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.guided", description=__doc__)
     parser.add_argument("targets", nargs="*", choices=[*NAMES, []], default=[], help="these only (default: all)")
     parser.add_argument("--seconds", type=int, default=60, help="for each of them (default 60)")

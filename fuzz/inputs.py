@@ -1,4 +1,4 @@
-"""What a guided fuzzer makes of octets: their speakers, and the target; and the way back."""
+"""Maps a guided fuzzer's octets to speakers and a target, and back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ WHO: Final = ("client", "server")
 
 
 def packed(said: Said) -> bytes:
-    """Pieces of two speakers as octets: before each the speaker, in the highest bit of two octets, and its size."""
+    """Encodes pieces of two speakers: before each, the speaker in the highest bit of two octets, and the size."""
     return b"".join([(len(octets) | 0x8000 * WHO.index(who)).to_bytes(2, "big") + octets for who, octets in said])
 
 
 def unpacked(data: bytes) -> Said:
-    """The reverse; a size beyond the end means all that is left."""
+    """Decodes them; a size beyond the end means everything that is left."""
     said: list[tuple[str, bytes]] = []
     at = 0
     while at + 2 < len(data):
@@ -32,7 +32,7 @@ def unpacked(data: bytes) -> Said:
 
 
 class Guided(NamedTuple):
-    """One target: `meant` makes of octets the name of a target of `fuzz.targets` and its input; `seeds` are where it begins."""
+    """One target: `meant` maps octets to the name of a target of `fuzz.targets` and its input; `seeds` are the first inputs."""
 
     meant: Callable[[bytes], tuple[str, Said]]
     seeds: Callable[[], list[bytes]]
@@ -64,7 +64,7 @@ def _alone(speaker: str) -> Callable[[], list[bytes]]:
 
 
 def _session(data: bytes) -> tuple[str, Said]:
-    """Behind a legal prefix; the first octet tells whose session it is."""
+    """Starts after a legal prefix; the first octet selects whose session it is."""
     role = data[0] & 1 if data else 0
     return (("client", (("server", data[1:]),)), ("server", (("client", data[1:]),)))[role]
 
@@ -129,6 +129,6 @@ GUIDED: Final[dict[str, Guided]] = {
 
 
 def wrong(name: str, data: bytes) -> str:
-    """How the invariant breaks for these octets; "" when it holds."""
+    """Returns how these octets break the invariant; "" when it holds."""
     target, said = GUIDED[name].meant(data)
     return breach(target, said)

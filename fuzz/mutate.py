@@ -1,4 +1,4 @@
-"""Damage, done by the dice of one seed: the same seed gives the same octets on every machine."""
+"""Damages octets, by the dice of one seed: the same seed gives the same octets on every machine."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ WIDE: Final = (0, 1, 255, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1)
 
 
 def flip_bit(dice: random.Random, data: bytearray) -> None:
-    """One bit becomes its opposite."""
+    """Flips one bit."""
     at = dice.randrange(len(data))
     data[at] ^= 1 << dice.randrange(8)
 
 
 def set_octet(dice: random.Random, data: bytearray) -> None:
-    """One octet becomes any other."""
+    """Replaces one octet."""
     data[dice.randrange(len(data))] = dice.randrange(256)
 
 
 def set_16(dice: random.Random, data: bytearray) -> None:
-    """Two octets become a number at an edge."""
+    """Sets two octets to an edge case."""
     if len(data) >= 2:
         at = dice.randrange(len(data) - 1)
         data[at : at + 2] = dice.choice(INTERESTING).to_bytes(2, "big")
 
 
 def set_32(dice: random.Random, data: bytearray) -> None:
-    """Four octets become a number at an edge."""
+    """Sets four octets to an edge case."""
     if len(data) >= 4:
         at = dice.randrange(len(data) - 3)
         data[at : at + 4] = dice.choice(WIDE).to_bytes(4, "big")
 
 
 def drop(dice: random.Random, data: bytearray) -> None:
-    """A run of octets goes missing."""
+    """Removes a run of octets."""
     at = dice.randrange(len(data))
     del data[at : at + dice.randint(1, 12)]
 
 
 def repeat(dice: random.Random, data: bytearray) -> None:
-    """A run of octets comes twice."""
+    """Repeats a run of octets."""
     at = dice.randrange(len(data))
     run = data[at : at + dice.randint(1, 24)]
     data[at:at] = run
 
 
 def insert(dice: random.Random, data: bytearray) -> None:
-    """Octets of no meaning come in between."""
+    """Inserts random octets."""
     at = dice.randrange(len(data) + 1)
     data[at:at] = dice.randbytes(dice.randint(1, 12))
 
 
 def cut(dice: random.Random, data: bytearray) -> None:
-    """The end goes missing."""
+    """Removes the end."""
     del data[dice.randrange(len(data)) :]
 
 
@@ -74,7 +74,7 @@ ALL: Final[Sequence[Callable[[random.Random, bytearray], None]]] = (
 
 
 def mutated(dice: random.Random, octets: bytes) -> bytes:
-    """`octets` with one to four damages; now and then with none, for what is legal must hold as well."""
+    """Returns `octets` with one to four damages; now and then with none, since legal input must work as well."""
     data = bytearray(octets)
     for _ in range(dice.choice((0, 1, 1, 1, 2, 2, 3, 4))):
         if data:

@@ -1,4 +1,4 @@
-"""The family of 0-8, 0-9 and 0-9-1: what is drawn for it, and what it is fed to."""
+"""The family of 0-8, 0-9 and 0-9-1: its inputs and targets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLES: Final = tuple(PROFILES.values())
 READING: Final = Reading.of(LIMITS)
 SIDES: Final = {"C": "client", "S": "server"}
 TABLE: Final = 2
-"""Of the kinds of the decoder: a method, a content header, a table."""
+"""Of the decoder's kinds (a method, a content header, a table), the table."""
 
 
 # --- inputs ---------------------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ TABLE: Final = 2
 
 @cache
 def recorded() -> tuple[Said, ...]:
-    """The conversations of the recordings beside the checkout, where there are some."""
+    """Returns the conversations of the recordings beside the checkout, if there are any."""
     folders = [parent / "shared" / "captures" / name for parent in corpus.ROOT.parents for name in ("0-8", "0-9", "0-9-1")]
     paths = [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.pcap"))]
     heard = [each for path in paths if path.stat().st_size <= corpus.SMALL for each in corpus.listen(path)]
@@ -40,7 +40,7 @@ def recorded() -> tuple[Said, ...]:
 
 
 def spoken(dice: random.Random) -> list[tuple[str, bytes]]:
-    """A connection of one dialect up to its use, a channel, and words whose arguments mostly fit together."""
+    """Returns a connection of one dialect up to its use, a channel, and words whose arguments mostly fit together."""
     dialect = dice.choice(DIALECTS)
     voice = ChannelVoice(dialect, publishes=bool(dice.randrange(2)))
     said = voice.opening("client:channel.open", "server:channel.open-ok")
@@ -54,7 +54,7 @@ def spoken(dice: random.Random) -> list[tuple[str, bytes]]:
 
 
 def conversation(dice: random.Random) -> Said:
-    """What was spoken, or a piece of what was recorded, with up to two of its pieces damaged."""
+    """Returns generated words or a piece of a recording, with up to two of its pieces damaged."""
     if recorded() and dice.randrange(2):
         whole = dice.choice(recorded())
         first = 0 if dice.randrange(4) else dice.randrange(len(whole))
@@ -73,14 +73,14 @@ def conversation(dice: random.Random) -> Said:
 
 
 def stream(dice: random.Random) -> Said:
-    """What one side says in a conversation."""
+    """Returns what one side says in a conversation."""
     said = conversation(dice)
     who = dice.choice(("client", "server"))
     return ((who, b"".join([octets for speaker, octets in said if speaker == who])),)
 
 
 def payload(dice: random.Random) -> Said:
-    """For the decoder: which dialect, what it is, and the octets."""
+    """Returns an input of the decoder: the dialect, the kind, and the octets."""
     dialect = dice.randrange(len(DIALECTS))
     kind = dice.randrange(3)
     if kind == TABLE:
@@ -92,7 +92,7 @@ def payload(dice: random.Random) -> Said:
 
 
 def _table(dice: random.Random, depth: int) -> bytes:
-    """A table of any letters, the values of which are about as long as they should be."""
+    """Returns a table with any letters and values of roughly the right size."""
     entries = b""
     for _ in range(dice.randrange(4)):
         name = dice.randbytes(dice.randrange(4))
@@ -108,11 +108,11 @@ def _table(dice: random.Random, depth: int) -> bytes:
     return len(entries).to_bytes(4, "big") + entries
 
 
-# --- what they are fed to ---------------------------------------------------------------------------------------------------
+# --- targets --------------------------------------------------------------------------------------------------------------
 
 
 def reader(said: Said) -> list[str]:
-    """The readers of both framings, as a connection has them and as an observer has them."""
+    """Fuzzes the readers of both framings, as a connection and as an observer has them."""
     out: list[str] = []
     for dialect in (AMQP_0_9_1, AMQP_0_8_UNBIND):
         carries = dialect.codec.carries
@@ -125,7 +125,7 @@ def reader(said: Said) -> list[str]:
 
 
 def decoder(said: Said) -> list[str]:
-    """Reads them as what the first octet says.  What was read is written, and is the same octets again or the same value."""
+    """Decodes them as the kind of the first octet. A decoded value must encode to the same octets or an equal value."""
     octets = b"".join([octets for _, octets in said])
     if not octets:
         return []
@@ -153,5 +153,5 @@ def decoder(said: Said) -> list[str]:
 
 
 def observer(said: Said) -> list[str]:
-    """An observer of all that can be read."""
+    """Fuzzes an observer of all readable dialects."""
     return overheard(Observer(limits=LIMITS, dialects=READABLE), said)

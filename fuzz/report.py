@@ -1,4 +1,4 @@
-"""A failing input, made small and written as a test."""
+"""Minimises a failing input and writes it as a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TRIES: Final = 1500
 
 
 def _smaller(said: Said) -> Iterator[Said]:
-    """Candidates with something left out, the largest first."""
+    """Yields candidates with something removed, the smallest first."""
     for at in range(len(said)):
         if len(said) > 1:
             yield said[:at] + said[at + 1 :]
@@ -24,7 +24,7 @@ def _smaller(said: Said) -> Iterator[Said]:
 
 
 def shrink(said: Said, fails: Callable[[Said], bool]) -> Said:
-    """A smaller input that fails as well."""
+    """Returns a smaller input that also fails."""
     tries = 0
     found = True
     while found and tries < TRIES:
@@ -41,7 +41,7 @@ def shrink(said: Said, fails: Callable[[Said], bool]) -> Said:
 
 
 def regression(target: str, label: str, said: Said, why: str) -> str:
-    """A test in the words of pytest."""
+    """Returns a pytest test."""
     lines = [f"def test_{target}_{label}() -> None:"]
     lines += [f"    # {line}" for line in why.strip().splitlines()[-6:]]
     lines.append("    said = (")

@@ -1,1 +1,1 @@
-"""Clients on real sockets of loopback: what a message costs its client, ours and theirs, in one run."""
+"""Clients on real loopback sockets: what a message costs its client, ours and theirs, in one run."""

@@ -1,4 +1,4 @@
-"""`amqp-sansio serve`, in a process of its own."""
+"""`amqp-sansio serve`, in its own process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOURCES: Final = Path(__file__).resolve().parents[2] / "src"
 
 
 class Served:
-    """Our broker on a free port of loopback."""
+    """Our broker on a free loopback port."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(

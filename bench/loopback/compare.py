@@ -1,18 +1,18 @@
-"""Loopback: ours against Broker-J and `serve`, pika and aiormq against RabbitMQ, one client after the other, in turns.
+"""Loopback: ours against Broker-J and `serve`, pika and aiormq against RabbitMQ, one client at a time, in turn.
 
-Each client is a process of its own; its figure is the CPU (user and system, all threads) between the first message and the
-last; brokers are other processes.  The same acknowledgements everywhere:
+Each client is its own process; its figure is the CPU (user and system, all threads) between its first and last message; brokers
+are other processes. The acknowledgements are the same everywhere:
 
-* publish, settled at the end: messages one after the other, and one barrier behind them;
+* publish, settled at the end: messages one after the other, and one barrier after them;
 * publish, each confirmed, 100 in flight (pika's BlockingConnection cannot);
 * publish, each confirmed before the next;
-* consume, 100 prefetched, each acknowledged by itself.
+* consume, 100 prefetched, each acknowledged individually.
 
-«Each confirmed before the next» is measured with client and broker on one core (`cores`): it wakes somebody with every word.
-Beside it stands the floor: the same octets with a socket, asyncio and trio alone, in as few wakes as can be, and as programs do
-that are not written for this (futures, streams).  As the floor shows, code that awaits pays for its loop with every wake: so
-there blocking code is judged against blocking code and code that awaits against code that awaits, and the other shares are
-printed without a verdict.  Everywhere else each of ours is judged against each of theirs.
+«Each confirmed before the next» runs client and broker on one core (`cores`), because each message wakes a process. The table
+also shows the floor: the same octets with a socket, asyncio and trio alone, with the fewest wakes possible, and as ordinary
+programs do it (futures, streams). As the floor shows, code that awaits pays for its event loop at each wake: so in this case
+blocking code is compared with blocking code and code that awaits with code that awaits, and the other ratios are printed
+without a verdict. In all other cases each of ours is compared with each of theirs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tools.interop.rabbitmq import RabbitMq
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = 0.5
-"""Of the CPU of each of theirs, at most."""
+"""The most CPU, as a share of each of theirs."""
 CASES: Final = {
     "publish": "publish, settled at the end",
     "window": "publish, each confirmed, 100 in flight",
@@ -45,30 +45,30 @@ CASES: Final = {
     "consume": "consume, each acknowledged",
 }
 SLOW: Final = 5
-"""So many times fewer messages where each waits for the one before."""
+"""How many times fewer messages are sent when each waits for the previous one."""
 SECONDS: Final = 300.0
-"""How long one client may take."""
+"""The time limit of one client."""
 ECHO: Final = "an echo"
 OURS: Final = ("sync", "asyncio", "trio")
 THEIRS: Final = ("pika", "aiormq")
 LIKE: Final = {"sync": "pika", "asyncio": "aiormq", "trio": "aiormq"}
-"""Who of theirs waits as each of ours does; nobody else's client runs on trio."""
+"""The client of theirs that waits as each of ours does; trio has no other client."""
 FLOORS: Final = {"sync": "bare", "asyncio": "bare aio", "trio": "bare trio"}
-"""What each of ours cannot be cheaper than, where it waits for each message."""
+"""The lower bound of each of ours when it waits for each message."""
 BARE: Final = (*FLOORS.values(), "futures", "streams")
 
 OF_PYTHON: Final[tuple[str, ...]] = (sys.executable, "-m", "bench.loopback.measure")
 
 
 class Cost(NamedTuple):
-    """Microseconds per message: CPU of the client, and from end to end."""
+    """Microseconds per message: CPU of the client, and wall clock."""
 
     cpu: float
     wall: float
 
 
 class Broker(NamedTuple):
-    """A broker that runs, and its client."""
+    """A running broker, and its clients."""
 
     name: str
     url: str
@@ -76,7 +76,7 @@ class Broker(NamedTuple):
 
 
 def one(broker: Broker, client: str, case: str, count: int, program: tuple[str, ...] = OF_PYTHON) -> Cost:
-    """One client, to its end: by its name, or a program of its own that says what `measure` does."""
+    """Runs one client: by name, or a program with the same output as `measure`."""
     path = [str(ROOT / "src"), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     environment = {**os.environ, "AMQP_BENCH_URL": broker.url, "PYTHONPATH": os.pathsep.join(filter(None, path))}
     done = subprocess.run(
@@ -90,7 +90,10 @@ def one(broker: Broker, client: str, case: str, count: int, program: tuple[str, 
 
 
 def turns(brokers: list[Broker], count: int, rounds: int) -> dict[tuple[str, str, str], list[Cost]]:
-    """What each client took in each case, by (case, broker, client).  A queue is published full, then consumed empty."""
+    """Returns the costs of each client in each case, by (case, broker, client).
+
+    A queue is published full, then consumed empty.
+    """
     took: dict[tuple[str, str, str], list[Cost]] = defaultdict(list)
     for number in range(rounds):
         for case in ("publish", "window", "confirmed"):
@@ -105,7 +108,7 @@ def turns(brokers: list[Broker], count: int, rounds: int) -> dict[tuple[str, str
 
 
 def turn(took: dict[tuple[str, str, str], list[Cost]], broker: Broker, client: str, case: str, count: int) -> None:
-    """One client publishes, and consumes what it has published."""
+    """Lets one client publish, and consume what it has published."""
     took[case, broker.name, client].append(one(broker, client, case, count))
     if client not in BARE:
         consumed = one(broker, client, "consume", count)
@@ -114,7 +117,7 @@ def turn(took: dict[tuple[str, str, str], list[Cost]], broker: Broker, client: s
 
 
 def started(stack: ExitStack) -> list[Broker]:
-    """The brokers that can be had here; of each other one line tells why not."""
+    """Starts the brokers that are available here; prints a line with the reason for each of the others."""
     found = [
         Broker(ECHO, stack.enter_context(Echo()).url, BARE),
         Broker("serve", stack.enter_context(Served()).url, OURS),
@@ -132,7 +135,7 @@ def started(stack: ExitStack) -> list[Broker]:
 
 
 def loopback(count: int, rounds: int) -> list[str]:
-    """Prints the table; the targets that were missed."""
+    """Prints the table; returns the missed targets."""
     with ExitStack() as stack:
         took = turns(started(stack), count, rounds)
     print(f"\nloopback, 100 octets: microseconds of client CPU per message (messages/s end to end); median of {rounds} rounds")
@@ -171,7 +174,7 @@ def loopback(count: int, rounds: int) -> list[str]:
 
 
 def main() -> int:
-    """The loopback figures alone: python -m bench.loopback.compare [MESSAGES [ROUNDS]]."""
+    """Prints the loopback figures alone: python -m bench.loopback.compare [MESSAGES [ROUNDS]]."""
     given = [int(each) for each in sys.argv[1:3]]
     missed = loopback(*given, *(20000, 3)[len(given) :])
     for line in missed:

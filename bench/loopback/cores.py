@@ -1,4 +1,4 @@
-"""Which cores everybody runs on: this process, the clients that it starts, and the brokers."""
+"""The cores of this process, the clients that it starts, and the brokers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PROCESSES: Final = Path("/proc")
 
 
 def family(pid: int) -> Iterator[int]:
-    """The threads of a process and of all processes under it, by their ids."""
+    """Yields the ids of all threads of a process and its descendants."""
     for thread in (PROCESSES / str(pid) / "task").iterdir():
         yield int(thread.name)
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             for child in (thread / "children").read_text().split():
                 with suppress(OSError):
                     yield from family(int(child))
@@ -23,11 +23,11 @@ def family(pid: int) -> Iterator[int]:
 
 @contextmanager
 def one_core() -> Iterator[bool]:
-    """Meanwhile this process and everything under it share one core; whether the system can do that.
+    """Confines this process and its descendants to one core; yields whether the system supports that.
 
-    Sending to a process on a sleeping core costs waking it, on a virtual machine by way of the machine's owner: several
-    times what the client itself costs, and hardly the same from one minute to the next.  Where all share one core, waking
-    somebody is no more than a change of process, for ours and for theirs.
+    Sending to a process on a sleeping core includes the cost of waking it, on a virtual machine through the hypervisor: several
+    times the cost of the client itself, and changing from minute to minute. On one core a wake is just a context switch, for
+    ours and for theirs.
     """
     if not hasattr(os, "sched_setaffinity") or not (PROCESSES / "self" / "task").exists():
         yield False

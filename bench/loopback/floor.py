@@ -1,6 +1,6 @@
-"""The floor: what it costs to send and to wait at all, with sockets, asyncio and trio themselves and nothing of AMQP.
+"""The floor: the bare cost of sending and waiting, with sockets, asyncio and trio and without AMQP.
 
-As many octets go and come as when a message of 100 octets is confirmed, one at a time, each woken for by itself.
+The same number of octets as for a confirmed message of 100 octets, one message at a time, with one wake each.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import trio
 from bench.loopback.measure import Meter
 
 MESSAGE: Final = b"m" * 159
-"""As much as a transfer with a routing key and 100 octets takes."""
+"""The size of a transfer with a routing key and 100 octets."""
 ANSWER: Final = b"a" * 26
-"""As much as session.completed takes."""
+"""The size of session.completed."""
 READ: Final = 64 * 1024
 
 
 class Echo:
-    """Somebody who answers whatever comes, in a process of its own."""
+    """A server that answers whatever arrives, in its own process."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen([sys.executable, "-m", "bench.loopback.floor"], stdout=subprocess.PIPE, text=True)
@@ -44,7 +44,7 @@ class Echo:
 
 
 def serve() -> None:
-    """One after the other, for ever."""
+    """Serves one connection after the other, forever."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         print(listening.getsockname()[1], flush=True)
         while True:
@@ -74,7 +74,7 @@ def sync(url: str, case: str, count: int, meter: Meter) -> None:
 
 
 class _Answered(asyncio.Protocol):
-    """Sends the next message when the answer to the last one comes."""
+    """Sends the next message when the answer to the previous one arrives."""
 
     def __init__(self, count: int) -> None:
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -82,7 +82,7 @@ class _Answered(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def begin(self, transport: asyncio.Transport) -> None:
-        """The first message."""
+        """Sends the first message."""
         self._transport = transport
         transport.write(MESSAGE)
 
@@ -116,7 +116,7 @@ class _Waiting(asyncio.Protocol):
 
 
 def futures(url: str, case: str, count: int, meter: Meter) -> None:
-    """What a program of asyncio does that is not written for this: a protocol, and a future for each answer."""
+    """An ordinary asyncio program: a protocol, and a future for each answer."""
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
@@ -148,7 +148,7 @@ def trio_(url: str, case: str, count: int, meter: Meter) -> None:
 
 
 def streams(url: str, case: str, count: int, meter: Meter) -> None:
-    """What a program of trio does that is not written for this: a stream, a task that reads it, an event for each answer."""
+    """An ordinary trio program: a stream, a task that reads it, an event for each answer."""
 
     async def main() -> None:
         stream = await trio.open_tcp_stream(*_place(url))

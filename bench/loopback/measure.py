@@ -1,4 +1,4 @@
-"""What is measured: the CPU of one client's process, user and system of all its threads, and how long it took.
+"""Measures the CPU of one client's process, user and system of all its threads, and the time that it took.
 
 python -m bench.loopback.measure NAME CASE COUNT, the URL in AMQP_BENCH_URL; prints two numbers, microseconds per message.
 """
@@ -15,7 +15,7 @@ from typing import Final, Self
 BODY: Final = b"x" * 100
 PREFETCH: Final = 100
 AHEAD: Final = 100
-"""Messages that may be unconfirmed in the case `window`."""
+"""The most unconfirmed messages in the case `window`."""
 
 
 class Meter:
@@ -36,7 +36,7 @@ class Meter:
 
 
 def main() -> None:
-    """One case of one client."""
+    """Runs one case of one client."""
     from bench.loopback import floor, ours, theirs
 
     name, case, count = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -1,9 +1,9 @@
-"""`make bench-spark`: x1, x4 and x16 of generated captures through the pipeline, medians, and the targets met or missed.
+"""`make bench-spark`: generated captures of sizes x1, x4 and x16 through the pipeline; medians, and the targets met or missed.
 
-Each way runs in a fresh process, is warmed up on a small capture and then measured: five turns at x1, three above.
-With --octets and --sizes it runs smaller: a target is judged at the size that it is meant for only, and told otherwise.
-`check` and `analyze` are also run cold, each from nothing, on 1 and 5 MB and x1; 20,000 short connections and 100,000 that are
-no AMQP by one plain process.  Exit code 0 when every target that could be judged is met, else 1.
+Each way runs in a fresh process, is warmed up on a small capture and then measured: five turns at x1, three above. --octets and
+--sizes make it smaller: a target is only judged at its own size, otherwise printed. `check` and `analyze` also run cold, each
+in a new process, on 1 and 5 MB and x1; a plain process also runs 20,000 short connections and 100,000 of another protocol. Exit
+code 0 when every target that could be judged is met, else 1.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from bench.traffic import make
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TOLD: Final = "a figure beside"
-"""Why nobody judges the figures for comparison."""
+"""Why figures for comparison are not judged."""
 WARM_UP_OCTETS: Final = 2_000_000
 LARGE: Final = 600 * MEGA
-"""Octets from which on figures of Spark are judged: below, what each of its jobs costs once counts too much."""
+"""Octets from which on figures of Spark are judged: below, the fixed cost of each job dominates."""
 MIDDLE: Final = 150 * MEGA
-"""The same for what is compared with tshark."""
+"""The same for the comparison with tshark."""
 SHORT: Final = 20_000
-"""Connections of some packets."""
+"""How many connections of a few packets."""
 FOREIGN: Final = 100_000
-"""Such that are no AMQP."""
+"""How many of them in the capture of another protocol."""
 ALONE: Final = ("plain", "check", "index", "tshark", "tshark4")
 """Ways that need no Spark."""
 _TIMES: Final = f"{'seconds':>9} {'CPU s':>9} {'MB/s':>7} {'MB/CPU s':>9} {'MB/worker':>10} turns"
@@ -47,7 +47,7 @@ HEAD: Final = f"{'way':8} {'capture':30} {'master':9} {'MB':>8} {_TIMES}"
 
 
 class Figure(NamedTuple):
-    """Medians over the turns: seconds, CPU seconds; the peak of a Python worker over all turns, in octets (0: none seen)."""
+    """Medians over the turns: seconds, CPU seconds; and the peak of a Python worker over all turns in octets (0: none seen)."""
 
     wall: float
     cpu: float
@@ -56,7 +56,7 @@ class Figure(NamedTuple):
 
 
 def say(text: str) -> None:
-    """A word on the progress."""
+    """Prints progress."""
     print(f"  [{time.strftime('%H:%M:%S')}, load {os.getloadavg()[0]:.1f}] {text}", file=sys.stderr, flush=True)
 
 
@@ -69,7 +69,7 @@ class Bench:
         self.connections: Final = connections
 
     def capture(self, times: int, skew: float = 0.0) -> Path:
-        """A capture of so many times the octets, made once; alone in its folder, so that a stream can read it."""
+        """Returns a capture of this multiple of the octets, made once; alone in its folder, so that a stream can read it."""
         name = f"x{times}-{self.octets}-{self.connections}-{skew}"
         path = self.folder / name / "traffic.pcap"
         if not path.exists():
@@ -80,7 +80,7 @@ class Bench:
         return path
 
     def crowd(self, count: int, foreign: bool) -> Path:
-        """A capture of so many short connections, made once."""
+        """Returns a capture of this number of short connections, made once."""
         path = self.folder / f"{count}-{'foreign' if foreign else 'short'}" / "traffic.pcap"
         if not path.exists():
             say(f"making {path.parent.name}")
@@ -90,7 +90,7 @@ class Bench:
         return path
 
     def small(self, octets: int) -> Path:
-        """A capture of so many octets with few connections."""
+        """Returns a capture of this number of octets with few connections."""
         path = self.folder / f"cold-{octets}" / "traffic.pcap"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ class Bench:
         return path
 
     def rotated(self, times: int, octets: int) -> list[Path]:
-        """The same capture as files of about so many octets, as a capture program that rotates leaves them."""
+        """Returns the same capture as files of about this number of octets, as a rotating capture program leaves them."""
         whole = self.capture(times)
         folder = whole.parent.with_name(f"{whole.parent.name}-rotated")
         if not folder.exists():
@@ -148,7 +148,7 @@ class Bench:
 
 
 def cut(path: Path, folder: Path, octets: int) -> None:
-    """Copies a little-endian pcap into files of about so many octets."""
+    """Copies a little-endian pcap into files of about this number of octets."""
     with open(path, "rb") as stream:
         head = stream.read(24)
         number, out, written = 0, None, octets
@@ -168,7 +168,7 @@ def cut(path: Path, folder: Path, octets: int) -> None:
 
 
 def targets(bench: Bench, sizes: list[int], turns: dict[int, int], rotation: int) -> Iterator[Target]:
-    """Measures everything and compares.  What is compared is measured side by side: an hour later the machine may be slower."""
+    """Measures everything and compares; measures what is compared side by side, since the machine may change over time."""
     small, large = sizes[0], sizes[-1]
     middle = sizes[-2] if len(sizes) > 1 else small
     one: dict[int, Figure] = {}
@@ -204,12 +204,12 @@ def targets(bench: Bench, sizes: list[int], turns: dict[int, int], rotation: int
 
 
 def below(octets: int) -> int:
-    """A capture that was to have so many octets may have a little less."""
+    """Returns the lower bound for a capture of this number of octets, which may have a little less."""
     return octets * 9 // 10
 
 
 def crowded(bench: Bench, turns: int) -> Iterator[Target]:
-    """Very many short connections, against what has to be done in any case."""
+    """Measures very many short connections, against the unavoidable work."""
     for count, foreign, peer, wanted in ((SHORT, False, "check", 3.0), (FOREIGN, True, "index", 1.5)):
         captures = [bench.crowd(count, foreign)]
         figure, other = some(bench.measure("plain", captures, turns)), some(bench.measure(peer, captures, turns))
@@ -221,13 +221,13 @@ def crowded(bench: Bench, turns: int) -> Iterator[Target]:
 
 
 def some(figure: Figure | None) -> Figure:
-    """One of ours, which can always be measured."""
+    """Returns one of our figures, which can always be measured."""
     assert figure is not None
     return figure
 
 
 def beside_tshark(bench: Bench, times: int, turns: int, pure: Figure) -> list[Target]:
-    """The pipeline, pure and compiled (marked with a star), against tshark; one plain process, compiled, without a verdict."""
+    """Compares the pipeline, pure and compiled (with a star), with tshark; one plain compiled process without a verdict."""
     captures = [bench.capture(times)]
     octets = captures[0].stat().st_size
     shark = bench.measure("tshark", captures, turns)
@@ -246,7 +246,7 @@ def beside_tshark(bench: Bench, times: int, turns: int, pure: Figure) -> list[Ta
 def against(
     name: str, times: int, figure: Figure, shark: Figure | None, four: Figure | None, octets: int, told: str = ""
 ) -> list[Target]:
-    """What tshark takes for the fields that our tables have, and, told only, for four of them, which make no tables."""
+    """Compares with tshark for the fields of our tables and, without a verdict, for four of them, which make no tables."""
     made = []
     for peer, what, why in ((shark, "the fields we have", told), (four, "four fields", TOLD)):
         label = f"MB per CPU second, {name} / tshark -T fields ({what}), x{times}"

@@ -1,4 +1,4 @@
-"""Cold processes: the wait for one call of `check` or `analyze`, with everything that Python imports."""
+"""Measures cold processes: the time of one call of `check` or `analyze`, including all of Python's imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.pipeline.usage import anonymous_octets, own_seconds
 from bench.pipeline.work import tshark_words
 
 TURNS: Final = 3
-"""Times that each is run; the least CPU counts."""
+"""How often each is run; the least CPU counts."""
 PERIOD: Final = 0.02
 SMALL: Final = 1 * MEGA
 MIDDLE: Final = 5 * MEGA
@@ -27,7 +27,7 @@ HEAD: Final = f"{'cold process':42} {'MB':>6} {'seconds':>9} {'CPU s':>9} {'MB a
 
 
 class Cold(NamedTuple):
-    """The least of some turns: seconds, CPU seconds; the most memory of its own that the process has had, in octets."""
+    """The least of some turns: seconds, CPU seconds; the peak of its private memory, in octets."""
 
     wall: float
     cpu: float
@@ -35,8 +35,10 @@ class Cold(NamedTuple):
 
 
 def once(words: Sequence[str], environment: Mapping[str, str], core: int | None = None) -> Cold:
-    """Runs a command from nothing; `core` is the only one that it may use.  Exit codes 0 and 1 are good: 1 says that something
-    was found."""
+    """Runs a command in a new process; `core` is the only core that it may use.
+
+    Exit codes 0 and 1 are good: 1 reports findings.
+    """
 
     def bind() -> None:
         if core is not None:
@@ -55,12 +57,12 @@ def once(words: Sequence[str], environment: Mapping[str, str], core: int | None 
         raise SystemExit(f"bench: {' '.join(words)} failed: {process.returncode}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     waited = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    # A JVM and its workers are not waited for by anybody: what they had used when they were last seen counts.
+    # No process waits for a JVM and its workers: what they had used when last seen counts.
     return Cold(wall, max(waited, sum(left.values())), most)
 
 
 def least(name: str, capture: Path, words: Sequence[str], built: bool = False, core: int | None = None) -> Cold:
-    """The least of TURNS, as a line of the table."""
+    """Prints the least of TURNS as a line of the table, and returns it."""
     print(f"  cold: {name} on {capture.name}", file=sys.stderr, flush=True)
     turns = [once(words, compiled.environment(built), core) for _ in range(TURNS)]
     found = Cold(min([each.wall for each in turns]), min([each.cpu for each in turns]), max([each.octets for each in turns]))
@@ -71,12 +73,12 @@ def least(name: str, capture: Path, words: Sequence[str], built: bool = False, c
 
 
 def verb(*words: str) -> list[str]:
-    """A command line of ours."""
+    """Returns a command line of ours."""
     return [sys.executable, "-m", "amqp_sansio", *words]
 
 
 def has_engines() -> bool:
-    """Whether `analyze` has an option for its engine."""
+    """Returns whether `analyze` has an option for its engine."""
     said = subprocess.run(
         verb("analyze", "--help"), capture_output=True, text=True, check=False, env=compiled.environment(False)
     )

@@ -1,4 +1,4 @@
-"""Targets: what was to be reached, at the size that it is meant for, and what was reached."""
+"""Targets: the required value, at the size that it applies to, and the measured one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ MEGA: Final = 1_000_000
 
 
 class Target(NamedTuple):
-    """What was to be reached; `reached` is None where it could not be measured.
+    """One target; `reached` is None when it could not be measured.
 
-    It is meant for captures of `least` octets or more: with fewer `octets` it is printed without a verdict, as is one without a
-    judge.
+    It applies to captures of `least` octets or more: with fewer `octets` it is printed without a verdict, and so is one with a
+    reason in `told`.
     """
 
     label: str
@@ -21,18 +21,18 @@ class Target(NamedTuple):
     octets: int = 0
     least: int = 0
     told: str = ""
-    """Why nobody judges it; empty: it is judged."""
+    """Why it is not judged; empty: it is."""
 
     @property
     def met(self) -> bool | None:
-        """Whether it was; None: not measured, or not judged."""
+        """Whether it was met; None: not measured, or not judged."""
         if self.reached is None or self.told or self.octets < self.least:
             return None
         return self.reached <= self.target if self.at_most else self.reached >= self.target
 
     @property
     def verdict(self) -> str:
-        """Whether it was met, or why nobody says so."""
+        """The verdict, or why there is none."""
         if self.reached is None:
             return f"not measured{f': {self.told}' if self.told else ''}"
         if self.told:
@@ -43,6 +43,6 @@ class Target(NamedTuple):
 
     @property
     def line(self) -> str:
-        """It as a line of the table."""
+        """The target as a line of the table."""
         value = "" if self.reached is None else f"{self.reached:8.2f}"
         return f"{self.label:72} {'<=' if self.at_most else '>='} {self.target:5.1f} {value:>8} {self.verdict}"

@@ -1,4 +1,4 @@
-"""What a process and all below it use: CPU seconds, and the memory of each Python worker, read from /proc (Linux)."""
+"""The resources of a process and its descendants: CPU seconds, and the memory of each Python worker, from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Final
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PROC: Final = Path("/proc")
 PERIOD: Final = 0.05
-"""Seconds between two looks."""
+"""Seconds between two samples."""
 
 
 def _stat(process: int) -> tuple[int, float] | None:
-    """Parent and CPU seconds (those of children that have ended included) of a process."""
+    """Returns parent and CPU seconds of a process, including those of its ended children."""
     try:
         words = (_PROC / str(process) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -25,7 +25,7 @@ def _stat(process: int) -> tuple[int, float] | None:
 
 
 def own_seconds(root: int) -> dict[int, float]:
-    """CPU seconds of every process of the tree under `root`, those of its children not among them."""
+    """Returns the CPU seconds of every process of the tree under `root`, without those of its children."""
     found = {}
     for process, _ in below(root):
         try:
@@ -37,7 +37,7 @@ def own_seconds(root: int) -> dict[int, float]:
 
 
 def below(root: int) -> Iterator[tuple[int, float]]:
-    """Every process of the tree under `root`, itself included, with its CPU seconds."""
+    """Yields every process of the tree under `root`, including itself, with its CPU seconds."""
     known = {int(entry.name): _stat(int(entry.name)) for entry in _PROC.iterdir() if entry.name.isdigit()}
     children: dict[int, list[int]] = {}
     for process, stat in known.items():
@@ -53,12 +53,12 @@ def below(root: int) -> Iterator[tuple[int, float]]:
 
 
 def cpu_seconds(root: int | None = None) -> float:
-    """CPU seconds of a process (None: this one) and everything it has started, ended or not."""
+    """Returns the CPU seconds of a process (None: this one) and everything it has started, ended or not."""
     return sum(seconds for _, seconds in below(os.getpid() if root is None else root))
 
 
 def anonymous_octets(process: int) -> int:
-    """RssAnon: memory that is the process's own; mapped files do not count."""
+    """Returns RssAnon: the process's private memory, without mapped files."""
     try:
         status = (_PROC / str(process) / "status").read_text()
     except OSError:
@@ -70,7 +70,7 @@ def anonymous_octets(process: int) -> int:
 
 
 def is_worker(process: int) -> bool:
-    """Whether it is a Python worker of Spark, or the daemon that forks them, whichever module that is."""
+    """Returns whether it is a Python worker of Spark, or the daemon that forks them, in any module."""
     try:
         return b"pyspark.worker" in (_PROC / str(process) / "cmdline").read_bytes()
     except OSError:
@@ -78,7 +78,7 @@ def is_worker(process: int) -> bool:
 
 
 class Peak:
-    """The most memory that any Python worker has had at a time while it is entered, in octets."""
+    """The peak memory of any Python worker, in octets, while it is entered."""
 
     def __init__(self) -> None:
         self.octets = 0

@@ -1,4 +1,4 @@
-"""One way of doing the work, in a process of its own: warmed up, then measured so many times; the figures as JSON lines."""
+"""Runs one way of doing the work in its own process: warms up, measures several turns, and prints the figures as JSON lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Final
 from bench.pipeline.usage import Peak, cpu_seconds
 
 FOUR_FIELDS: Final = ("frame.time_epoch", "ip.src", "tcp.srcport", "amqp")
-"""The fewest that say anything about AMQP."""
+"""The fewest fields with any information about AMQP."""
 TSHARK_FIELDS: Final = (
     "frame.number", "frame.time_epoch", "ip.src", "tcp.srcport", "ip.dst", "tcp.dstport", "tcp.stream", "amqp.type",
     "amqp.track-number", "amqp.channel", "amqp.length", "amqp.connection.method", "amqp.session.method",
@@ -25,7 +25,7 @@ TSHARK_FIELDS: Final = (
     "amqp.message.delivery-properties.delivery-mode", "amqp.message.message-properties.message-id",
     "amqp.message.message-properties.content-type", "amqp.message.accept.transfers",
 )  # fmt: skip
-"""What our tables hold of what a packet alone can tell; completion, latency, credit, doubts and blame have no field there."""
+"""The contents of our tables that a single packet determines; completion, latency, credit, doubt and blame have no field."""
 PORT: Final = 5672
 
 
@@ -44,7 +44,7 @@ def batch(master: str, scratch: Path) -> Callable[[list[str]], int]:
 
 
 def stream(master: str, scratch: Path) -> Callable[[list[str]], int]:
-    """`watch --once` in Spark, from nothing to everything."""
+    """`watch --once` in Spark, from scratch."""
     from amqp_sansio.captures.replay.options import ReplayOptions
     from amqp_sansio.spark.session import open_session
     from amqp_sansio.spark.watch import Watch
@@ -62,7 +62,7 @@ def stream(master: str, scratch: Path) -> Callable[[list[str]], int]:
 
 
 def plain(master: str, scratch: Path) -> Callable[[list[str]], int]:
-    """`analyze --engine local`: the same tables in this process alone."""
+    """`analyze --engine local`: the same tables, in this process alone."""
     from amqp_sansio.captures.columns.local import run
 
     def work(captures: list[str]) -> int:
@@ -83,7 +83,7 @@ def check(master: str, scratch: Path) -> Callable[[list[str]], int]:
 
 
 def index(master: str, scratch: Path) -> Callable[[list[str]], int]:
-    """Which connection each packet is of, and nothing else."""
+    """The connection of each packet, and nothing else."""
     from amqp_sansio.captures.columns.read import read_file
     from amqp_sansio.captures.packets_schema import picked
 
@@ -94,7 +94,7 @@ def index(master: str, scratch: Path) -> Callable[[list[str]], int]:
 
 
 def tshark(master: str, scratch: Path) -> Callable[[list[str]], int]:
-    """`tshark -T fields` on the same file, with the fields that our tables hold."""
+    """`tshark -T fields` on the same file, with the fields of our tables."""
     return _tshark(TSHARK_FIELDS)
 
 
@@ -104,7 +104,7 @@ def tshark4(master: str, scratch: Path) -> Callable[[list[str]], int]:
 
 
 def tshark_words(path: str, fields: tuple[str, ...] = TSHARK_FIELDS) -> list[str]:
-    """The command line."""
+    """Returns the command line."""
     words = ["tshark", "-d", f"tcp.port=={PORT},amqp", "-r", path, "-T", "fields"]
     for field in fields:
         words += ["-e", field]
