@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tools.codegen.blocking import blocking_files
 from tools.codegen.codes import codes_module, rules_module
+from tools.codegen.events import event_files
 from tools.codegen.layouts import errata_module, fields_module, final_module, structs_module
 from tools.codegen.model import load
 from tools.codegen.older import older_files
@@ -31,7 +32,7 @@ def generate() -> dict[str, str]:
     files["wire/layouts/fields.py"] = fields_module(model)
     files["wire/layouts/v0_10.py"] = errata_module(model)
     files["wire/layouts/v0_10_final.py"] = final_module(model)
-    return {**files, **older_files(), **blocking_files()}
+    return {**files, **older_files(), **blocking_files(), **event_files()}
 
 
 def stale(files: dict[str, str], source: Path = SOURCE) -> list[str]:

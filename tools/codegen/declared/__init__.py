@@ -1,0 +1,1 @@
+"""Events as they are declared: classes with fields, which `tools.codegen.events` writes out for `events`."""
