@@ -10,9 +10,10 @@ from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec.fields import Field, FieldTable
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
 from amqp_sansio.wire.field_tables import Profile
-from amqp_sansio.wire.flat_tables import WIDEST, FlatTables
+from amqp_sansio.wire.flat_tables import FlatTables
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.reading import DEFAULT_READING
+from amqp_sansio.wire.shapes import WIDEST
 from amqp_sansio.wire.types import BAD
 
 NAMES = st.sampled_from(["a", "bb", "é", ""])
@@ -70,7 +71,7 @@ def shape_of(flat: FlatTables, *tables: list[tuple[str, bytes]]) -> tuple[list[s
     """What is known behind these tables of those whose first name has one octet."""
     for entries in tables:
         assert quickly(flat, octets_of(entries)) is not None
-    shape = flat._shapes[1]
+    shape = flat._shapes._shapes[1]
     return [name for _, _, name, _ in shape.entries], shape.letters
 
 
@@ -85,7 +86,7 @@ def test_a_table_whose_names_came_before_makes_a_shape_by_which_the_next_ones_ar
     found = quickly(flat, octets_of(ONE))
     assert found is not None
     assert found[0].fields == (("a", Field("S", "x")), ("b", Field("I", 1)), ("c", Field("t", True)))
-    assert flat._shapes[1].missed == 0
+    assert flat._shapes._shapes[1].missed == 0
     assert shape_of(flat, *[[(f"{number}", b"t\1")] for number in range(9)]) == (["a", "b", "c"], b"SIt")
 
 
@@ -122,8 +123,8 @@ def test_so_many_names_are_remembered() -> None:
         octets = octets_of([(f"{number}", b"I\0\0\0\1")])
         assert quickly(flat, octets)
         assert flat.write({f"{number}": 1}) == octets
-        assert max(len(flat._names), len(flat._heads)) <= 1024
-    assert min(len(flat._names), len(flat._heads)) > 1
+        assert max(len(flat._shapes._names), len(flat._heads)) <= 1024
+    assert min(len(flat._shapes._names), len(flat._heads)) > 1
 
 
 @given(st.dictionaries(st.sampled_from(["", "a", "é", "x" * 256, "\ud800", 1]), st.sampled_from(

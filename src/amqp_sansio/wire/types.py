@@ -30,9 +30,10 @@ from amqp_sansio.spec.values import (
     TextArray,
     Value,
 )
-from amqp_sansio.wire.primitives import blank, get_pair32, i64, u16, u32
+from amqp_sansio.wire.primitives import blank, get_pair32, u16, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.scalars import READERS, least_width, span
+from amqp_sansio.wire.shapes import Shapes
 
 BAD: Final = (struct.error, IndexError, UnicodeDecodeError)
 """What readers may raise besides DecodeError for missing or invalid octets."""
@@ -42,6 +43,9 @@ StructDecoder: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Struct
 
 STRUCT_READERS: Final[dict[int, StructDecoder]] = {}
 """Readers by class and code as one number; filled by `wire.layouts.structs`, which needs this module for maps in structs."""
+
+_SHAPES: Final = Shapes(b"\x95\0", {0x31: struct.Struct(">q")}, 0x08)
+"""The shapes of maps of str16, int64 and boolean values, which most headers have."""
 
 NULL_MAP: Final = NullMap()
 NULL_LIST: Final = NullList()
@@ -78,21 +82,12 @@ def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
     if reading.text != "strict":
         return _read_map_slowly(b, content, stop, count, reading, depth)
     entries: dict[str, Value] = {}
-    p = content + 4
+    p, _ = _SHAPES.read(b, content + 4, stop, entries)
     # Entries are not checked against the map's end: each one advances, so if the last one ends there, all were inside.
     while p < stop:
         q = p + 1 + b[p]
         key = b[p + 1 : q].decode()
-        if b[q] == 0x95 and b[q + 1] == 0:  # nearly all texts are short
-            p = q + 3
-            q = p + b[q + 2]
-            entries[key] = b[p:q].decode()
-            p = q
-        elif b[q] == 0x31:
-            entries[key] = i64(b, q + 1)[0]
-            p = q + 9
-        else:
-            entries[key], p = READERS[b[q]](b, q + 1, stop, reading, depth + 1)
+        entries[key], p = READERS[b[q]](b, q + 1, stop, reading, depth + 1)
     if p != stop or len(entries) != count:
         if p == stop and _pairs(b, content + 4, stop) == count:  # decoding again would double the cost at each level
             return _odd_map(entries, b, content, p, stop, count, reading), stop
