@@ -169,6 +169,14 @@ BROKEN: dict[str, tuple[list[Said], list[str]]] = {
         [*DELIVERED, *said("C", m("basic.ack", delivery_tag=1), m("basic.ack", delivery_tag=1))],
         ["C delivery-tag.twice"],
     ),
+    "tag settled twice, with one before it": (
+        [
+            *DELIVERED,
+            *said("S", m("basic.deliver", consumer_tag="t", delivery_tag=2), content(b"m")),
+            *said("C", m("basic.ack", delivery_tag=2), m("basic.ack", delivery_tag=2, multiple=True)),
+        ],
+        ["C delivery-tag.twice"],
+    ),
     "tag never delivered": ([*DELIVERED, *said("C", m("basic.reject", delivery_tag=2))], ["C delivery-tag.unknown"]),
     "tag delivered twice": ([*DELIVERED, *said("S", DELIVER, content(b"m"))], ["S delivery-tag.order"]),
     "confirm of what was not published": (

@@ -23,12 +23,14 @@ def test_tags_are_as_a_list_says(said: list[tuple[str, int]]) -> None:
             assert tags.give_next()
             continue
         found, wrong = tags.named(tag, word == "all")
+        among, twice = tags.named(tag, word == "all", itself=True)
         if tag > last or (not tag and word == "one"):
             assert wrong == UNKNOWN
             continue
         meant = [each for each in held if each == tag or (word == "all" and (not tag or each <= tag))]
         assert [each for each in range(1, last + 1) if each in found] == meant
         assert wrong == (TWICE if tag and not meant else "")
+        assert (among, twice) == ((found, wrong) if not tag or tag in meant else (RangeSet(), TWICE))
         tags.settle(found)
         held = [each for each in held if each not in meant]
 

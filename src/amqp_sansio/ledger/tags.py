@@ -83,8 +83,11 @@ class Tags:
         """Returns the recent tag with a serial number."""
         return self.last - ((self.last - serial) & TOP)
 
-    def named(self, tag: int, multiple: bool) -> tuple[RangeSet, str]:
-        """Returns the outstanding ones that are named, and what is wrong with the tag: UNKNOWN, TWICE or ""."""
+    def named(self, tag: int, multiple: bool, itself: bool = False) -> tuple[RangeSet, str]:
+        """Returns the outstanding ones that are named, and what is wrong with the tag: UNKNOWN, TWICE or "".
+
+        `itself`: the tag is one of them, whichever of those before it are outstanding.
+        """
         last = self.last
         if tag > last or (tag == 0 and not multiple):
             return EMPTY, UNKNOWN
@@ -96,6 +99,8 @@ class Tags:
                 found = RangeSet.span(high, high) if high in self.ids.outstanding else EMPTY
             elif serial_le(oldest, high):
                 found = self.ids.outstanding.common(RangeSet([(oldest, high)]))
+                if itself and tag and high not in found:
+                    found = EMPTY
         return found, TWICE if tag and not found else ""
 
     def take(self, tag: int, multiple: bool) -> RangeSet:
@@ -185,7 +190,7 @@ class Deliveries:
         """Settles for the client; returns what is wrong with that."""
         if self.tags.doubt:
             return ""
-        found, wrong = self.tags.named(tag, multiple)
+        found, wrong = self.tags.named(tag, multiple, True)
         if wrong == TWICE and self._among_returned(tag, multiple):
             return ""
         self.settle_set(found, transacted)

@@ -8,7 +8,9 @@ from tests.families.channels import content, frame
 
 from amqp_sansio.dialects import AMQP_0_9_1
 from amqp_sansio.errors import LimitError, LocalProtocolError, TransactionFailed
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
+from amqp_sansio.spec.methods import tx
 
 
 def test_what_is_published_and_accepted_counts_together_with_the_commit() -> None:
@@ -161,3 +163,77 @@ def test_behind_the_loss_of_its_channel_nothing_counts_in_it() -> None:
     core.transaction.begin()
     stage.get(core.transaction.commit())
     assert stage.bodies("out") == []
+
+
+def test_behind_one_what_is_given_back_is_given_back_at_once() -> None:
+    """On a transactional channel that takes a commit: one of its own, with nothing of a transaction in it."""
+    stage = staged()
+    stage.queue("q", b"1", b"2", b"3", b"4")
+    core = stage.open()
+    first, second = stage.fetch(core, "q"), stage.fetch(core, "q")
+    core.transaction.begin()
+    first.release()
+    stage.run()
+    assert stage.bodies("q") == [b"3", b"4"]
+    core.transaction.roll_back()
+    stage.run()
+    assert stage.bodies("q") == [b"3", b"4"]
+    second.reject()
+    first.release()
+    stage.run()
+    assert stage.bodies("q") == [b"1", b"3", b"4"]
+    inbox = core.subscribe("q", prefetch=2)
+    stage.run()
+    stage.get(inbox.cancel())
+    assert sorted(stage.bodies("q")) == [b"1", b"3", b"4"]
+
+
+def test_behind_one_a_consumer_that_accepts_by_itself_goes_on() -> None:
+    stage = staged()
+    stage.queue("q", *[b"%d" % number for number in range(6)])
+    core = stage.open()
+    core.transaction.begin()
+    stage.get(core.transaction.commit())
+    inbox = core.subscribe("q", prefetch=2, accept=False)
+    for _ in range(6):
+        stage.run()
+        assert inbox.take() is not None
+    core.transaction.begin()  # what was taken before it is none of its business
+    core.transaction.roll_back()
+    stage.get(core.close())
+    assert stage.bodies("q") == []
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_what_nobody_has_taken_goes_back_however_a_transaction_ends(commits: bool) -> None:
+    stage = staged()
+    stage.queue("q", b"1", b"2", b"3", b"4")
+    core = stage.open()
+    core.transaction.begin()
+    inbox = core.subscribe("q", prefetch=3)
+    stage.run()
+    message = inbox.take()
+    assert message is not None
+    message.accept()
+    stage.get(inbox.cancel())
+    if commits:
+        stage.get(core.transaction.commit())
+    else:
+        core.transaction.roll_back()
+        stage.run()
+    assert sorted(stage.bodies("q")) == [b"2", b"3", b"4"]
+    assert core.channel.unsettled == (RangeSet() if commits else RangeSet.of(message.tag))
+
+
+def test_a_transaction_of_the_users_own_is_committed_by_nobody_else() -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    stage.queue("out")
+    core = stage.open()
+    stage.get(core.execute(tx.Select()))
+    core.publish("", "out", b"2", {})
+    stage.fetch(core, "q").release()
+    stage.run()
+    assert (stage.bodies("q"), stage.bodies("out")) == ([], [])
+    stage.get(core.execute(tx.Commit()))
+    assert (stage.bodies("q"), stage.bodies("out")) == ([b"1"], [b"2"])

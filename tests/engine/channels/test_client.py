@@ -206,6 +206,8 @@ def test_deliveries_are_settled_in_as_few_methods_as_mean_it(dialect: ChannelDia
             client.ack(tags)
     with pytest.raises(LocalProtocolError, match=r"delivery-tag\.unknown"):
         client.send(basic.Ack(10, True))
+    with pytest.raises(LocalProtocolError, match=r"delivery-tag\.twice"):
+        client.send(basic.Ack(8, True))  # of which 4 is outstanding, and 8 is not
     client.ack([])
     client.send(basic.Ack(0, True))
     stage.run()

@@ -220,6 +220,24 @@ def test_what_a_client_does_wrong_ends_the_channel_with_the_code_of_the_version(
             assert served.closed_cause is not None
 
 
+def test_all_up_to_a_settled_tag_settles_that_one_twice() -> None:
+    """As RabbitMQ says it: the tag that is named must be one that waits, too."""
+    stage = Stage()
+    client, served = stage.open()
+    client.consume("q", "t", no_wait=True)
+    stage.run()
+    for _ in range(2):
+        served.deliver("t", b"m")
+    stage.run()
+    client.ack(2)
+    client._write(client._method_frame(basic.Ack(2, True)))
+    stage.run()
+    blamed = stage.take()[1][-1]
+    assert isinstance(blamed, ChannelClosed)
+    assert blamed.violation is not None
+    assert (blamed.code, blamed.violation.rule, blamed.unsettled) == (406, "delivery-tag.twice", RangeSet.of(1))
+
+
 def test_confirm_select_counts_from_one() -> None:
     stage = Stage()
     client, served = stage.open()

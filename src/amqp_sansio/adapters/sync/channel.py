@@ -370,7 +370,7 @@ class Channel:
         What is published and accepted in it takes effect as a whole or not at all.  Raises TransactionFailed when it was not
         committed, or when the outcome is unknown; LocalProtocolError on a channel in confirm mode, that is one that has
         published outside of a transaction.  The channel is transactional for good: after the block, publishing and accepting
-        raise LocalProtocolError.
+        raise LocalProtocolError; releasing and rejecting take effect at once.
         """
         with self._line.turn:
             self._opened()

@@ -11,6 +11,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.channels.base import waits
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import Origin
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, queue
 from amqp_sansio.spec.methods import channel as channels
@@ -151,4 +152,4 @@ class Fetch:
         message = ticket.result() if ticket.error is None else None
         if message is not None:
             with suppress(AmqpError):  # the channel is over, and the server has the message back
-                message.release()
+                self._core.put_back(message._channel, RangeSet.of(message.tag))

@@ -30,7 +30,7 @@ from amqp_sansio.errors import (
 from amqp_sansio.events import Origin
 from amqp_sansio.events import channel as events
 from amqp_sansio.kernel.octets import octets_of
-from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, confirm, tx
 from amqp_sansio.spec.methods import channel as channels
@@ -201,6 +201,7 @@ class ChannelCore:
     def select_tx(self) -> None:
         """Makes the channel transactional, unless it is.  Raises LocalProtocolError in confirm mode."""
         self._must_live()
+        self.flush()
         if self._mode != "tx":
             self.execute(tx.Select())
 
@@ -245,7 +246,18 @@ class ChannelCore:
             if channel is self._channel:
                 self.flush()
             channel.nack(tags, requeue=requeue)
+            self._take_effect()
             self.client.wake()
+
+    def put_back(self, channel: Channel, tags: RangeSet) -> None:
+        """Returns deliveries that nobody has taken to their queue, as far as they are unsettled; what a transaction undoes of
+        that, its end does again."""
+        if self.transaction.open:
+            self.transaction.untaken.update(tags)
+        unsettled = channel._deliveries.tags.ids.outstanding.common(tags)
+        with suppress(LimitError):  # a transaction has settled too much: they go back with its end
+            if unsettled:
+                self.give_back(channel, unsettled, True)
 
     def flush(self) -> None:
         """Sends the pending acknowledgements."""
@@ -254,6 +266,13 @@ class ChannelCore:
             self._acks.clear()
             if self.is_open:
                 self._channel.ack(ids)
+                self._take_effect()
+
+    def _take_effect(self) -> None:
+        """Commits what was settled outside of the transactions of a channel: without that, the server does nothing about it."""
+        if self.transaction.apart:
+            with suppress(LimitError):  # too many calls wait: the next commit does it
+                self.calls.call(tx.Commit())
 
     # --- its end -------------------------------------------------------------------------------------------------------------
 
@@ -335,9 +354,8 @@ class ChannelCore:
             with suppress(HeaderError):  # an unreadable correlation id answers no request
                 id = event.properties.correlation_id or ""
                 self.requests.answered(id, self._traced(Message(event, self, channel, tag, REPLY_TO)))
-        elif channel.closed_cause is None and event.tag in channel._deliveries.tags.ids.outstanding:
-            with suppress(LimitError):  # a transaction has settled too much: it goes back with the end of the channel
-                channel.nack(event.tag)  # it was in flight when its consumer was cancelled
+        elif channel.closed_cause is None:
+            self.put_back(channel, RangeSet.of(event.tag))  # it was in flight when its consumer was cancelled
 
     def _traced(self, message: Message) -> Message:
         if self.traces is not None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.inbox import BaseInbox
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AmqpError, LimitError
+from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic
@@ -140,11 +139,7 @@ class Inbox(BaseInbox[Message]):
         tags = RangeSet([(message.tag, message.tag) for message in self.messages])
         self.messages.clear()
         if self.core.is_open and tags:
-            channel = self.core.channel
-            # The user may have settled some of them by a method of his own.
-            tags = channel._deliveries.tags.ids.outstanding.common(tags)
-            with suppress(LimitError):  # a transaction has settled too much: they go back with the end of the channel
-                self.core.give_back(channel, tags, True)
+            self.core.put_back(self.core.channel, tags)  # but for those that the user has settled by a method of his own
 
     def taken_back(self) -> None:
         """Drops received messages, which will come again."""

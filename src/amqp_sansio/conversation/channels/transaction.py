@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import LocalProtocolError, TransactionFailed
+from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.spec.methods import tx
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Transaction:
     """A transaction: what is published and accepted between `begin` and `commit` takes effect as a whole or not at all."""
 
-    __slots__ = ("_core", "_had", "_lost", "open")
+    __slots__ = ("_core", "_had", "_lost", "open", "untaken")
 
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
@@ -23,6 +24,13 @@ class Transaction:
         """Whether a transaction has begun and not ended."""
         self._had = False  # there was one before
         self._lost = False
+        self.untaken: Final = MutableRangeSet()
+        """Deliveries that were returned in the open one because nobody had taken them."""
+
+    @property
+    def apart(self) -> bool:
+        """Whether what is settled now belongs to no transaction although the channel is transactional."""
+        return self._had and (self._lost or not self.open)
 
     def begin(self) -> None:
         """Begins a transaction.  Raises LocalProtocolError inside another one, and on a channel in confirm mode."""
@@ -48,15 +56,19 @@ class Transaction:
     def lost(self) -> None:
         """Notes that the channel is gone, so that the server has rolled back an open transaction."""
         self._lost = self.open
+        self.untaken.clear()
 
     def commit(self) -> Ticket[None]:
         """Commits; fails with TransactionFailed unless the server confirms it."""
-        self.open = False
         done: Ticket[None] = Ticket()
         if self._lost:
+            self.open = False
             done.fail(TransactionFailed("rolled back", "the channel was lost"))
             return done
-        answered = self._core.execute(tx.Commit())
+        try:
+            answered = self._core.execute(tx.Commit())
+        finally:
+            self._end()
 
         def settle() -> None:
             if answered.error is None:
@@ -71,7 +83,16 @@ class Transaction:
 
     def roll_back(self) -> None:
         """Rolls back: the server takes back what was accepted, and drops what was published."""
-        self.open = False
         self._core.drop_accepted()
-        if self._core.is_open and not self._lost:
-            self._core.execute(tx.Rollback())
+        try:
+            if self._core.is_open and not self._lost:
+                self._core.execute(tx.Rollback())
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self.open = False
+        untaken = self.untaken.freeze()
+        self.untaken.clear()
+        if untaken and self._core.is_open:
+            self._core.put_back(self._core.channel, untaken)

@@ -240,7 +240,7 @@ def _up_to(found: RangeSet, on: BaseChannel, base: int) -> RangeSet:
 def _hear_settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject, unit: Assembly) -> None:
     multiple = not isinstance(method, basic.Reject) and method.multiple
     tags = on._deliveries.tags
-    found, wrong = tags.named(method.delivery_tag, multiple)
+    found, wrong = tags.named(method.delivery_tag, multiple, True)
     if wrong and on._deliveries.settle(method.delivery_tag, multiple, False):
         text = "no delivery has this tag" if wrong == UNKNOWN else "the delivery is settled already"
         legal = ("the tag of a delivery that is not settled",)

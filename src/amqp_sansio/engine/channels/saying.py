@@ -71,7 +71,7 @@ def _cancel(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
 
 def _settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject, _: Answer) -> Effect:
     multiple = not isinstance(method, basic.Reject) and method.multiple
-    found, wrong = on._deliveries.tags.named(method.delivery_tag or 0, multiple)
+    found, wrong = on._deliveries.tags.named(method.delivery_tag or 0, multiple, True)
     if wrong:
         raise unsettleable(on, method.VERB, str(method.delivery_tag), f"delivery-tag.{wrong}")
     transacted = may_settle(on, found)
