@@ -19,7 +19,7 @@ from amqp_sansio.tables.handshake import SAYS_REFUSED, SESSIONS, CloseCodes, Han
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Framing
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
-from amqp_sansio.wire.method_framing import METHODS, METHODS_AND_TRACES
+from amqp_sansio.wire.method_frames import METHODS, METHODS_AND_TRACES
 from amqp_sansio.wire.segments import SEGMENTATION
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from amqp_sansio.events import HeaderSeen, Violation
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.framing import Assembly
-from amqp_sansio.wire.method_framing import METHODS
+from amqp_sansio.wire.method_frames import METHODS
 
 ACCUSING = {"501", "502", "503", "504", "505", "530", "541"}
 """Codes with which a broker says that the client broke a rule."""

@@ -11,7 +11,7 @@ from tests.conformance.test_observer_on_captures import turns
 
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.framing import Assembly, Malformed
-from amqp_sansio.wire.method_framing import METHODS, METHODS_AND_TRACES
+from amqp_sansio.wire.method_frames import METHODS, METHODS_AND_TRACES
 
 CAPTURES = Path(__file__).resolve().parents[3] / "shared" / "captures"
 CONTENTS = frozenset([(60, 40), (60, 50), (60, 60), (60, 71)])

@@ -11,7 +11,7 @@ from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.framing import BETWEEN, BODY, COMMAND, HEADER, IN_SEGMENT, Assembly, Framing, Malformed, Partial, Reader
-from amqp_sansio.wire.method_framing import METHODS, MethodFraming
+from amqp_sansio.wire.method_frames import METHODS, MethodFraming
 from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.segments import SEGMENTATION, Segmentation, SegmentReader
 

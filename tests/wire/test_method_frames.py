@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.wire.method_frames import find_method_frame, frame_content, frame_method, plausible_frame, put_frame
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.wire.framing import Assembly, Malformed
+from amqp_sansio.wire.method_frames import (
+    METHODS,
+    METHODS_AND_TRACES,
+    find_method_frame,
+    frame_content,
+    frame_method,
+    plausible_frame,
+    put_frame,
+)
 
 CLOSE_OK = b"\x00\x0a\x00\x33"
 HEARTBEAT = bytes.fromhex("08 0000 00000000 ce")
@@ -55,3 +65,40 @@ def test_what_could_be_the_head_of_a_frame() -> None:
     assert not plausible_frame(b"\x01\0\x01\0\0\0\x03", 0, 4096)
     assert not plausible_frame(b"\x03\0\x01\0\0\x10\0", 0, 4096)
     assert not plausible_frame(b"AMQP\0\0\x09", 0, 4096)
+
+
+def test_a_control_without_octets_is_a_heartbeat() -> None:
+    frame = METHODS.own(b"", 4096)
+    assert frame == bytes.fromhex("08 0000 00000000 ce")
+    reader = METHODS.reader(DEFAULT_LIMITS, 4096, strict=True, carries=lambda *_: False, offset=0, opening=True)
+    reader.receive(frame)
+    unit = reader.next()
+    assert isinstance(unit, Assembly)
+    assert METHODS.is_own(unit)
+    assert unit.payload == b""
+    with pytest.raises(EncodeError):
+        METHODS.own(b"", 7)
+
+
+@pytest.mark.parametrize("kind", [4, 5, 6, 7])
+def test_framings_that_list_them_read_frames_out_of_band_and_traces(kind: int) -> None:
+    frame = bytes([kind]) + bytes.fromhex("0001 00000002 6869 ce")
+    for framing, known in ((METHODS, False), (METHODS_AND_TRACES, True)):
+        reader = framing.overhearing(DEFAULT_LIMITS, lambda *_: False, 0)
+        reader.receive(frame)
+        unit = reader.next()
+        if known:
+            assert isinstance(unit, Assembly)
+            assert (unit.kind, unit.channel, unit.payload) == (kind, 1, b"hi")
+        else:
+            assert isinstance(unit, Malformed)
+            assert (unit.rule, unit.code, unit.fatal) == ("frame.type", 501, False)
+
+
+def test_class_connection_is_the_connections_own_on_any_channel() -> None:
+    """Where channels begin at 1 the connection refuses it there."""
+    reader = METHODS.overhearing(DEFAULT_LIMITS, lambda *_: False, 0)
+    reader.receive(bytes.fromhex("01 0001 00000004 000a0033 ce"))
+    unit = reader.next()
+    assert isinstance(unit, Assembly)
+    assert METHODS.is_own(unit)

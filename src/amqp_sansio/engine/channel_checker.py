@@ -8,8 +8,7 @@ from typing import ClassVar, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import legal_of, rule_of
-from amqp_sansio.engine.channel_witness import ConversationWitness, NumberedWitness
-from amqp_sansio.engine.channel_witness_opening import OpeningWitness
+from amqp_sansio.engine.channel_witness import ConversationWitness, NumberedWitness, OpeningWitness
 from amqp_sansio.engine.channel_witness_use import ChannelUse, Consumers, Question, Questions, References
 from amqp_sansio.engine.channels.breaches import rule_of_unreadable, within_table
 from amqp_sansio.engine.checker import Checker
@@ -39,8 +38,7 @@ from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_frames import METHOD, NAMES
 from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.repeated_deliveries import RepeatedDeliveries
-from amqp_sansio.wire.repeated_properties import RepeatedProperties
+from amqp_sansio.wire.repeated import RepeatedDeliveries, RepeatedProperties
 
 _NORMAL: Final = 200
 

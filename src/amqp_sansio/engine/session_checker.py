@@ -19,9 +19,8 @@ from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers, 
 from amqp_sansio.engine.staging import Staging
 from amqp_sansio.engine.witness import ChannelWitness, Witness
 from amqp_sansio.engine.witness_connection import WHO
-from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
-from amqp_sansio.engine.witness_stream import StreamWitness
+from amqp_sansio.engine.witness_stream import CreditWitness, StreamWitness
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import CommandSeen, ControlSeen
 from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen

@@ -9,9 +9,8 @@ from amqp_sansio.engine.contents import CONTENT_VERBS, ContentWitness, is_global
 from amqp_sansio.engine.demarcation import DemarcationWitness
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness_connection import WHO, ConnectionWitness
-from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
-from amqp_sansio.engine.witness_stream import StreamWitness
+from amqp_sansio.engine.witness_stream import CreditWitness, StreamWitness
 from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.ledger.subscriptions import Subscriptions

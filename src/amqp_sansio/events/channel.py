@@ -18,7 +18,7 @@ from amqp_sansio.wire.reading import DEFAULT_READING
 
 if TYPE_CHECKING:  # the classes of a family's methods are imported when a dialect of it is used
     from amqp_sansio.spec.methods import basic
-    from amqp_sansio.wire.repeated_properties import RepeatedProperties
+    from amqp_sansio.wire.repeated import RepeatedProperties
 
 M = TypeVar("M", bound=Method)
 
@@ -193,7 +193,7 @@ class Content(Value, Generic[M]):
 
 def _deployed() -> RepeatedProperties:
     codec = import_module("amqp_sansio.wire.layouts.v0_9_1").CODEC
-    made: RepeatedProperties = import_module("amqp_sansio.wire.repeated_properties").RepeatedProperties(codec, DEFAULT_READING)
+    made: RepeatedProperties = import_module("amqp_sansio.wire.repeated").RepeatedProperties(codec, DEFAULT_READING)
     return made
 
 

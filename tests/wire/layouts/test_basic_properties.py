@@ -16,10 +16,9 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic
-from amqp_sansio.wire.content_headers import read_properties, write_properties
 from amqp_sansio.wire.layouts.basic_properties import Beginning, read_basic_properties, write_basic_properties
 from amqp_sansio.wire.layouts.methods import Methods
-from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec
+from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec, read_properties, write_properties
 from amqp_sansio.wire.reading import DEFAULT_READING
 from tools.codegen.older_hot import HOT
 

@@ -28,7 +28,7 @@ from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.primitives import blank, put_u64
 from amqp_sansio.wire.reading import DEFAULT_READING
-from amqp_sansio.wire.repeated_properties import RepeatedProperties
+from amqp_sansio.wire.repeated import RepeatedProperties
 
 _HIGHEST: Final = 65535
 
