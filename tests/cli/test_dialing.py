@@ -30,6 +30,16 @@ def test_the_url_is_the_first_word_or_in_the_environment(monkeypatch: pytest.Mon
     assert split_url(["amqp://x"]) == ("amqp://x", [])
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:5672", "localhost:5672", "[::1]:5672", "mq.example.com:5672/host"])
+def test_an_address_without_its_scheme_is_not_sent_as_a_message(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["send", address, "--queue", "q", "hi"], ["receive", address, "q"]):
+        assert main(arguments) == 2
+        rule = f"an address begins with amqp:// or amqps://: amqp://{address} (behind -- it is no address)"
+        assert capsys.readouterr().err == f"amqp-sansio: {address}: {rule}\n"
+    assert split_url(["12:30", address])[1] == ["12:30", address]
+    assert split_url([], [address])[1] == [address]
+
+
 def test_nobody_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -100,3 +110,13 @@ def test_a_version_that_does_not_exist_is_answered_with_those_that_do(capsys: py
 def test_a_wrong_value_of_an_option_of_channels_is_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["receive", "amqp://here?auth_mechanism=bogus", "q"]) == 2
     assert "auth_mechanism is plain, amqplain, external, not 'bogus'" in capsys.readouterr().err
+
+
+def test_options_of_channels_at_a_broker_with_sessions(capsys: pytest.CaptureFixture[str]) -> None:
+    with ServedBroker() as broker:
+        assert main(["receive", f"{broker.url}?channel_max=3", "q"]) == 2
+    error = capsys.readouterr().err
+    assert error.endswith(
+        ": it speaks AMQP 0-10, not 0-9-1: protocol=0-10 in the URL asks for that, without options of channels"
+        " (--ca F trusts certificates)\n"
+    )

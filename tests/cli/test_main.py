@@ -60,6 +60,38 @@ def test_an_option_that_does_not_exist_is_refused_with_the_usage_of_its_verb(cap
     assert error.endswith("amqp-sansio decode: error: unrecognized arguments: --nothing\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["recieve", "q"], "receive"),
+        (["--verson"], "--version"),
+        (["send", "--quue", "q", "hi"], "--queue"),
+        (["receive", "--cuont=1", "q"], "--count"),
+        (["check", "--strct", "x"], "--strict"),
+        (["store", "chek", "x"], "check"),
+        (["decode", "--bodies", "txt", "x"], "text"),
+        (["analyze", "--engine", "lokal", "--out", "o", "x"], "local"),
+    ],
+)
+def test_what_may_have_been_meant(arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert capsys.readouterr().err.endswith(f" (did you mean {meant}?)\n")
+
+
+def test_an_option_before_its_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--json", "decode", "x"])
+    assert capsys.readouterr().err.endswith("error: unrecognized arguments: --json (--json stands behind the verb)\n")
+
+
+def test_what_is_missing_has_the_names_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb, names in (("rules", "check, FILE"), ("store", "{check,backup,compact}, DIR")):
+        with pytest.raises(SystemExit):
+            main([verb])
+        assert capsys.readouterr().err.endswith(f"the following arguments are required: {names}\n")
+
+
 def test_without_a_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "verbs" in capsys.readouterr().out

@@ -6,11 +6,15 @@ import json
 import socket
 
 import pytest
+from tests.adapters import strangers
+from tests.adapters.served import Served
 from tests.cli.serving import Serving, run
 
 from amqp_sansio.cli import progress
 from amqp_sansio.cli.main import main
 from amqp_sansio.cli.probe import SocketTransport
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.testing.probe import ProbeError
 
 
@@ -58,6 +62,20 @@ def test_a_peer_that_sends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
         port = listening.getsockname()[1]
         assert main(["probe", f"127.0.0.1:{port}", "--timeout", "0.05", "--section", "tx"]) == 2
     assert "no AMQP 0-10 is spoken there: it does not answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("section", [[], ["--section", "connection"]])
+def test_a_server_without_amqp_or_that_refuses_the_login_is_not_probed(
+    section: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with strangers.someone(b"") as url:
+        address = url.removeprefix("amqp://").partition("/")[0]
+        assert main(["probe", address, *section]) == 2
+    assert capsys.readouterr() == ("", "amqp-sansio: no AMQP 0-10 is spoken there: it hung up\n")
+    config = ServerConfig(mechanisms=(PlainServer(lambda user, password: False),))
+    with Served(config) as served:
+        assert main(["probe", f"127.0.0.1:{served.port}", *section]) == 2
+    assert capsys.readouterr().err.startswith("amqp-sansio: the server does not let us in (PLAIN): server [0] connection.close")
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.cli.given import asked, pair, whole
-from amqp_sansio.cli.wrapping import Wrapped
+from amqp_sansio.cli.wrapping import Parser
 
 if TYPE_CHECKING:
-    _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
+    _Verbs = argparse._SubParsersAction[Parser]
 
 MOST_MESSAGE: Final = 1 << 40
 """The most octets of a message that may be configured; more is a typing error."""
+ACTIONS: Final = ("check", "backup", "compact")
+"""What `store` does."""
 VERBS: Final = ("serve", "passwd", "rules", "store", "send", "receive", "probe")
 
 _SERVE: Final = """\
@@ -73,7 +75,7 @@ _RULES: Final = """\
 Say which rule of a file decides about a request, or, without a request, whether the file can be read.
 
   amqp-sansio rules check rules.toml --as alice consume queue orders
-  amqp-sansio rules check rules.toml --as alice publish exchange orders --key new.eu"""
+  amqp-sansio rules check rules.toml --as alice publish exchange orders --key eu"""
 
 _RULES_MORE: Final = """\
 VERB is create, delete, purge, bind, unbind, publish, consume, browse or query, and KIND exchange or queue; or VERB is open or
@@ -107,7 +109,7 @@ def add_verbs(verbs: _Verbs) -> None:
     verb.add_argument("--groups", metavar="A,B", help="put an existing user into these groups, for `serve --allow`")
     _add_rules(_verb(verbs, "rules", "explain what a file of rules allows", _RULES, _RULES_MORE))
     verb = _verb(verbs, "store", "check, copy or compact the store of a broker", _STORE, _STORE_MORE)
-    verb.add_argument("action", choices=("check", "backup", "compact"), help="what to do")
+    verb.add_argument("action", choices=ACTIONS, metavar=f"{{{','.join(ACTIONS)}}}", help="what to do")
     verb.add_argument("directory", metavar="DIR", help="the directory of the store")
     verb.add_argument("target", nargs="?", metavar="TARGET", help="where a backup goes")
     verb.set_defaults(complain=verb.error)
@@ -122,26 +124,22 @@ def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
     if verb not in _INTERMIXED:
         return None
     long, more, add = _INTERMIXED[verb]
-    alone = argparse.ArgumentParser(
-        prog=f"amqp-sansio {verb}",
-        description=long,
-        epilog=more,
-        formatter_class=Wrapped,
-    )
+    alone = Parser(prog=f"amqp-sansio {verb}", description=long, epilog=more)
     add(alone)
     options = list(arguments[1:])
     words: list[str] = []
     if "--" in options:  # after it there are only words, which releases of argparse handle differently
         at = options.index("--")
         options, words = options[:at], options[at + 1 :]
-    given = alone.parse_intermixed_args(options)
+    given, unknown = alone.parse_known_intermixed_args(options)
+    alone.refuse(unknown)
     given.behind = words
     given.verb, given.version = verb, False
     return given
 
 
-def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> argparse.ArgumentParser:
-    return verbs.add_parser(name, help=short, description=long, epilog=more, formatter_class=Wrapped)
+def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> Parser:
+    return verbs.add_parser(name, help=short, description=long, epilog=more)
 
 
 def _add_serve(verb: argparse.ArgumentParser) -> None:
@@ -169,9 +167,9 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_rules(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("action", choices=("check",), help="what to do")
+    verb.add_argument("action", choices=("check",), metavar="check", help="what to do")
     verb.add_argument("file", metavar="FILE", help="the file, as `serve --allow` takes it")
-    verb.add_argument("words", nargs="*", metavar="VERB KIND NAME", help="the request: consume queue orders")
+    verb.add_argument("words", nargs="*", default=(), metavar="VERB KIND NAME", help="the request: consume queue orders")
     verb.add_argument("--as", metavar="NAME", dest="identity", help='the user; "" for anonymous')
     verb.add_argument("--key", metavar="K", help="the routing or binding key, with an exchange")
     verb.add_argument("--host", default="", metavar="NAME", help="the virtual host")

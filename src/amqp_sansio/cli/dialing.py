@@ -23,6 +23,8 @@ URL: Final = "amqp://127.0.0.1"
 VARIABLE: Final = "AMQP_URL"
 """The environment variable with the default URL, so that its password is on no command line."""
 _SCHEME: Final = re.compile("[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_BARE: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+|\[[0-9a-f:.]+\]):\d{1,5}(/\S*)?", re.IGNORECASE)
+"""An address without its scheme."""
 
 
 class NothingDone(AmqpError):
@@ -34,8 +36,12 @@ def split_url(words: Sequence[str], behind: Sequence[str] = ()) -> tuple[str, li
     URLs.
 
     A word with another scheme counts as a URL, and is rejected later: a typing error in it must not send a password as a
-    message.
+    message.  Raises AddressError for an address without a scheme, which would be sent as a message to another broker.
     """
+    if words and _BARE.fullmatch(words[0]):
+        raise AddressError(
+            words[0], f"an address begins with amqp:// or amqps://: amqp://{words[0]} (behind -- it is no address)"
+        )
     if words and _SCHEME.match(words[0]):
         return words[0], [*words[1:], *behind]
     return os.environ.get(VARIABLE) or URL, [*words, *behind]
@@ -62,7 +68,7 @@ def dial(url: str, authorities: str | None) -> Connection | channels.Connection:
     except AddressError:
         if named or not is_of_channels(url):
             raise
-        return channels.connect(url, tls=tls)
+        return _of_channels(url, next(iter(CHANNEL_PROTOCOLS)), tls)
     try:
         return connect(address, tls=tls)
     except ConnectFailed as failed:
@@ -87,6 +93,8 @@ def _of_channels(url: str, named: str, tls: ssl.SSLContext | None) -> channels.C
         if not failed.offered:
             raise
         rule = f"it speaks AMQP {failed.offered}, not {named}: protocol={failed.offered} in the URL asks for that"
+        if failed.offered == DEFAULT.name and is_of_channels(_without_protocol(url)[0]):
+            rule += ", without options of channels (--ca F trusts certificates)"
         raise ConnectFailed(failed.endpoint, rule, failed.offered) from None
 
 

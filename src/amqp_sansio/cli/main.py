@@ -11,7 +11,7 @@ from typing import Final
 from amqp_sansio.cli import broker_verbs, selection, simulate
 from amqp_sansio.cli.given import whole
 from amqp_sansio.cli.interrupts import INTERRUPTED
-from amqp_sansio.cli.wrapping import Wrapped
+from amqp_sansio.cli.wrapping import Parser
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.build import VERSION
 
@@ -156,14 +156,14 @@ def parser() -> argparse.ArgumentParser:
     from amqp_sansio.cli.pipeline import add_broker
     from amqp_sansio.dialects import NAMED
 
-    top = argparse.ArgumentParser(prog="amqp-sansio", description=_DESCRIPTION, formatter_class=Wrapped)
+    top = Parser(prog="amqp-sansio", description=_DESCRIPTION)
     top.add_argument("--version", action="store_true", help="print the version and exit")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs (each has its own --help)")
     for name, short, long, more in (
         ("decode", "print the conversations in captures", _DECODE, _DECODE_MORE),
         ("check", "tell who broke the protocol in captures", _CHECK, _CHECK_MORE),
     ):
-        verb = verbs.add_parser(name, help=short, description=long, epilog=more, formatter_class=Wrapped)
+        verb = verbs.add_parser(name, help=short, description=long, epilog=more)
         verb.add_argument("files", nargs="+", metavar="FILE", help="a pcap or pcapng file, a folder of them, or - for stdin")
         verb.add_argument("--json", action="store_true", help="one JSON object on each line")
         _add_ports(verb)
@@ -203,9 +203,9 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (extras [spark], [report])")
     broker_verbs.add_verbs(verbs)
     simulate.add_verb(verbs)
-    top.set_defaults(refuse=top.error)
+    top.set_defaults(refuse=top.refuse)
     for verb in verbs.choices.values():
-        verb.set_defaults(refuse=verb.error)
+        verb.set_defaults(refuse=verb.refuse)
     return top
 
 
@@ -221,7 +221,7 @@ def _add_ports(verb: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
     from amqp_sansio.cli.compact import add_file_size
     from amqp_sansio.cli.pipeline import MASTERS, add_arguments, add_broker, hours, named_place, setting
 
@@ -229,7 +229,7 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         ("analyze", "captures of any size to tables", _ANALYZE),
         ("watch", "the same as a stream", _WATCH),
     ):
-        verb = verbs.add_parser(name, help=short, description=long, epilog=_TABLES_MORE, formatter_class=Wrapped)
+        verb = verbs.add_parser(name, help=short, description=long, epilog=_TABLES_MORE)
         if name == "analyze":
             verb.add_argument("files", nargs="+", metavar="CAPTURE", help="a pcap or pcapng file, also .gz and .zst")
             verb.add_argument(
@@ -329,8 +329,7 @@ def _write_no_more() -> None:
 def _parsed(top: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """Parses the arguments.  For an unknown option it shows the usage of the verb instead of that of the whole command."""
     given, unknown = top.parse_known_args(arguments)
-    if unknown:
-        given.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+    given.refuse(unknown)
     return given
 
 

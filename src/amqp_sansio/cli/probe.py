@@ -83,6 +83,7 @@ def probe(wishes: Wishes) -> int:
         return 2
     progress = Progress()
     try:
+        prober.greet()
         for done in prober.rounds():
             progress.rounds(done.plan.number + 1, wishes.conversations, "conversations")
     except ProbeError as error:

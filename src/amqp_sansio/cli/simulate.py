@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.cli.given import whole
 from amqp_sansio.cli.output import complain
 from amqp_sansio.cli.progress import Progress
-from amqp_sansio.cli.wrapping import Wrapped
+from amqp_sansio.cli.wrapping import Parser
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation import Outcome
 
-    _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
+    _Verbs = argparse._SubParsersAction[Parser]
 
 STEPS: Final = 200
 MOST_CLIENTS: Final = 64
@@ -50,7 +50,6 @@ def add_verb(verbs: _Verbs) -> None:
         help="simulate whole systems",
         description=_SIMULATE,
         epilog=_SIMULATE_MORE,
-        formatter_class=Wrapped,
     )
     verb.add_argument("--seed", type=whole(0), default=1, metavar="N", help="the seed, or the first one of --count (1)")
     verb.add_argument("--seeds", type=_seeds, metavar="A..B", help="all seeds from A to B instead")

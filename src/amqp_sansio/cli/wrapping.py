@@ -1,13 +1,17 @@
-"""Formats help to the width of the terminal."""
+"""The parser of the command line: help as wide as the terminal, and what may have been meant by a word that does not exist."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import textwrap
-from typing import Final
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, Final, NoReturn
 
 _TWO_COLUMNS: Final = re.compile(r"( +\S+(?: \S+)* {2,})\S")
+_NO_CHOICE: Final = re.compile(r".*invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
+_UNKNOWN: Final = "unrecognized arguments: "
 
 
 class Wrapped(argparse.HelpFormatter):
@@ -37,6 +41,36 @@ class Wrapped(argparse.HelpFormatter):
             paragraphs.append(_broken(indent + line, width) if line else "")
         fill()
         return "\n".join(paragraphs)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser with such help, whose errors name the verb, option or choice that is most like the wrong one."""
+
+    def __init__(self, **settings: Any) -> None:  # Any: those of the base
+        super().__init__(formatter_class=Wrapped, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the usage and the error, and exits with status 2."""
+        super().error(message + self._meant(message))
+
+    def refuse(self, unknown: Sequence[str]) -> None:
+        """Refuses arguments that it does not know, where there are some."""
+        if unknown:
+            self.error(_UNKNOWN + " ".join(unknown))
+
+    def _meant(self, message: str) -> str:
+        known: Iterable[str] = [each for each in self._option_string_actions if each.startswith("--")]
+        if message.startswith(_UNKNOWN):
+            wrong = next((each.partition("=")[0] for each in message.split() if each.startswith("-")), "")
+        elif choice := _NO_CHOICE.fullmatch(message):
+            wrong, known = choice[1], choice[2].replace("'", "").split(", ")
+        else:
+            return ""
+        if wrong in known:
+            return f" ({wrong} stands behind the verb)"
+        names = {each.lstrip("-"): each for each in known}
+        near = get_close_matches(wrong.lstrip("-"), names, 1)
+        return f" (did you mean {names[near[0]]}?)" if near else ""
 
 
 def _broken(line: str, width: int) -> str:

@@ -56,20 +56,30 @@ class Prober:
             pass
         return self.report
 
+    def greet(self) -> None:
+        """Opens a connection and closes it.  Raises ProbeError when the server cannot be reached, or does not open it."""
+        transport = self._connect()
+        try:
+            talk = Talk(transport, self._setting(0))
+            talk.open()
+            talk.leave()
+        finally:
+            transport.close()
+
     def rounds(self) -> Iterator[Round]:
         """Runs the conversations one by one, and yields each."""
         for plan in self._plans:
             if self._only in (None, plan.number):
                 yield self._round(plan)
 
-    def _setting(self, plan: Plan) -> Setting:
-        prefix = f"probe-{self._seed}-{plan.number}-"
+    def _setting(self, number: int) -> Setting:
+        prefix = f"probe-{self._seed}-{number}-"
         setting = Setting(f"{prefix}s".encode(), 1, prefix)
         setting.user, setting.password, setting.virtual_host = self._user, self._password, self._virtual_host
         return setting
 
     def _round(self, plan: Plan) -> Round:
-        setting = self._setting(plan)
+        setting = self._setting(plan.number)
         found = [each for each in trespasses(setting) if each.condition.name == plan.trespass]
         done = self._led(plan, setting, found[0] if found else None)
         self.report.add(done)
@@ -81,19 +91,12 @@ class Prober:
 
     def _look_for(self, done: Round) -> None:
         """Checks, after the server hung up, whether it still serves others."""
-        transport: Transport | None = None
         try:
-            transport = self._connect()
-            talk = Talk(transport, self._setting(done.plan))
-            talk.open()
-            talk.leave()
+            self.greet()
         except ProbeError:
             self._is_gone(done)
         else:
             self.report.found(done, Finding(ALIVE, True, "it hung up, and serves others"))
-        finally:
-            if transport is not None:
-                transport.close()
 
     def _is_gone(self, done: Round) -> None:
         if not self._gone:
@@ -133,7 +136,7 @@ class Prober:
         except ProbeError:
             return  # the next conversation will show it
         try:
-            talk = Talk(transport, self._setting(done.plan))
+            talk = Talk(transport, self._setting(done.plan.number))
             talk.open()
             for number, name in enumerate(names):
                 self._forget(talk, number, exchange.Query(name), exchange.Delete(name))
