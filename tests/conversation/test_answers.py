@@ -8,7 +8,7 @@ import pytest
 from tests.steps import assert_linear, steps
 
 from amqp_sansio.conversation.answers import IN_FLIGHT, Answers
-from amqp_sansio.errors import NoResult
+from amqp_sansio.errors import MessageReturned, NoResult
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.queue import QueueQueryResult
 
@@ -67,7 +67,7 @@ def test_the_same_message_returned_again_costs_nothing() -> None:
 
         def work() -> None:
             for _ in range(size):
-                answers.returned(every, KeyError("returned"))
+                answers.returned(every, 1, "no queue")
 
         return work
 
@@ -83,31 +83,32 @@ def test_messages_are_returned_whenever_they_were_sent() -> None:
     for id in (2**32 - 2, 2**32 - 1, 0, 1, 2):
         answers.message(id, 1).on_done(lambda id=id: told.append(id))  # type: ignore[misc]
         if id == 0:
-            answers.returned(RangeSet([(2**32 - 1, 2**32 - 1)]), KeyError("returned"))
+            answers.returned(RangeSet([(2**32 - 1, 2**32 - 1)]), 1, "no queue")
             answers.completed(RangeSet([(2**32 - 2, 2**32 - 2)]), b"s")
-    answers.returned(RangeSet([(2**32 - 10, 2**32 - 1), (0, 1)]), KeyError("returned"))
+    answers.returned(RangeSet([(2**32 - 10, 2**32 - 1), (0, 1)]), 1, "no queue")
     assert told == [2**32 - 1, 2**32 - 2, 0, 1]
     assert answers._returnable.freeze() == RangeSet([(2, 2)])
     answers.completed(RangeSet([(1, 2)]), b"s")
     assert not answers._returnable, "what is complete is forgotten"
-    answers.returned(RangeSet([(0, 9)]), KeyError("returned"))  # nothing was said since
+    answers.returned(RangeSet([(0, 9)]), 1, "no queue")  # nothing was said since
     assert not answers._returnable
     answers.lost(KeyError("gone"))
     answers.message(0, 1).on_done(lambda: told.append(0))  # another session, that begins again
-    answers.returned(RangeSet([(0, 9)]), KeyError("returned"))
+    answers.returned(RangeSet([(0, 9)]), 1, "no queue")
     assert told[-2:] == [2, 0]
 
 
 def test_a_message_that_nobody_took_is_in_flight_and_told_once() -> None:
     answers = Answers()
-    heard, unheard = answers.message(0, 1), answers.message(1, 1)
-    answers.returned(RangeSet([(0, 5)]), KeyError("returned"))
-    with pytest.raises(KeyError):
+    heard, unheard = answers.message(0, 1, "x", "k"), answers.message(1, 1)
+    answers.returned(RangeSet([(0, 5)]), 1, "no queue")
+    with pytest.raises(MessageReturned, match="unroutable: no queue: exchange 'x', routing key 'k'") as caught:
         heard.result()
+    assert (caught.value.exchange, caught.value.routing_key) == ("x", "k")
     assert answers.messages == 2
     answers.completed(RangeSet([(0, 1)]), b"s")
     assert answers.messages == 0
-    with pytest.raises(KeyError, match="returned"):
+    with pytest.raises(MessageReturned, match="routing key None"):
         answers.unheard()
     answers.unheard()
     assert unheard.heard

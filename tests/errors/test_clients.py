@@ -28,7 +28,7 @@ EACH = [
     ConnectionLost("gone"),
     SessionFailed(b"s", 404, "no queue", "queue.delete"),
     SessionLost(b"s", "gone", RangeSet.of(1, 2)),
-    MessageReturned(1, "no queue"),
+    MessageReturned(1, "no queue", "x", "k"),
     TransactionFailed("unknown", "lost"),
     BranchFailed("dtx.commit", XaStatus.XA_RBTIMEOUT),
     BranchFailed("dtx.commit", None),
@@ -46,9 +46,12 @@ def test_an_error_is_pickled_by_value(error: Exception) -> None:
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (EACH[2], "session b's': the other side answers 404 to queue.delete: no queue"),
-        (EACH[3], "session b's' is lost: gone; in doubt: {1-2}"),
-        (EACH[4], "unroutable: no queue"),
+        (EACH[2], "session 's': the other side answers 404 to queue.delete: no queue"),
+        (EACH[3], "session 's' is lost: gone; in doubt: {1-2}"),
+        (EACH[4], "unroutable: no queue: exchange 'x', routing key 'k'"),
+        (SessionFailed(b"s\xff", 404, ""), "session b's\\xff': the other side answers 404: no text"),
+        (SessionFailed(b"s\x1b", 404, ""), "session b's\\x1b': the other side answers 404: no text"),
+        (SessionFailed("größe".encode(), 404, ""), "session 'größe': the other side answers 404: no text"),
         (MessageReturned(2, ""), "nobody could take it at once"),
         (EACH[5], "the transaction is unknown: lost"),
         (EACH[6], "dtx.commit: XA_RBTIMEOUT"),
@@ -84,6 +87,7 @@ def test_what_the_other_side_says_fills_no_log(long: str) -> None:
         (SharedSessionFailed(b"s", 404, long), "that was not this call's command"),
         (SessionLost(b"s", long, RangeSet.of(7)), "in doubt: {7}"),
         (ConnectionLost(long), ""),
+        (MessageReturned(1, long, "x", "k"), "routing key 'k'"),
         (ConnectFailed("h:1", long), "h:1"),
     ):
         assert len(str(error)) < 9000

@@ -33,7 +33,7 @@ SAMPLES: list[tuple[AmqpError, tuple[str, ...]]] = [
     (NoCredit("q", "message", 1, 0), ("'q'", "message", "1 needed", "0 available")),
     (LimitError("channels", 3, 4), ("channels", "3", "4")),
     (ConnectionClosedError("publish", "peer said 320"), ("publish", "peer said 320")),
-    (SessionDetachedError("publish", b"s", "eof"), ("publish", "b's'", "eof")),
+    (SessionDetachedError("publish", b"s", "eof"), ("publish", "session 's'", "eof")),
     (RestoreError("journal entry 12", "version 1, not 2"), ("journal entry 12", "version 1, not 2")),
     (ChannelClosedError("publish", 7, "peer said 404"), ("publish", "channel 7", "peer said 404")),
     (StaleDelivery("ack", 7, "peer said 404"), ("ack", "channel 7", "peer said 404")),

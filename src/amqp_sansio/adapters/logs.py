@@ -19,6 +19,7 @@ from amqp_sansio.conversation.happenings import (
     SessionResumed,
 )
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors.core import session_name
 from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked, Origin
 from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
 
@@ -67,11 +68,12 @@ def log(event: ChannelClientEvent) -> None:
         case GaveUp(cause):
             CONNECTION.error("no further connection: %s", line(cause))
         case SessionOpened(session, again):
-            SESSION.log(logging.WARNING if again else logging.INFO, "session %r opened%s", session, " again" if again else "")
+            level = logging.WARNING if again else logging.INFO
+            SESSION.log(level, "session %s opened%s", session_name(session), " again" if again else "")
         case SessionResumed(session):
-            SESSION.info("session %r resumed", session)
+            SESSION.info("session %s resumed", session_name(session))
         case SessionEnded(session, cause, in_doubt):
-            SESSION.warning("session %r ended: %s; in doubt: %s", session, line(cause), in_doubt or "nothing")
+            SESSION.warning("session %s ended: %s; in doubt: %s", session_name(session), line(cause), in_doubt or "nothing")
         case ConnectionBlocked(reason):
             CONNECTION.warning("the broker takes no messages: %s", line(reason))
         case ConnectionUnblocked():

@@ -6,7 +6,15 @@ from collections import deque
 from typing import Any, Final
 
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import EncodeError, LocalProtocolError, NoResult, SessionFailed, SessionLost, SharedSessionFailed
+from amqp_sansio.errors import (
+    EncodeError,
+    LocalProtocolError,
+    MessageReturned,
+    NoResult,
+    SessionFailed,
+    SessionLost,
+    SharedSessionFailed,
+)
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le
 from amqp_sansio.spec.base import Command, Struct
@@ -37,16 +45,16 @@ class Answers:
         """Messages in flight."""
         self.octets = 0
         """Octets in their bodies."""
-        self._tickets: Final[dict[int, tuple[Ticket[None], str, int]]] = {}
+        self._tickets: Final[dict[int, tuple[Ticket[None], str | tuple[str, str | None], int]]] = {}
         self._results: Final[dict[int, tuple[Ticket[Struct], str]]] = {}
         self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
         self._returnable: Final = MutableRangeSet()  # in flight and not returned, of those sent before the last return
         self._returnable_from: int | None = None  # the first id sent since then; None: none was
 
-    def message(self, id: int, octets: int) -> Ticket[None]:
+    def message(self, id: int, octets: int, exchange: str = "", routing_key: str | None = None) -> Ticket[None]:
         """Adds a message with a body of `octets` octets in flight; returns the ticket for its completion."""
         ticket: Ticket[None] = Ticket()
-        self._tickets[id] = (ticket, MESSAGE, octets)
+        self._tickets[id] = (ticket, (exchange, routing_key), octets)
         self.messages += 1
         self.octets += octets
         return ticket
@@ -67,9 +75,8 @@ class Answers:
         """Returns the verb of a pending command; None when it is not pending."""
         if id is None:
             return None
-        said = self._tickets.get(id)
-        asked = self._results.get(id)
-        return said[1] if said is not None else asked[1] if asked is not None else None
+        verb = (self._tickets.get(id) or self._results.get(id) or (None, None))[1]
+        return MESSAGE if isinstance(verb, tuple) else verb
 
     # --- answers -------------------------------------------------------------------------------------------------------------
 
@@ -99,7 +106,7 @@ class Answers:
         elif asked is not None and value is not None:
             asked[0].settle(value)
 
-    def returned(self, ids: RangeSet, error: Exception) -> None:
+    def returned(self, ids: RangeSet, code: int, text: str) -> None:
         """Marks messages as returned by the broker.  They stay in flight until they are complete."""
         tickets = self._tickets
         if not tickets:
@@ -111,8 +118,8 @@ class Answers:
             self._returnable.add_range(first, last)
             self._returnable_from = serial_add(last, 1)
         for id in pick(self._returnable.take(ids), tickets):
-            ticket = tickets[id][0]
-            ticket.fail(error)
+            ticket, place, _ = tickets[id]
+            ticket.fail(MessageReturned(code, text, *(place if isinstance(place, tuple) else ())))
             self._unconfirmed.append(ticket)
 
     def refused(self, id: int | None, error: Exception) -> None:

@@ -25,7 +25,7 @@ from amqp_sansio.conversation.tracing import Traces
 from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transmit import transfer
-from amqp_sansio.errors import LimitError, LocalProtocolError, MessageReturned, SessionLost, SessionReopened
+from amqp_sansio.errors import LimitError, LocalProtocolError, SessionLost, SessionReopened
 from amqp_sansio.events import (
     CommandReceived,
     CommandsCompleted,
@@ -259,7 +259,7 @@ class Talk:
         if session is None or self._acceptance.ids:
             session = self.session
         id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
-        ticket = answers.message(id, len(body))
+        ticket = answers.message(id, len(body), exchange, routing_key)
         self._unprompted = not prompt
         self.wake()
         return ticket
@@ -343,8 +343,7 @@ class Talk:
             case ResultReceived(id=id, value=value):
                 self._answers.resulted(id, value, self._name)
             case CommandReceived(command=message.Reject() as reject):
-                error = MessageReturned(reject.code or 0, reject.text or "")
-                self._answers.returned(reject.transfers or EMPTY, error)
+                self._answers.returned(reject.transfers or EMPTY, reject.code or 0, reject.text or "")
             case ExceptionReceived(id=id):
                 subscribing = message.Subscribe.VERB if id in [inbox._said for inbox in self.inboxes.values()] else ""
                 verb = self._answers.verb(id) or self.transactions.verb(id or 0) or subscribing

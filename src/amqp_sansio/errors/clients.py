@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.errors.core import AmqpError, quoted
+from amqp_sansio.errors.core import AmqpError, quoted, session_name
 
 if TYPE_CHECKING:
     from amqp_sansio.kernel.serials import RangeSet
@@ -71,7 +71,7 @@ class SessionFailed(AmqpError):
     def __init__(self, session: bytes, code: int, text: str, command: str = "") -> None:
         what = f" to {command}" if command else ""
         super().__init__(
-            f"session {session!r}: the other side answers {code}{what}: {quoted(text) or 'no text'}",
+            f"session {session_name(session)}: the other side answers {code}{what}: {quoted(text) or 'no text'}",
             made=(session, code, text, command),
         )
         self.session: Final = session
@@ -115,7 +115,9 @@ class SessionReopened(AmqpError):
 
     def __init__(self, session: bytes, queues: tuple[str, ...]) -> None:
         gone = ", ".join([repr(name) for name in queues])
-        super().__init__(f"session {session!r} was opened again; its exclusive queues are gone: {gone}", made=(session, queues))
+        super().__init__(
+            f"session {session_name(session)} was opened again; its exclusive queues are gone: {gone}", made=(session, queues)
+        )
         self.session: Final = session
         self.queues: Final = queues
 
@@ -130,7 +132,7 @@ class SessionLost(AmqpError):
 
     def __init__(self, session: bytes, cause: str, in_doubt: RangeSet) -> None:
         doubt = f"; in doubt: {in_doubt}" if in_doubt else ""
-        super().__init__(f"session {session!r} is lost: {quoted(cause)}{doubt}", made=(session, cause, in_doubt))
+        super().__init__(f"session {session_name(session)} is lost: {quoted(cause)}{doubt}", made=(session, cause, in_doubt))
         self.session: Final = session
         self.cause: Final = cause
         self.in_doubt: Final = in_doubt
@@ -146,8 +148,8 @@ class NoResult(AmqpError):
 
     def __init__(self, session: bytes, command: str, id: int) -> None:
         super().__init__(
-            f"session {session!r}: {command} (command id {id}) is complete, and the other side never said its result, which"
-            " comes before that (execution.result)",
+            f"session {session_name(session)}: {command} (command id {id}) is complete, and the other side never said its"
+            " result, which comes before that (execution.result)",
             made=(session, command, id),
         )
         self.session: Final = session
@@ -171,7 +173,7 @@ class SubscriptionClosed(AmqpError):
 
 
 class MessageReturned(AmqpError):
-    """The peer returned a message that was published (message.reject, basic.return).
+    """The peer returned a message that was published (message.reject, basic.return) to `exchange` with `routing_key`.
 
     Cause: `code` is 1 or 312 where no queue takes it (`mandatory`), 2 or 313 where no consumer could take it at once
     (`immediate`).
@@ -179,12 +181,15 @@ class MessageReturned(AmqpError):
     In doubt: nothing: the broker does not have the message.
     """
 
-    def __init__(self, code: int, text: str, place: str = "") -> None:
+    def __init__(self, code: int, text: str, exchange: str | None = None, routing_key: str | None = None) -> None:
         why = {1: "unroutable", 312: "unroutable"} | dict.fromkeys((2, 313), "nobody could take it at once")
-        parts = (why.get(code, "rejected"), text, place)
-        super().__init__(": ".join([part for part in parts if part]), made=(code, text, place))
+        place = "" if exchange is None else f"exchange {exchange!r}, routing key {routing_key!r}"
+        parts = (why.get(code, "rejected"), quoted(text), place)
+        super().__init__(": ".join([part for part in parts if part]), made=(code, text, exchange, routing_key))
         self.code: Final = code
         self.text: Final = text
+        self.exchange: Final = exchange
+        self.routing_key: Final = routing_key
 
 
 class TransactionFailed(AmqpError):

@@ -14,6 +14,12 @@ def quoted(text: str) -> str:
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}... ({len(text)} characters)"
 
 
+def session_name(name: bytes) -> str:
+    """Returns the name of a session for a text: in quotes, as octets only where it is no printable UTF-8."""
+    text = name.decode(errors="backslashreplace")
+    return repr(text if text.isprintable() and text.encode() == name else name)
+
+
 class AmqpError(Exception):
     """The base of every exception of this library.
 
@@ -174,7 +180,7 @@ class SessionDetachedError(AmqpError):
     """
 
     def __init__(self, said: str, session: bytes, cause: str) -> None:
-        super().__init__(f"{said}: session {session!r} is not attached: {cause}", made=(said, session, cause))
+        super().__init__(f"{said}: session {session_name(session)} is not attached: {cause}", made=(said, session, cause))
         self.said: Final = said
         self.session: Final = session
         self.cause: Final = cause

@@ -109,8 +109,7 @@ class InFlight:
         found = None if number is None else self._publishes.get(number)
         if number is not None and found is not None:
             self._settled(number, found.said)
-            place = f"exchange {said.exchange!r}, routing key {said.routing_key!r}"
-            self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text, place))
+            self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text, said.exchange, said.routing_key))
 
     def lost(self, cause: AmqpError) -> None:
         """Fails all messages, because the channel is gone and their fate unknown.
