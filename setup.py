@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: a package index shows the README without links into this checkout."""
+"""What pyproject.toml cannot do: the README on a package index has no links into this checkout."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Conversations of the grammars as octets: where a guided fuzzer begins, for each of its targets."""
+"""Conversations of the grammars as octets: the seeds of a guided fuzzer, for each of its targets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fuzz.corpus import Said
 LAYOUT: Final = AMQP_0_10.codec
 CHANNEL: Final = 1
 MOST: Final = 40
-"""Seeds of one target: those through the most different words."""
+"""The most seeds of one target: those with the most different words."""
 XID: Final = d.Xid(1, b"g", b"b")
 IDS: Final = RangeSet([(0, 2)])
 HEADER: Final = encode_headers(
@@ -135,11 +135,11 @@ SAYS: Final[dict[str, Control | Command]] = {
     "stream.return": t.Return(312, "no route"),
     "stream.deliver": t.Deliver("t", 0),
 }
-"""What each verb stands for; a verb with more behind it ("message.flow byte") is looked up whole, then without."""
+"""The control or command of each verb; a verb with a qualifier ("message.flow byte") is looked up whole, then without it."""
 
 
 def octets(verb: str) -> bytes:
-    """The frames of a verb; nothing for what is no word of a speaker."""
+    """Returns the frames of a verb; nothing for what no speaker can send."""
     if verb == "protocol-header":
         return AMQP_0_10.header
     if verb == "other-protocol-header":
@@ -158,7 +158,7 @@ def octets(verb: str) -> bytes:
 
 
 def spoken(said: Conversation, *speakers: str) -> Said:
-    """What these speakers say of a conversation, in order; of them alone, when they are named."""
+    """Returns the octets of a conversation in order, of these speakers only if any are named."""
     found: list[tuple[str, bytes]] = []
     for word in said:
         speaker, _, verb = word.partition(":")
@@ -185,7 +185,7 @@ OPENING: Final = (
 
 
 def conversations(section: str) -> list[Conversation]:
-    """Conversations of one part of the specification, through every move of its grammar."""
+    """Returns conversations of one part of the specification, through every move of its grammar."""
     if section == "connection":
         return list(_ways(connection.conversation()))
     if section == "session":
@@ -203,13 +203,13 @@ SECTIONS: Final = ("connection", "session", "message", "transactions", "model")
 
 
 def chosen(saids: Iterable[Said]) -> list[Said]:
-    """Different ones, the longest first that say something new; at most MOST."""
+    """Returns distinct ones, the longest first that contain something new; at most MOST."""
     every = sorted({said for said in saids if said}, key=lambda said: (-sum([len(octets) for _, octets in said]), said))
     return every[:: max(1, len(every) // MOST)][:MOST]
 
 
 def capture(said: Said) -> bytes:
-    """A capture of a conversation: pcap, raw IPv4, TCP between ports 50000 and 5672."""
+    """Returns a capture of a conversation: pcap, raw IPv4, TCP between ports 50000 and 5672."""
     found = [pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)]
     next_octet = {"client": 1, "server": 1}
     for number, (speaker, octets) in enumerate(said):
@@ -225,17 +225,17 @@ def capture(said: Said) -> bytes:
 
 
 def control_payloads() -> list[bytes]:
-    """The payload of each control."""
+    """Returns the payload of each control."""
     return [LAYOUT.encode_control(word) for word in dict.fromkeys(SAYS.values()) if isinstance(word, Control)]
 
 
 def command_payloads() -> list[bytes]:
-    """The payload of each command."""
+    """Returns the payload of each command."""
     return [LAYOUT.encode_command(word, False) for word in dict.fromkeys(SAYS.values()) if isinstance(word, Command)]
 
 
 def structs() -> list[bytes]:
-    """Each kind of struct that a result may hold, and an xid."""
+    """Returns each kind of struct that a result may hold, and an xid."""
     return [
         LAYOUT.encode_struct32(each)
         for each in (

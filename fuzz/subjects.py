@@ -1,4 +1,4 @@
-"""What the octets are fed to.  Each answers everything that came out, as text, so that two feedings can be compared."""
+"""The subjects of the fuzzer. Each returns everything that came out, as text, so that two runs can be compared."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ LIMITS: Final = Limits(
     subscriptions=4,
 )
 MOST: Final = 20_000
-"""Things that may come out of one input; more is a loop."""
+"""The most items that may come out of one input; more indicates a loop."""
 
 
 class EndlessError(AssertionError):
-    """More things came out than octets went in."""
+    """More items came out than the input can cause."""
 
 
 def counted(out: list[str]) -> None:
-    """EndlessError when more came out than an input can bring about."""
+    """Raises EndlessError when more came out than an input can cause."""
     if len(out) > MOST:
         raise EndlessError(f"{MOST} things came out: {out[-2:]}")
 
 
-# --- octets without a conversation ------------------------------------------------------------------------------------------
+# --- octets without a conversation ----------------------------------------------------------------------------------------
 
 
 def read(subject: Reader, said: Said) -> list[str]:
-    """What a reader makes of the octets; it keeps no more of them than came, nor than its limits."""
+    """Returns what a reader makes of the octets; checks that it keeps no more than arrived, nor than its limits."""
     out: list[str] = []
     total = 0
     for _speaker, octets in said:
@@ -91,20 +91,22 @@ def tolerant_reader(said: Said) -> list[str]:
     return read(SegmentReader(LIMITS, 4096, True), said)
 
 
-# --- the third person -----------------------------------------------------------------------------------------------------
+# --- the observer ---------------------------------------------------------------------------------------------------------
 
 
 SPEAKERS: Final[dict[str, Literal["C", "S"]]] = {"client": "C", "server": "S"}
 
 
 def observer(said: Said) -> list[str]:
-    """An Observer that hears both; both stop in the end."""
+    """An Observer of both sides, both of which end."""
     return overheard(Observer(limits=LIMITS), said)
 
 
 def overheard(subject: Observer, said: Said) -> list[str]:
-    """What an observer says.  It says things in the order of whole assemblies, which is that of the last octets, so each
-    speaker's words are compared by themselves."""
+    """Returns the observations of an observer, separately for each speaker.
+
+    It reports complete assemblies in the order of their last octets, so only each speaker's own order can be compared.
+    """
     heard: dict[str, list[str]] = {"C": [], "S": []}
 
     def drain() -> None:
@@ -137,7 +139,7 @@ def _look(event: Event) -> str:
 
 
 def _react(conn: Machine, event: Event) -> str:
-    """What an application does about an event, as far as it is legal; the same for every feeding."""
+    """Reacts to an event as an application would, as far as that is legal; the same way in every run."""
     session = next((each for each in conn.sessions if each.name == getattr(event, "session", None)), None)
     if session is None:
         return ""
@@ -182,7 +184,7 @@ def _converse(conn: Machine, said: Said) -> list[str]:
 
 
 def fresh_client(said: Said) -> list[str]:
-    """A client that has said its protocol header."""
+    """A client that has sent its protocol header."""
     conn = ClientConnection(CLIENT)
     conn.tick(0.0)
     conn.data_to_send()
@@ -190,17 +192,17 @@ def fresh_client(said: Said) -> list[str]:
 
 
 def fresh_server(said: Said) -> list[str]:
-    """A server that has heard nothing yet."""
+    """A server that has received nothing yet."""
     conn = ServerConnection(SERVER)
     conn.tick(0.0)
     return _converse(conn, said)
 
 
-# --- behind a legal prefix -------------------------------------------------------------------------------------------------
+# --- after a legal prefix -------------------------------------------------------------------------------------------------
 
 
 def _client_script(conn: Machine) -> Iterator[None]:
-    """Opens, attaches, subscribes with credit, publishes: so that there is something for every verb to refer to."""
+    """Opens, attaches, subscribes with credit, publishes: so that every verb has something to refer to."""
     assert isinstance(conn, ClientConnection)
     yield
     session = conn.session(b"fuzz")
@@ -214,7 +216,7 @@ def _client_script(conn: Machine) -> Iterator[None]:
 
 
 def _server_answers(conn: Machine, event: Event) -> None:
-    """Delivers a few messages; the query comes behind the subscription and its credit."""
+    """Delivers a few messages; the query comes after the subscription and its credit."""
     if isinstance(event, CommandReceived) and isinstance(event.command, Query):
         (session,) = conn.sessions
         for _ in range(3):
@@ -229,7 +231,7 @@ def _to_client() -> tuple[bytes, ...]:
 
 @cache
 def _to_server() -> bytes:
-    """What the client of the script says, all at once: legal, for a client may say it without waiting."""
+    """Returns what the client of the script sends, all at once: legal, because a client need not wait."""
     client, server = ClientConnection(CLIENT), ServerConnection(SERVER)
     said: list[bytes] = []
     for _wait in _client_script(client):
@@ -253,7 +255,7 @@ def client(said: Said) -> list[str]:
 
 
 def server(said: Said) -> list[str]:
-    """A server in the middle of a conversation, with messages on their way to the client."""
+    """A server in the middle of a conversation, with messages in flight to the client."""
     conn = ServerConnection(SERVER)
     conn.tick(0.0)
     conn.receive_data(_to_server())
@@ -263,11 +265,11 @@ def server(said: Said) -> list[str]:
     return _converse(conn, said)
 
 
-# --- files ------------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------------------------------
 
 
 def capture(said: Said) -> list[str]:
-    """A capture file, decoded and checked; every row must be JSON as we promise it."""
+    """A capture file, decoded and checked; every row must be valid JSON."""
     out: list[str] = []
     ports = (5672, 15672, 15673, 15674)
     for _speaker, octets in said:

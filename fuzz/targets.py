@@ -1,7 +1,7 @@
-"""What is fuzzed, and the one invariant.
+"""The targets of the fuzzer, and the one invariant.
 
-Whatever octets arrive, nothing but events comes out: no exception, no endless loop, memory within the limits; and the octets
-fed whole, in 7s or one at a time give the same events and the same answer.
+Whatever octets arrive, only events come out: no exception, no endless loop, memory within the limits; and the same octets
+whole, in 7s or one at a time give the same events and the same output.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from fuzz.subjects import capture, client, fresh_client, fresh_server, observer,
 SECONDS: Final = 20
 """An input that takes longer counts as an endless loop."""
 MEASURED: Final = 256
-"""Every so many inputs, memory is measured (it slows the input down)."""
+"""Memory is measured once per this number of inputs (measuring is slow)."""
 OCTETS_ALLOWED: Final = 3_000_000
-"""What one input of a few thousand octets may cost at its peak."""
+"""The most memory that one input of a few thousand octets may take."""
 
 
 class Target(NamedTuple):
-    """How an input is drawn, and what is done with it: `feed` answers everything that came out, in a form to compare."""
+    """A generator of inputs, and a consumer: `feed` returns everything that came out, in comparable form."""
 
     draw: Callable[[random.Random], Said]
     feed: Callable[[Said], list[str]]
@@ -44,7 +44,7 @@ class Hung(Exception):
 
 
 def _captured(dice: random.Random, speaker: str) -> bytes:
-    """A few frames that the speaker once said, side by side or from different places, on a channel that is in use."""
+    """Returns a few frames that the speaker once sent, adjacent or from different places, on a channel in use."""
     said = corpus.frames(speaker)
     if dice.randrange(2):
         at = dice.randrange(len(said))
@@ -61,9 +61,9 @@ def _stream(dice: random.Random, speaker: str) -> Said:
     if shape < 3:
         return ((speaker, _captured(dice, speaker)),)
     said = words.conversation(dice, speaker)
-    if shape < 5:  # random frames behind words that keep the conversation going
+    if shape < 5:  # random frames after words that keep the conversation going
         said[-1] = frames.conversation(dice, 1)
-    elif shape < 8:  # one word is damaged, behind others that are not
+    elif shape < 8:  # one damaged word after intact ones
         at = dice.randrange(len(said))
         said[at] = mutated(dice, said[at])
     return ((speaker, b"".join(said)),)
@@ -91,7 +91,7 @@ def _beginning(speaker: str) -> Callable[[random.Random], Said]:
 
 
 def _conversation(dice: random.Random) -> Said:
-    """A piece of a conversation, from its beginning or its middle, one or two of its pieces damaged."""
+    """Returns a piece of a conversation, from its beginning or middle, with one or two of its pieces damaged."""
     said = dice.choice(corpus.conversations())
     first = 0 if dice.randrange(4) else dice.randrange(len(said))
     pieces = [(speaker, octets[:600]) for speaker, octets in said[first : first + dice.randint(2, 12)]]
@@ -143,7 +143,7 @@ TARGETS: Final[dict[str, Target]] = {
 
 
 def draw(name: str, seed: int, number: int) -> Said:
-    """The input of this seed and number."""
+    """Returns the input of this seed and number."""
     return TARGETS[name].draw(random.Random(f"{seed}:{number}"))
 
 
@@ -151,7 +151,7 @@ def draw(name: str, seed: int, number: int) -> Said:
 
 
 def cut(said: Said, size: int) -> Said:
-    """The same octets in pieces of at most `size`."""
+    """Returns the same octets in pieces of at most `size`."""
     return tuple((speaker, octets[at : at + size]) for speaker, octets in said for at in range(0, len(octets), size))
 
 
@@ -166,7 +166,7 @@ def _ways(name: str, said: Said) -> Iterator[tuple[str, Said]]:
 
 
 def breaks(name: str, said: Said) -> str:
-    """How it breaks when this input is fed whole, with nothing that would ring if it hung; "" when it does not."""
+    """Returns how this input fails when fed whole, without a timeout; "" when it does not."""
     try:
         TARGETS[name].feed(said)
     except Exception:
@@ -179,7 +179,7 @@ def _alarm(_number: int, _frame: FrameType | None) -> None:
 
 
 def breach(name: str, said: Said, measured: bool = False) -> str:
-    """How the invariant breaks for this input; "" when it holds."""
+    """Returns how the invariant fails for this input; "" when it holds."""
     feed = TARGETS[name].feed
     before = signal.signal(signal.SIGALRM, _alarm)
     signal.alarm(SECONDS)

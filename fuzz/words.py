@@ -1,4 +1,4 @@
-"""Words that are well formed and nearly legal: they refer to what is there, in an order that mostly is not."""
+"""Generates words that are well-formed and nearly legal: they refer to what exists, in an order that is mostly wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INFINITE: Final = 2**32 - 1
 
 
 def _ids(dice: random.Random) -> RangeSet:
-    """Ids that are mostly in use: small ones; now and then none, or a range over nearly half of all."""
+    """Returns ids that are mostly in use: small ones; now and then none, or a range over nearly half of all."""
     shape = dice.randrange(12)
     if shape == 0:
         return RangeSet()
@@ -127,7 +127,7 @@ def _headers(dice: random.Random) -> bytes | None:
 
 
 def word(dice: random.Random, speaker: str, channel: int) -> bytes:
-    """One control or command of `speaker`, framed."""
+    """Returns one control or command of `speaker`, framed."""
     shape = dice.randrange(40)
     if shape == 0:
         return frame_control(dice.choice((0, channel)), LAYOUT.encode_control(_control(dice, CONNECTION)))
@@ -149,5 +149,5 @@ def _control(dice: random.Random, makes: Sequence[Make]) -> Control:
 
 
 def conversation(dice: random.Random, speaker: str) -> list[bytes]:
-    """One to twelve words, mostly on channel 1."""
+    """Returns one to twelve words, mostly on channel 1."""
     return [word(dice, speaker, 1 if dice.randrange(25) else dice.choice((0, 2, 15, 16))) for _ in range(dice.randint(1, 12))]

@@ -1,8 +1,8 @@
-"""Rows of today's tables as schema version 1 had them: the map back, by which values of before are compared with those of now.
+"""Converts rows of today's tables back to schema version 1, to compare values from before with those of now.
 
-    python -m tools.former_tables          the times that lose what is below a microsecond on the way back, by table
+python -m tools.former_tables          lists the times that lose precision below a microsecond, by table
 
-Every other value comes back as it was.
+Every other value is converted without loss.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ EVERY: Final[dict[str, Table]] = {**TABLES, END_TO_END.name: END_TO_END}
 
 
 def source(table: Table, before: str) -> str:
-    """The column of today that a column of version 1 comes back from: the one in nanoseconds where there is one."""
+    """Returns today's column for a column of version 1: the one in nanoseconds where there is one."""
     return before if before in table.names else next(name for name in table.names if former_name(name) == before)
 
 
 def cut(table: Table) -> tuple[str, ...]:
-    """The columns of version 1 whose times come back without what is below a microsecond."""
+    """Returns the columns of version 1 whose times lose what is below a microsecond."""
     kinds = table_schema(table)
     return tuple([name for name in former_names(table) if kinds.field(source(table, name)).type == TIME])
 
 
 def former(table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch of today as one of version 1."""
+    """Converts a batch of today to version 1."""
     names = former_names(table)
     columns = [batch.column(source(table, name)) for name in names]
     return pa.RecordBatch.from_arrays([nanoseconds(each) if each.type == TIME else each for each in columns], names=list(names))
 
 
 def differences() -> Iterator[str]:
-    """One line for each table with times that are cut."""
+    """Yields one line for each table with truncated times."""
     for table in EVERY.values():
         if found := cut(table):
             yield f"{table.name}: {', '.join(found)}"

@@ -1,10 +1,10 @@
-"""Two habits that make a text read like a translation, counted in what users read.
+"""Finds two habits that make a text read like a translation, in what users read.
 
-* `who` or `whoever` as a subject without a noun before it.  `A client that waits ...` names the actor.
-* A passive of `tell`, `say`, `hear`, `give up` or `take out`, which hides the actor.  `The broker reports ...` names it.
+* `who` or `whoever` as a subject without a noun before it. `A client that waits ...` names the actor.
+* A passive of `tell`, `say`, `hear`, `give up` or `take out`, which hides the actor. `The broker reports ...` names it.
 
 Users read the texts and docstrings of src, examples and the tools, the manual, the news fragments and the names of the tests.
-Generated code has the words of its source.  The exit code is 1 when anything is found.
+Generated code is skipped: its source is checked. The exit code is 1 when anything is found.
 
 python -m tools.prose [PATH ...]
 """
@@ -34,11 +34,11 @@ HABITS: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 WELL_KNOWN: Final = re.compile(r"who sends when|say who speaks", re.IGNORECASE)
-"""The title of a page, and the first habit of CONTRIBUTING: both ask."""
+"""The title of a page, and the first habit of CONTRIBUTING: both are questions."""
 
 
 class Finding(NamedTuple):
-    """One place: the file, its line, and the words with their neighbours."""
+    """One place: the file, its line, and the words with their context."""
 
     path: str
     line: int
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """What a user reads of one file, with the line on which it begins."""
+    """Yields what a user reads of one file, with the line on which it begins."""
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         yield 1, source
@@ -62,7 +62,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def find(paths: Iterable[Path]) -> Iterator[Finding]:
-    """Every place in these files and folders."""
+    """Yields every place in these files and folders."""
     for top in paths:
         files = sorted(each for each in top.rglob("*") if each.suffix in (".py", ".md")) if top.is_dir() else [top]
         for path in files:
@@ -74,7 +74,7 @@ def find(paths: Iterable[Path]) -> Iterator[Finding]:
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0 when nothing was found, else 1."""
+    """Returns the exit code: 0 when nothing was found, else 1."""
     found = list(find(Path(each).resolve() for each in arguments) if arguments else find(ROOT / each for each in ROOMS))
     for path, line, text in found:
         print(f"{path}:{line}: {text}")

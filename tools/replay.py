@@ -1,7 +1,7 @@
-"""Two machines joined in memory, and a way to bring a fresh one to the same place again by the octets that were recorded.
+"""Joins two machines in memory, and brings a fresh one to the same place again with the recorded octets.
 
-A *script* is a generator of what one side does: it yields whenever it waits for the other side.  `record` runs it against a
-live partner and writes down what the partner said at each wait; `replay` runs it again with those octets alone, which is quick.
+A *script* is a generator of the actions of one side: it yields whenever it waits for the other side. `record` runs it against a
+live partner and records what the partner sent at each wait; `replay` runs it again with those octets alone, which is fast.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Here = TypeVar("Here", bound=ClientHandshake | ServerHandshake)
 There = TypeVar("There", bound=ClientHandshake | ServerHandshake)
 Script: TypeAlias = Callable[[Here], Iterator[None]]
 Answer: TypeAlias = Callable[[There, Event], None]
-"""What the partner does about an event."""
+"""The partner's reaction to an event."""
 
 
 def pump(here: Here, there: There, answer: Answer[There] | None = None) -> bytes:
-    """Carries octets both ways until both are silent; returns what `there` said."""
+    """Carries octets both ways until both are silent; returns what `there` sent."""
     said: list[bytes] = []
     while True:
         out, back = here.data_to_send(), there.data_to_send()
@@ -41,7 +41,7 @@ def pump(here: Here, there: There, answer: Answer[There] | None = None) -> bytes
 
 
 def record(here: Here, there: There, script: Script[Here], answer: Answer[There] | None = None) -> tuple[bytes, ...]:
-    """What `there` says at each wait of the script of `here`."""
+    """Returns what `there` sends at each wait of the script of `here`."""
     said: list[bytes] = []
     for _wait in script(here):
         said.append(pump(here, there, answer))
@@ -49,7 +49,7 @@ def record(here: Here, there: There, script: Script[Here], answer: Answer[There]
 
 
 def replay(here: Here, script: Script[Here], said: tuple[bytes, ...]) -> None:
-    """Brings `here` to where it was when `said` was recorded; what it sends is thrown away."""
+    """Brings `here` to where it was when `said` was recorded; discards its output."""
     waits = iter(said)
     for _wait in script(here):
         here.data_to_send()

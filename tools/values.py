@@ -1,13 +1,12 @@
-"""What the product makes of fixed inputs, as digests: the proof that a change of its insides changed nothing outside.
+"""Digests of the product's results for fixed inputs: the proof that an internal change did not change the behaviour.
 
-Inputs: every recording in tests/data, damaged copies of the small ones (each from a seed), generated traffic whose times have
-nanoseconds, and simulated seeds.  Values:
-frames, events and findings as `decode` and `check` see them, rows of all tables of `analyze` (read back through the map to
-schema version 1, so that digests of then hold), all octets of a simulation.
+Inputs: every recording in tests/data, damaged copies of the small ones (each from a seed), generated traffic with nanosecond
+times, and simulated seeds. Values: frames, events and findings as `decode` and `check` see them; rows of all tables of
+`analyze` (converted back to schema version 1, so that its digests hold); and all octets of a simulation.
 
-    python -m tools.values --check                 which digests differ from tests/data/values.json
-    python -m tools.values --write                 write that file anew
-    python -m tools.values --dump FOLDER [NAME ..] write the values themselves as lines of text, to be compared with diff -r
+python -m tools.values --check                 lists the digests that differ from tests/data/values.json
+python -m tools.values --write                 rewrites that file
+python -m tools.values --dump FOLDER [NAME ..] writes the values themselves as lines of text, for diff -r
 
 The names are those in values.json: `jms/tx.pcap`, `tx.pcap~swapped-2`, `seed 7`.
 """
@@ -47,23 +46,23 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 CAPTURES: Final = ROOT / "tests" / "data" / "captures"
 DIGESTS: Final = ROOT / "tests" / "data" / "values.json"
 NAME: Final = "capture.pcap"
-"""What every capture is called while it is read: tables hold the name."""
+"""The name of every capture while it is read, because tables contain it."""
 SHOWN: Final = 40
-"""Differences that are printed."""
+"""The most differences that are printed."""
 SMALL: Final = 60_000
-"""Octets of a recording, uncompressed, of which damaged copies are made."""
+"""The largest recording, in octets uncompressed, of which damaged copies are made."""
 COPIES: Final = 3
-"""Damaged copies of each kind of each small recording."""
+"""The number of damaged copies of each kind of each small recording."""
 SEEDS: Final = 200
 TRAFFIC: Final = 600_000
 """Octets of generated traffic."""
 FINDING: Final = ("level", "speaker", "packet", "rule", "said", "legal")
-"""What findings had when digests of them were written first: what came later is left out, so that these hold."""
+"""The fields of findings when their digests were first written; later ones are left out, so that these hold."""
 GLOBAL: Final = 24
-"""Octets in front of the first record of a pcap file."""
+"""Octets before the first record of a pcap file."""
 RECORD: Final = 16
 HEADERS: Final = 54
-"""Octets of a packet in front of its payload, which stay whole: Ethernet, IPv4, TCP without options, about."""
+"""Octets of a packet before its payload, which stay intact: roughly Ethernet, IPv4, TCP without options."""
 
 Values: TypeAlias = dict[str, list[str]]
 """By kind, one line for each value."""
@@ -71,7 +70,7 @@ Records: TypeAlias = list[bytes]
 
 
 def recordings() -> dict[str, Path]:
-    """The recordings by name."""
+    """Returns the recordings by name."""
     return {path.relative_to(CAPTURES).as_posix(): path for path in sorted(CAPTURES.rglob("*.pcap*"))}
 
 
@@ -96,7 +95,7 @@ def _dropped(records: Records, random: Random) -> Records:
 def _swapped(records: Records, random: Random) -> Records:
     swapped = list(records)
     for here in random.sample(range(len(swapped) - 1), min(len(swapped) - 1, random.randint(1, 3))):
-        times = swapped[here][:8], swapped[here + 1][:8]  # the clock goes on, the packets come in another order
+        times = swapped[here][:8], swapped[here + 1][:8]  # the clock stays monotonic, the packets come in another order
         swapped[here], swapped[here + 1] = times[0] + swapped[here + 1][8:], times[1] + swapped[here][8:]
     return swapped
 
@@ -131,7 +130,7 @@ DAMAGE: Final[dict[str, Callable[[Records, Random], Records]]] = {
 
 
 def damaged() -> dict[str, bytes]:
-    """The damaged copies by name."""
+    """Returns the damaged copies by name."""
     copies: dict[str, bytes] = {}
     for name, path in recordings().items():
         octets = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -179,7 +178,7 @@ def _heard(path: str) -> Iterator[tuple[str, str]]:
 
 
 def of_capture(octets: bytes) -> Values:
-    """All values of a capture file."""
+    """Returns all values of a capture file."""
     values: Values = {}
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         Path(NAME).write_bytes(octets)
@@ -191,16 +190,16 @@ def of_capture(octets: bytes) -> Values:
                 row["findings"] = [{name: found[name] for name in FINDING} for found in verdict_row("", verdict)["findings"]]
                 values.setdefault(kind, []).append(_show(row))
         for table, batch in records_of([NAME], ReplayOptions()):
-            before = former(TABLES[table], batch)  # digests outlive a schema: those of version 1 hold
+            before = former(TABLES[table], batch)  # digests of schema version 1 still hold
             values.setdefault(f"table {table}", []).extend([_show(row) for row in before.to_pylist()])
     for kind, lines in values.items():
         if kind.startswith("table "):
-            lines.sort()  # which rows come first is nobody's business
+            lines.sort()  # the order of rows is undefined
     return values
 
 
 def of_traffic() -> Values:
-    """All values of generated traffic: connections with faults, local and distributed transactions."""
+    """Returns all values of generated traffic: connections with faults, local and distributed transactions."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / NAME
         make(path, TRAFFIC, connections=8, faults=0.05, repeats=0.02, seed=17)
@@ -208,7 +207,7 @@ def of_traffic() -> Values:
 
 
 def of_seed(seed: int) -> Values:
-    """All values of a simulation.  AssertionError when an invariant did not hold."""
+    """Returns all values of a simulation. Raises AssertionError when an invariant did not hold."""
     outcome = simulate(seed)
     assert outcome.ok, (seed, outcome.failure)
     return {"octets": [f"{outcome.digest:08x}"], "counts": [outcome.summary, _show(outcome.counts)]}
@@ -219,12 +218,12 @@ def _digest(lines: list[str]) -> str:
 
 
 def digests(values: Values) -> dict[str, str]:
-    """Of each kind how many values there are, and their digest."""
+    """Returns the number of values of each kind, and their digest."""
     return {kind: f"{len(lines)} {_digest(lines)}" for kind, lines in sorted(values.items())}
 
 
 def every() -> Iterator[tuple[str, Callable[[], Values]]]:
-    """The name of each input, and what gives its values."""
+    """Yields the name of each input, and a function that returns its values."""
     for name, path in recordings().items():
         yield name, partial(of_capture, path.read_bytes())
     for name, octets in damaged().items():
@@ -235,13 +234,13 @@ def every() -> Iterator[tuple[str, Callable[[], Values]]]:
 
 
 def known() -> dict[str, dict[str, str]]:
-    """The digests that are on file."""
+    """Returns the digests on file."""
     found: dict[str, dict[str, str]] = json.loads(DIGESTS.read_text(encoding="utf-8"))
     return found
 
 
 def differences(name: str, found: dict[str, str], before: dict[str, str]) -> list[str]:
-    """One line for each kind of value of an input that is not as before."""
+    """Returns one line for each kind of value of an input that has changed."""
     kinds = sorted({*found, *before})
     return [
         f"{name}: {kind}: {found.get(kind, 'none')}, before {before.get(kind, 'none')}"
@@ -251,7 +250,7 @@ def differences(name: str, found: dict[str, str], before: dict[str, str]) -> lis
 
 
 def main(arguments: list[str]) -> int:
-    """0: as before, or written.  1: something differs."""
+    """Returns 0 when nothing changed or the file was written, 1 when something differs."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.values", description="what the product makes of fixed inputs, as digests"
     )

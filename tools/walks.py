@@ -1,10 +1,10 @@
-"""Walks: through which files and functions the library goes for one thing, as a tracer sees it in a real run.
+"""Walks: the files and functions that the library goes through for one task, traced in a real run.
 
-Not counted are `kernel`, `spec`, `events` and generated code.  A walk lists files in the order in which the run first enters
-them, with the function that it enters first, and calls back up: into a file that is still waiting for a callee in another file.
+`kernel`, `spec`, `events` and generated code do not count. A walk lists files in the order in which the run first enters them,
+with the function that it enters first, and calls back up: into a file that is still waiting for a callee in another file.
 
-python -m tools.walks            print them
-python -m tools.walks --write    write them into docs/topics/walks.md
+python -m tools.walks            prints them
+python -m tools.walks --write    writes them into docs/topics/walks.md
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SOURCES: Final = ROOT / FOLDER
 CAPTURE: Final = str(ROOT / "tests" / "data" / "captures" / "cpp_hello.pcap")
 LEFT_OUT: Final = ("kernel", "spec", "events")
 MOST: Final = 12
-"""Files of a walk that a reader can hold in mind."""
+"""The most files of a walk that a reader can keep in mind."""
 HEAD: Final = f"""# Walks through the code
 
 Which files the library goes through for one thing, in the order in which a run first enters them, with the function that it
@@ -43,7 +43,7 @@ A call *back up* enters a file that waits for a callee in another file. Each has
 
 
 class Walk(NamedTuple):
-    """What a tracer saw: files with the first function in each, and calls back up as (caller, callee), each once."""
+    """What the tracer saw: files with the first function in each, and calls back up as (caller, callee), each once."""
 
     files: dict[str, str]
     climbs: dict[tuple[str, str], None]
@@ -51,7 +51,7 @@ class Walk(NamedTuple):
 
 @cache
 def counted(filename: str) -> str | None:
-    """The path below the package, None for a file that does not count."""
+    """Returns the path below the package; None for a file that does not count."""
     path = Path(filename)
     if not path.is_relative_to(SOURCES) or path.relative_to(SOURCES).parts[0] in LEFT_OUT:
         return None
@@ -59,7 +59,7 @@ def counted(filename: str) -> str | None:
 
 
 def trace(work: Callable[[], object], walk: Walk | None = None) -> Walk:
-    """The walk of what `work` does; `walk`: it goes on."""
+    """Returns the walk of what `work` does; with `walk`, continues it."""
     walk = walk or Walk({}, {})
 
     def entered(frame: FrameType, event: str, argument: object) -> None:
@@ -81,7 +81,7 @@ def trace(work: Callable[[], object], walk: Walk | None = None) -> Walk:
 
 
 def callers(frame: FrameType) -> Iterator[tuple[str, str]]:
-    """The callers that count, from the inside out: file and function."""
+    """Yields the callers that count, from the inside out: file and function."""
     caller = frame.f_back
     while caller is not None:
         file = counted(caller.f_code.co_filename)
@@ -91,14 +91,14 @@ def callers(frame: FrameType) -> Iterator[tuple[str, str]]:
 
 
 def _carry(memory: MemoryBroker, client: MemoryClient, octets: bytes) -> None:
-    """A client's octets reach the broker, which works."""
+    """Carries a client's octets to the broker, and lets the broker work."""
     client._peer.receive_data(octets)
     for _ in memory.broker.events():
         pass
 
 
 def _scene() -> tuple[MemoryBroker, MemoryClient, MemoryClient]:
-    """A broker with a queue, a publisher, and a consumer that has had three messages."""
+    """Returns a broker with a queue, a publisher, and a consumer that has received three messages."""
     memory = MemoryBroker()
     publisher, consumer = memory.connect(), memory.connect()
     publisher.session(b"from").send(queue.Declare("orders"))
@@ -168,7 +168,7 @@ def attached() -> Walk:
 
 
 def _answer(memory: MemoryBroker, client: MemoryClient, kind: type[Event]) -> Walk:
-    """What the client does with the broker's answer, in which there is an event of this kind."""
+    """Traces the client's handling of the broker's answer, which contains an event of this kind."""
     _carry(memory, client, client.connection.data_to_send())
     octets = client._peer.data_to_send()
 
@@ -180,7 +180,7 @@ def _answer(memory: MemoryBroker, client: MemoryClient, kind: type[Event]) -> Wa
 
 
 def _prepared() -> tuple[MemoryBroker, MemoryClient, Callable[[], object]]:
-    """A branch that its session has left, and the call that prepares it."""
+    """Returns a branch that its session has left, and the call that prepares it."""
     memory, publisher, _ = _scene()
     session, xid = publisher.connection.sessions[0], Xid(0, b"global", b"one")
     dtx = session.select_dtx()
@@ -292,7 +292,7 @@ LONG: Final = {
 
 
 def told(title: str, make: Callable[[], Walk]) -> str:
-    """One walk as a section of the page."""
+    """Returns one walk as a section of the page."""
     walk = make()
     lines = [f"## {title}", "", (make.__doc__ or "").strip(), ""]
     lines += [f"{n}. [{file}](../../{FOLDER}/{file}): `{name}`" for n, (file, name) in enumerate(walk.files.items(), 1)]
@@ -305,12 +305,12 @@ def told(title: str, make: Callable[[], Walk]) -> str:
 
 
 def page() -> str:
-    """The page of the manual."""
+    """Returns the page of the manual."""
     return HEAD + "".join("\n" + told(title, make) for title, make in WALKS.items())
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0."""
+    """Returns the exit code: 0."""
     if arguments == ["--write"]:
         PAGE.write_text(page(), encoding="utf-8")
     else:

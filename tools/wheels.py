@@ -1,11 +1,12 @@
-"""`make wheels`: the source package, the pure wheel, and a compiled wheel for each Python that is found, all tried.
+"""`make wheels`: builds and tests the source package, the pure wheel, and a compiled wheel for each Python that it finds.
 
-    python -m tools.wheels [--out out/wheels] [--level 2] [--only 3.11 3.12] [--no-compiled]
+python -m tools.wheels [--out out/wheels] [--level 2] [--only 3.11 3.12] [--no-compiled]
 
 Each package is installed into an empty environment and used there; the source package runs its own tests of the core, and those
-of the manual's page about a broker in one's tests.
-Exit code 0: all is there and works.  1: something could not be made, or does not work; why is above.  75: not run, what it
-takes is missing.
+on the manual's page about a broker in your tests.
+
+Exit code 0: everything was built and works. 1: something could not be built, or does not work, for the reason printed above.
+75: not run, because a requirement is missing.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tools.compiled.sources import ROOT
 OUT: Final = ROOT / "out" / "wheels"
 OLDEST: Final = (3, 11)
 NEEDED: Final = ("mypy[mypyc]", "attrs", "typing-extensions", "build", "wheel", "setuptools>=77")
-"""What an environment needs in which packages are made."""
+"""The requirements of an environment in which packages are built."""
 SAMPLE: Final = next(iter((ROOT / "src" / "amqp_sansio" / "cli" / "samples").glob("*.pcap")))
 TRIAL: Final = """
 import sys
@@ -49,15 +50,15 @@ for _ in range(12):
 assert SessionAttached in seen, seen
 print(__version__, "compiled" if COMPILED else "pure", sys.version.split()[0])
 """
-"""What is done with an installed package, besides decoding a capture: a client attaches a session to a server, in memory."""
+"""The trial of an installed package, besides decoding a capture: a client attaches a session to a server, in memory."""
 
 
 class WheelError(Exception):
-    """A package that could not be made, or does not work."""
+    """A package that could not be built, or does not work."""
 
 
 def run(*words: object, where: Path = ROOT, environment: dict[str, str] | None = None) -> str:
-    """What a command prints.  WheelError, with all of that, when it fails."""
+    """Returns the output of a command. Raises WheelError, with all the output, when it fails."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     command = [str(word) for word in words]
     done = subprocess.run(command, cwd=where, env={**kept, **(environment or {})}, capture_output=True, text=True, check=False)
@@ -67,7 +68,7 @@ def run(*words: object, where: Path = ROOT, environment: dict[str, str] | None =
 
 
 def pythons() -> dict[str, Path]:
-    """The interpreters of this machine that are new enough, by version such as "3.12": this one, those on PATH and of pyenv."""
+    """Returns this machine's interpreters that are new enough, by version ("3.12"): this one, those on PATH and of pyenv."""
     found: dict[str, Path] = {"{}.{}".format(*sys.version_info): Path(sys.executable)}
     names = [f"python3.{minor}" for minor in range(OLDEST[1], 30)]
     on_path = [Path(there) for name in names if (there := shutil.which(name)) is not None]
@@ -81,7 +82,7 @@ def pythons() -> dict[str, Path]:
 
 
 def environment(python: Path, where: Path, *packages: object) -> Path:
-    """The interpreter of a fresh environment that has these packages."""
+    """Returns the interpreter of a fresh environment with these packages."""
     run(python, "-m", "venv", "--clear", where)
     inside = where / "bin" / "python"
     if packages:
@@ -90,14 +91,14 @@ def environment(python: Path, where: Path, *packages: object) -> Path:
 
 
 def tag(python: Path) -> str:
-    """The tag of a wheel that has machine code for this interpreter, such as cp311-cp311-linux_x86_64."""
+    """Returns the tag of a wheel with machine code for this interpreter, such as cp311-cp311-linux_x86_64."""
     says = "import sys, sysconfig; print('cp%d%d' % sys.version_info[:2], sysconfig.get_platform().translate({45: 95, 46: 95}))"
     version, platform = run(python, "-c", says).split()
     return f"{version}-{version}-{platform}"
 
 
 def overlay(unpacked: Path, build: Path, name: str) -> None:
-    """Makes a compiled wheel of an unpacked pure one: the files of the compiled build, and what it says of itself."""
+    """Turns an unpacked pure wheel into a compiled one: replaces the files and the metadata."""
     shutil.rmtree(unpacked / "amqp_sansio")
     shutil.copytree(build / "amqp_sansio", unpacked / "amqp_sansio", ignore=shutil.ignore_patterns("__pycache__"))
     for shared in build.glob("*.so"):  # the machine code of the group
@@ -114,7 +115,7 @@ def overlay(unpacked: Path, build: Path, name: str) -> None:
 
 
 def compiled(python: Path, version: str, pure: Path, out: Path, level: str) -> Path:
-    """The wheel with machine code for one interpreter."""
+    """Returns the wheel with machine code for one interpreter."""
     maker = environment(python, out / ".work" / f"make-{version}", *NEEDED)
     build = out / ".work" / f"build-{version}"
     run(maker, "-m", "tools.compiled", "--out", build, "--level", level, environment={"PYTHONPATH": str(ROOT / "src")})
@@ -130,7 +131,7 @@ def compiled(python: Path, version: str, pure: Path, out: Path, level: str) -> P
 
 
 def used(python: Path, version: str, package: Path, out: Path, kind: str) -> str:
-    """What an empty environment with the package prints when it is used."""
+    """Returns the output of the trial in an empty environment with the package."""
     inside = environment(python, out / ".work" / f"use-{version}", package)
     trial = out / ".work" / "trial.py"
     trial.write_text(TRIAL, encoding="utf-8")
@@ -139,7 +140,7 @@ def used(python: Path, version: str, package: Path, out: Path, kind: str) -> str
 
 
 def manual_tests(inside: Path, unpacked: Path, where: Path) -> str:
-    """What the tests on the page about a broker in one's tests print, in an environment with the extra testing."""
+    """Returns the output of the tests on the page about a broker in your tests, with the extra `testing` installed."""
     page = (unpacked / "docs" / "how-to" / "a-broker-in-your-tests.md").read_text(encoding="utf-8")
     found = re.search(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     if found is None:
@@ -150,7 +151,7 @@ def manual_tests(inside: Path, unpacked: Path, where: Path) -> str:
 
 
 def from_source(python: Path, source: Path, out: Path) -> str:
-    """Builds a wheel from the unpacked source package, and runs the tests of the core that lie in it."""
+    """Builds a wheel from the unpacked source package, and runs the core's tests that it contains."""
     where = out / ".work" / "source"
     shutil.rmtree(where, ignore_errors=True)
     with tarfile.open(source) as packed:
@@ -163,7 +164,7 @@ def from_source(python: Path, source: Path, out: Path) -> str:
 
 
 def steps(out: Path, level: str, chosen: dict[str, Path], compile_too: bool) -> Iterator[str]:
-    """Makes and tries everything; a line after each step."""
+    """Builds and tests everything; yields a line after each step."""
     first = next(iter(chosen.values()))
     maker = environment(first, out / ".work" / "make", "build")
     run(maker, "-m", "build", "--outdir", out, ROOT)
@@ -177,7 +178,7 @@ def steps(out: Path, level: str, chosen: dict[str, Path], compile_too: bool) -> 
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code."""
+    """Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make wheels", description=__doc__, allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=OUT, help="the folder (out/wheels)")
     parser.add_argument("--level", default="2", choices="0123", help="how hard the C compiler tries (2)")

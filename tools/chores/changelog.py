@@ -1,7 +1,7 @@
-"""`make changelog VERSION=x.y.z`: what `changes/` holds becomes a section of CHANGELOG.md, and goes.
+"""`make changelog VERSION=x.y.z`: moves the contents of `changes/` to a section of CHANGELOG.md.
 
-`changes/x.y.z.md` is the section where somebody wrote it; the fragments then count as said in it.  Without it towncrier
-makes one of them.
+`changes/x.y.z.md`, if it exists, is that section, hand-written; the fragments then count as included. Otherwise towncrier
+builds the section from them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MARK: Final = "<!-- towncrier: new releases go below -->\n"
 
 
 def write(root: Path, version: str, day: str) -> bool:
-    """Writes the section that somebody wrote, and removes all fragments; False when nobody did."""
+    """Writes the hand-written section, and removes all fragments; returns False when there is none."""
     written, log = root / "changes" / f"{version}.md", root / "CHANGELOG.md"
     if not written.exists():
         return False
@@ -33,7 +33,7 @@ def write(root: Path, version: str, day: str) -> bool:
 
 
 def main(version: str) -> int:
-    """The exit code."""
+    """Returns the exit code."""
     if write(ROOT, version, datetime.now(UTC).date().isoformat()):
         return 0
     command = [str(Path(sys.executable).parent / "towncrier"), "build", "--yes", "--version", version]

@@ -1,16 +1,16 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
-Each round takes the next seed and runs every property with the profile `soak`, the grammars against the tables and
-against what runs (the whole product with the observer of the older dialects), channels over links that break (a thousand
-seeds in each of three dialects), the fuzzer, the pipeline (all combinations of how its work can be cut, and a stream that
-is killed twenty times), captures with every one of their packets lost or cut, and with odd packets by the thousand (twenty
-minutes at most, from another recording on in each round), every recording in forty variants of how it may have been
-captured (clocks, both ends, tunnels, cut, rotated, link types), greed in the broker for longer, every form that is marked
-`soak`, and `serve`: 200 faults (connections cut, and silent, processes killed, disks full: fifty each), a gigabyte of
-messages of all sizes and a thousand connections; and the live source and sink of Spark at every step of their protocol: a
-hundred crashes of each and a hundred kills of the broker under each, at least, exactly once and at least once; a hundred
-kills of the JVM; and, where Java and Maven are, the same crashes with Qpid Broker-J. The number of rounds done is kept in
-out/soak.json, so that a run that was stopped goes on with the next seed.
+Each round takes the next seed and runs, in order: every property with the profile `soak`; the grammars against the tables and
+against the implementation (including the whole product with the observer of the older dialects); channels over links that break
+(a thousand seeds in each of three dialects); the fuzzer; the pipeline (all combinations of how its work can be split, and a
+stream that is killed twenty times); captures with each of their packets lost or truncated, and thousands of odd packets (twenty
+minutes at most, starting from another recording in each round); every recording in forty variants of capturing it (clocks, both
+ends, tunnels, truncated, rotated, link types); the longer form of greedy clients at the broker; every test marked `soak`;
+`serve` with 200 faults (connections cut, connections silent, processes killed, disks full: fifty each), a gigabyte of messages
+of all sizes and a thousand connections; the live source and sink of Spark at every step of their protocol: at least a hundred
+crashes of each and a hundred kills of the broker under each, at-least-once and exactly-once; a hundred kills of the JVM; and,
+with Java and Maven, the same crashes with Qpid Broker-J. out/soak.json stores the number of finished rounds, so that a stopped
+run continues with the next seed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 NOT_RUN: Final = 75
-"""The exit code of what cannot be run here, and has said so."""
+"""The exit code of what cannot run here, after it has printed the reason."""
 ROOT: Final = Path(__file__).resolve().parents[2]
 STATE: Final = ROOT / "out" / "soak.json"
 SEEDS: Final = 10_000
@@ -41,13 +41,13 @@ LARGER: Final = (
     "tests/testing/simulation/test_world.py",
     "tests/tools/test_values.py",
 )
-"""Tests, besides properties, that do more with the profile `soak`, and have no other place in a round."""
+"""Tests besides properties that do more with the profile `soak`, and have no other place in a round."""
 LOSSES_SECONDS: Final = 1200.0
-"""For the losses of packets in one round: with many recordings all of them take longer than the rest of it."""
+"""The time for packet losses in one round: with many recordings, all of them take longer than the rest of it."""
 
 
 def rounds_done() -> int:
-    """How many rounds earlier runs have finished."""
+    """Returns how many rounds earlier runs have finished."""
     if not STATE.exists():
         return 0
     done = json.loads(STATE.read_text())["rounds"]
@@ -56,8 +56,7 @@ def rounds_done() -> int:
 
 
 def passes(command: Sequence[str], environment: Mapping[str, str], seconds: float | None = None) -> bool:
-    """Whether a command finds nothing wrong: nothing until it is stopped, after `seconds`, and nothing when it cannot be
-    run here."""
+    """Returns whether a command finds nothing wrong, before it ends or for `seconds`; True if it cannot run here."""
     try:
         return subprocess.run(command, cwd=ROOT, env=environment, check=False, timeout=seconds).returncode in (0, NOT_RUN)
     except subprocess.TimeoutExpired:
@@ -66,7 +65,7 @@ def passes(command: Sequence[str], environment: Mapping[str, str], seconds: floa
 
 
 def main() -> int:
-    """0 when every round passed, else 1."""
+    """Returns 0 when every round passed, else 1."""
     parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=1800.0, help="stop after the round that passes this time")
     arguments = parser.parse_args()

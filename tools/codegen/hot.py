@@ -1,8 +1,9 @@
-"""The verbs on hot paths, which have straight-line code; all others go through `wire.interpreter`.
+"""The verbs on hot paths, which have straight-line code; all others use `wire.interpreter`.
 
-The figures are those that `python -m bench.verbs` printed on 2026-11-23 (CPython 3.11, pure): how often `bench.workloads` reads
-and writes the verb, then nanoseconds to read and to write it, by straight-line code and by the interpreter.  What that
-costs more is about what a message costs in the engine, so verbs that come once a connection or a subscription are not here.
+The figures are from `python -m bench.verbs` on 2026-11-23 (CPython 3.11, pure): how often `bench.workloads` reads and writes
+the verb; then nanoseconds to read it, and to write it, each by straight-line code and by the interpreter. The interpreter's
+extra cost is about the cost of a message in the engine, so verbs that occur once per connection or subscription are not in the
+list.
 """
 
 from __future__ import annotations
@@ -27,4 +28,4 @@ HOT: dict[str, str] = {
     "queue.query": "0 and 0; 645, 1373 and 360, 710; once a round trip of a client that polls a queue",
     "tx.commit": "8 and 8; 339, 550 and 144, 371; once a message in the smallest transactions",
 }
-"""Why, by verb."""
+"""The reason for each verb."""

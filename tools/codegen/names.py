@@ -1,4 +1,4 @@
-"""How names of the specification become names of Python."""
+"""Converts names of the specification to Python names."""
 
 from __future__ import annotations
 

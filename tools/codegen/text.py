@@ -1,4 +1,4 @@
-"""Writing Python text that ruff format leaves as it is, without needing ruff."""
+"""Writes Python text that is already formatted as ruff would, without needing ruff."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ WIDTH = 128
 
 
 def docstring(text: str, indent: int, more: list[str] | None = None) -> list[str]:
-    """A docstring: one line where it fits, else wrapped; `more` are further paragraphs."""
+    """Returns a docstring: one line if it fits, else wrapped; `more` are further paragraphs."""
     blanks = " " * indent
     text = text.replace("\\", "\\\\")
     if not more and len(text) + indent + 6 <= WIDTH:
@@ -20,7 +20,7 @@ def docstring(text: str, indent: int, more: list[str] | None = None) -> list[str
 
 
 def call(head: str, items: list[str], tail: str, indent: int) -> list[str]:
-    """`head(items)tail` on one line where it fits, else one item a line with a comma behind the last."""
+    """Returns `head(items)tail` on one line if it fits, else one item per line with a trailing comma."""
     blanks = " " * indent
     flat = f"{blanks}{head}({', '.join(items)}){tail}"
     if len(flat) <= WIDTH:
@@ -29,12 +29,12 @@ def call(head: str, items: list[str], tail: str, indent: int) -> list[str]:
 
 
 def tuple_of(items: list[str]) -> str:
-    """A tuple display."""
+    """Returns a tuple display."""
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def assign(target: str, items: list[str], indent: int) -> list[str]:
-    """`target = (items)` on one line where it fits, else one item a line."""
+    """Returns `target = (items)` on one line if it fits, else one item per line."""
     blanks = " " * indent
     flat = f"{blanks}{target} = {tuple_of(items)}"
     if len(flat) <= WIDTH:
@@ -43,7 +43,7 @@ def assign(target: str, items: list[str], indent: int) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A string literal as ruff writes it: in double quotes, unless that would need more backslashes."""
+    """Returns a string literal as ruff writes it: in double quotes, unless that would need more backslashes."""
     if '"' in text and "'" not in text:
         return "'" + text.replace("\\", "\\\\") + "'"
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

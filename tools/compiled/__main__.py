@@ -1,9 +1,9 @@
 """`make compiled`: a folder with the compiled build, for PYTHONPATH.
 
-    python -m tools.compiled [--out out/compiled] [--level 2] [--jobs N] [--test | --smoke] [what pytest takes]
+python -m tools.compiled [--out out/compiled] [--level 2] [--jobs N] [--test | --smoke] [pytest options]
 
-Exit code 0: it is there, and the tests have passed that were asked for.  75: what it takes is missing, said in one line.
-1: it could not be compiled, or tests have failed; why is above.
+Exit code 0: it was built, and the requested tests passed. 75: a requirement is missing, named in one line. 1: it could not be
+compiled, or tests failed, for the reason printed above.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OUT: Final = sources.ROOT / "out" / "compiled"
 
 
 def missing() -> str | None:
-    """What is needed and not there, in one line; None when all is."""
+    """Returns the missing requirements in one line; None when there are none."""
     words = [name for name in ("mypyc", "setuptools") if importlib.util.find_spec(name) is None]
     if words:
         return f"{' and '.join(words)} cannot be imported: pip install 'mypy[mypyc]'"
@@ -48,12 +48,12 @@ def _show(done: int, of: int) -> None:
 
 
 def build(out: Path, level: str, jobs: int) -> None:
-    """Makes the folder.  BuildError."""
+    """Builds the folder. Raises BuildError."""
     work = out / ".work"
     work.mkdir(parents=True, exist_ok=True)
     sources.copy(out / "amqp_sansio")
     helper = out / "mypy_extensions.py"
-    helper.unlink(missing_ok=True)  # mypy is to read the stubs, not this
+    helper.unlink(missing_ok=True)  # mypy must read the stubs, not this
     print("compiled: typed Python to C ...", flush=True)
     words = [sys.executable, "-m", "tools.compiled.translate", str(out), str(work), level]
     path = os.pathsep.join([str(sources.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -68,12 +68,12 @@ def build(out: Path, level: str, jobs: int) -> None:
     spec = importlib.util.find_spec("mypy_extensions")
     assert spec is not None
     assert spec.origin is not None
-    shutil.copyfile(spec.origin, helper)  # what is compiled imports it, on machines without mypy too
+    shutil.copyfile(spec.origin, helper)  # compiled code imports it, also on machines without mypy
     print(f"compiled: {len(made) - 1} modules in {out}; {factory.compiled} C files were new", flush=True)
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code."""
+    """Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make compiled", description=__doc__, allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=OUT, help="the folder (out/compiled)")
     parser.add_argument("--level", default="2", choices="0123", help="how hard the C compiler tries (2)")

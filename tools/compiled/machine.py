@@ -1,4 +1,4 @@
-"""C to machine code: one object for each file, as many at a time as there are processors, only those that have changed."""
+"""Compiles C to machine code: one object per file, as many in parallel as there are processors, and only changed ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUFFIX: Final = str(sysconfig.get_config_var("EXT_SUFFIX"))
 
 
 class Extension(TypedDict):
-    """A shared library: the module it is, the C files it is made of, where headers are, words for the compiler."""
+    """A shared library: its module, its C files, the folders of headers, and options of the compiler."""
 
     name: str
     sources: list[str]
@@ -25,11 +25,11 @@ class Extension(TypedDict):
 
 
 class BuildError(Exception):
-    """The compiler or the linker has refused; the text is what it said."""
+    """The compiler or the linker failed; the text is its output."""
 
 
 def compiler() -> list[str]:
-    """The words that call the C compiler with which Python was built, or `cc` of the environment (CC)."""
+    """Returns the command of the C compiler with which Python was built, or the environment's (CC)."""
     return shlex.split(os.environ.get("CC") or str(sysconfig.get_config_var("CC") or "cc"))
 
 
@@ -40,7 +40,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
 
 
 def _key(listed: Path, words: Sequence[str], folder: Path, work: Path) -> str:
-    """What an object was made of: the words, and the octets of every file of ours that it names as read."""
+    """Returns the inputs of an object: the options, and the octets of every file of ours that it lists as read."""
     if not listed.exists():
         return ""
     made = hashlib.sha256(repr(words).encode())
@@ -52,7 +52,7 @@ def _key(listed: Path, words: Sequence[str], folder: Path, work: Path) -> str:
 
 
 class Factory:
-    """Makes extensions of `tree` with what it keeps in `work`; `progress` hears how many files are done, of how many."""
+    """Builds extensions of `tree` with its cache in `work`; calls `progress` with the numbers of finished and of all files."""
 
     def __init__(self, tree: Path, work: Path, jobs: int, progress: Callable[[int, int], None]) -> None:
         self._tree: Final = tree
@@ -62,13 +62,13 @@ class Factory:
         self._include: Final = sysconfig.get_path("include")
         self._shared: Final = shlex.split(str(sysconfig.get_config_var("CCSHARED") or "-fPIC"))
         self.compiled = 0
-        """Files that had to be compiled."""
+        """The number of files that had to be compiled."""
 
     def make(self, extensions: Sequence[Extension]) -> list[Path]:
-        """All of them; extensions of earlier days go.  BuildError."""
+        """Builds all of them and removes outdated extensions. Raises BuildError."""
         (self._work / "objects").mkdir(parents=True, exist_ok=True)
         jobs = [(source, each) for each in extensions for source in each["sources"]]
-        jobs.sort(key=lambda job: -(self._tree / job[0]).stat().st_size)  # so that no large one is left for the end
+        jobs.sort(key=lambda job: -(self._tree / job[0]).stat().st_size)  # so that no large file is compiled last
         objects: dict[str, Path] = {}
         with ThreadPoolExecutor(self._jobs) as pool:
             for number, (job, path) in enumerate(zip(jobs, pool.map(self._object, jobs), strict=True), 1):
@@ -85,7 +85,7 @@ class Factory:
         path = self._work / "objects" / (hashlib.sha256(source.encode()).hexdigest()[:24] + ".o")
         listed, key = path.with_suffix(".d"), path.with_suffix(".key")
         folders = [f"-I{folder}" for folder in (*extension["folders"], self._include)]
-        # Hidden: modules of the group call one another directly, and nobody else calls them at all.
+        # Hidden: only modules of the group call one another directly.
         words = [*compiler(), *self._shared, "-w", "-fvisibility=hidden", *extension["words"], *folders]
         if path.exists() and key.exists() and key.read_text() == _key(listed, words, self._tree, self._work):
             return path

@@ -1,4 +1,4 @@
-"""Which modules are compiled: all in one group, so that calls between them stay native."""
+"""The compiled modules: all in one group, so that calls between them stay native."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATTERNS: Final = (
     "captures/columns/runs.py",
     "captures/columns/tables.py",
 )
-"""Files under src/amqp_sansio; packages themselves (`__init__`) are never compiled."""
+"""Patterns of files under src/amqp_sansio; packages themselves (`__init__`) are never compiled."""
 
 LEFT_OUT: Final = {
     "captures/compressed.py": "derives from a built-in class, which mypyc cannot",
@@ -41,11 +41,11 @@ LEFT_OUT: Final = {
     "spec/values.py": "derives from built-in classes",
     "wire/field_interpreter.py": "what people read: nothing to gain",
 }
-"""Of those: what is not, and why."""
+"""Exceptions among those files, with reasons."""
 
 
 def modules(package: Path) -> list[Path]:
-    """The files that are compiled, relative to `package`, in a definite order.  ValueError for a pattern that finds nothing."""
+    """Returns the compiled files, relative to `package`, in a fixed order. Raises ValueError for a pattern without a match."""
     found: dict[Path, None] = {}
     for pattern in PATTERNS:
         files = sorted(package.glob(pattern))

@@ -1,8 +1,7 @@
-"""A plugin for pytest, on the compiled build: it skips a test that replaces something in a compiled module, and gives the
-reason.
+"""A pytest plugin for the compiled build: skips tests that replace something in a compiled module, with the reason.
 
-Compiled code does not look up its constants, functions and methods again: nothing would happen, and the test would fail, or
-pass for no reason.
+Compiled code does not look up its constants, functions and methods again: the replacement would have no effect, and the test
+would fail, or pass for no reason.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _object: Final[Callable[..., Any]] = patch.object
 
 
 def module_of(target: object) -> ModuleType | None:
-    """The module that something is, or is defined in; a text is the dotted name of what is in it."""
+    """Returns the module that something is, or is defined in; a text is a dotted name."""
     if isinstance(target, str):
         name = target
         while name and name not in sys.modules:
@@ -32,18 +31,18 @@ def module_of(target: object) -> ModuleType | None:
 
 
 def compiled(target: object) -> bool:
-    """Whether what is to be replaced in it is machine code."""
+    """Returns whether its module is machine code."""
     return str(getattr(module_of(target), "__file__", "")).endswith(SUFFIX)
 
 
 def see(target: object) -> None:
-    """Skips the test when what is to be replaced in it is machine code."""
+    """Skips the test when a replacement would be in machine code."""
     if compiled(target):
         pytest.skip("replaces something in a compiled module, which does not look it up again")
 
 
 def pytest_configure() -> None:
-    """Puts itself in the place of `monkeypatch.setattr` and `unittest.mock.patch.object`."""
+    """Wraps `monkeypatch.setattr` and `unittest.mock.patch.object`."""
 
     def setattr_(self: pytest.MonkeyPatch, target: object, *rest: object, **named: object) -> None:
         see(target)

@@ -1,13 +1,12 @@
-"""The sources of the compiled build: a copy of the package, with five differences, all made here.
+"""The sources of the compiled build: a copy of the package with five differences, all made here.
 
-* Modules under `replaced/` stand in the place of those they are named after (the primitives of `wire.primitives`).
-* Instance attributes of the engine lose their `Final`: a compiled attribute that is Final can be set by nobody but its own
-  constructor, and a snapshot is restored attribute by attribute.  Events and the vocabulary keep theirs.
-* `__match_args__` becomes a ClassVar: mypyc makes an attribute of objects of it otherwise, and no pattern finds it.
-* `Command` is not generic: mypyc can make no class acyclic that derives from Generic, and nothing that is compiled asks for the
-  result of a command.
-* Classes are marked for mypyc: those that snapshots restore may be made without their constructor, plain values are none of the
-  garbage collector's business.
+* Modules under `replaced/` replace those of the same path (the primitives of `wire.primitives`).
+* Instance attributes of the engine lose their `Final`: only its own constructor can set a compiled Final attribute, but a
+  snapshot is restored attribute by attribute. Events and the vocabulary keep theirs.
+* `__match_args__` becomes a ClassVar: otherwise mypyc makes it an instance attribute, which patterns do not find.
+* `Command` is not generic: mypyc cannot make a subclass of Generic acyclic, and no compiled code needs the result type.
+* Classes are marked for mypyc: those that snapshots restore can be created without their constructor, and plain values are not
+  tracked by the garbage collector.
 """
 
 from __future__ import annotations
@@ -26,17 +25,19 @@ FINAL: Final = ("events", "spec")
 """Packages whose instance attributes stay Final."""
 
 OPEN: Final = ("captures", "engine", "kernel", "ledger", "tables", "wire", "protocol.py", "spec/base.py", "spec/message.py")
-"""Packages and files of which the classes may be derived from in interpreted code, and made without their constructor
-(`Class.__new__`, in code that restores or fills them): mypyc gives the one with the other."""
+"""Packages and files whose classes can be subclassed in interpreted code, and created without their constructor.
+
+The latter is `Class.__new__`, in code that restores or fills them: mypyc only offers both together.
+"""
 CLOSED: Final = ("RangeSet",)
-"""Classes of these that stay as they are: mypyc has no `__setattr__` of its own for open ones."""
+"""Their classes that stay as they are: mypyc does not support a custom `__setattr__` in open ones."""
 ACYCLIC: Final = ("events", "spec", "kernel/value.py", "captures/replay/rows.py")
-"""Packages and files whose objects hold plain values only, so that the collector of cycles need not look at them."""
+"""Packages and files whose objects only hold plain values, so that the cycle collector need not track them."""
 
 _FUTURE: Final = "from __future__ import annotations\n"
 _CLASS: Final = re.compile(r"^(@.*\n)?class (\w+)(\(.*\))?:$", re.MULTILINE)
 _GENERIC: Final = re.compile(r"\b(Generic|Content)\[")
-"""Bases, directly or by the class that derives from it, that the collector of cycles knows."""
+"""Direct bases, or bases of a base, that the cycle collector tracks."""
 _COMMAND: Final = re.compile(r"^class (\w+)\((?:Command\[.*\]|Value, Generic\[Result_co\])\):", re.MULTILINE)
 _FOR_CHECKERS: Final = re.compile(r"^if TYPE_CHECKING:.*\n(?:.*\n)+?else:\n    (Result_co = .*\n)", re.MULTILINE)
 _SUBSCRIPT: Final = """
@@ -49,25 +50,25 @@ _FINAL: Final = re.compile(r"^( +self\.\w+): Final(?:\[(.+)\])? = ", re.MULTILIN
 
 
 def settable(text: str) -> str:
-    """The text of a module without Final at instance attributes."""
+    """Returns the text of a module without Final at instance attributes."""
     return _FINAL.sub(lambda found: found[1] + (f": {found[2]}" if found[2] else "") + " = ", text)
 
 
 def matching(text: str) -> str:
-    """The text of a module whose `__match_args__` belong to their classes."""
+    """Returns the text of a module whose `__match_args__` are class attributes."""
     made = text.replace("    __match_args__ = (", "    __match_args__: ClassVar[tuple[str, ...]] = (")
     return made if made == text else made.replace(_FUTURE, f"{_FUTURE}\nfrom typing import ClassVar\n", 1)
 
 
 def plain_commands(text: str) -> str:
-    """The text of a module whose commands are not generic; `Command[...]` can be written all the same."""
+    """Returns the text of a module whose commands are not generic; `Command[...]` is still valid."""
     made = _COMMAND.sub(lambda found: f"class {found[1]}({'Value' if found[1] == 'Command' else 'Command'}):", text)
     made = _FOR_CHECKERS.sub(r"\1", made)  # mypyc raises in a branch that type checkers do not reach
     return re.sub(r"(^class Command\(Value\):\n(?:.+\n|\n(?=    ))*)", rf"\1{_SUBSCRIPT}", made, flags=re.MULTILINE)
 
 
 def marked(inside: Path, text: str) -> str:
-    """The text of a module whose classes say what mypyc is to make of them; decorated classes stay as they are."""
+    """Returns the text of a module with its classes marked for mypyc; decorated classes stay as they are."""
     places = inside.parts[0], inside.as_posix()
     words = ["allow_interpreted_subclasses=True"] if any(place in OPEN for place in places) else []
     plain = any(place in ACYCLIC for place in places)
@@ -83,7 +84,7 @@ def marked(inside: Path, text: str) -> str:
 
 
 def files() -> Iterator[tuple[Path, bytes]]:
-    """Every file of the package as it stands in the compiled build, by its path within the package."""
+    """Yields every file of the package in the compiled build, with its path within the package."""
     compiled = set(modules(PACKAGE))
     for path in sorted(PACKAGE.rglob("*")):
         if path.is_dir() or "__pycache__" in path.parts:
@@ -101,7 +102,7 @@ def files() -> Iterator[tuple[Path, bytes]]:
 
 
 def copy(folder: Path) -> None:
-    """Makes `folder` what `files` says; a file that has not changed keeps its time, one that is no more goes."""
+    """Makes `folder` match `files`; an unchanged file keeps its time, one that no longer exists is removed."""
     there = set()
     for inside, octets in files():
         target = folder / inside

@@ -1,6 +1,6 @@
-"""Typed Python to C, in a process of its own: `python -m tools.compiled.translate TREE WORK LEVEL`.
+"""Translates typed Python to C, in its own process: `python -m tools.compiled.translate TREE WORK LEVEL`.
 
-Prints what mypy and mypyc have to say; the extensions that are to be made of the C stand in WORK/extensions.json.
+Prints the messages of mypy and mypyc; WORK/extensions.json lists the extensions to build from the C.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ _TRASHCAN: Final = re.compile(r"^ *CPy_TRASHCAN_(?:BEGIN|END)\(.*\)\n", re.MULTI
 
 
 def without_trashcan(text: str) -> str:
-    """C of mypyc in which only objects that the garbage collector knows use CPython's trashcan.
+    """Patches mypyc's C so that only objects tracked by the garbage collector use CPython's trashcan.
 
-    The trashcan links objects that wait for their end through the collector's header, which stands before the object.  Objects
-    of an acyclic class have none, but mypyc 2.4 gives them to the trashcan all the same: CPython then overwrites what stands
-    before such an object when it frees one inside fifty containers.  They nest only in dicts and tuples, which bound the depth.
+    The trashcan links objects that wait for deallocation through the collector's header, which precedes the object. Objects of
+    an acyclic class have none, but mypyc 2.4 passes them to the trashcan all the same: CPython then overwrites the memory
+    before such an object when it deallocates one inside fifty containers. They only nest in dicts and tuples, which bound the
+    depth.
     """
 
     def mend(found: re.Match[str]) -> str:
@@ -44,7 +45,7 @@ def without_trashcan(text: str) -> str:
 
 def main(tree: Path, work: Path, level: str) -> None:
     """Exits with 1 when something cannot be compiled."""
-    from mypyc.build import mypycify  # here, so that a missing one is told in a sentence by whoever calls
+    from mypyc.build import mypycify  # imported here, so that the caller can report a missing one in a sentence
 
     settings = work / "mypy.ini"
     settings.write_text(_SETTINGS, encoding="ascii")

@@ -1,1 +1,1 @@
-"""What the docs build makes from the code: diagrams from tables, and tables from the vocabulary, rules and limits."""
+"""What the docs build generates from the code: diagrams of the tables, and tables of the vocabulary, rules and limits."""

@@ -1,4 +1,4 @@
-"""The page about the tables that captures are turned into, made of their definitions."""
+"""Generates the page of the capture tables from their definitions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ a published message waits for an accept, which not every broker sends, until {ha
 
 
 def capture_tables_page() -> str:
-    """Every table, column by column."""
+    """Returns every table, column by column."""
     parts = [_HEAD]
     for table in TABLES.values():
         asked = "" if table.default else " Only on request."

@@ -1,8 +1,8 @@
-"""Where each named rule and exception of the specification is tested, or why it is not: read from the tests themselves.
+"""Where each named rule and exception of the specification is tested, or why it is not; read from the tests themselves.
 
-A test says so with `@pytest.mark.rule("connection.start-ok.mechanism.validity")`, anywhere under tests/.  What has no test
-stands with one line and its reason in one of two files of tests/conformance/rules: in not_ours.toml what this library can
-neither keep nor break, in not_kept.toml what our broker does not keep.
+A test declares it with `@pytest.mark.rule("connection.start-ok.mechanism.validity")`, anywhere under tests/. A rule without a
+test has one line with the reason in one of two files of tests/conformance/rules: not_ours.toml lists what this library can
+neither keep nor break, not_kept.toml what our broker does not keep.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEFT_OUT: Final = ("pytest.mark.skip", "pytest.mark.skipif", "pytest.mark.xfail
 
 
 class Carrier(NamedTuple):
-    """A test that carries paths: its file below tests/, its name, the paths; `at` is the line."""
+    """A test that declares rules: its file below tests/, its name, the rules' paths; `at` is the line."""
 
     file: str
     test: str
@@ -32,19 +32,19 @@ class Carrier(NamedTuple):
 
 @attrs.frozen
 class Conformance:
-    """What is known of every path: the tests that carry it, or the reason why it is not ours, or not kept."""
+    """For every path, the tests that declare it, or the reason why it is not ours, or not kept."""
 
     tested: Mapping[str, tuple[Carrier, ...]]
     not_ours: Mapping[str, str]
     not_kept: Mapping[str, str]
     wrong: tuple[str, ...]
-    """Marks that carry nothing: one sentence for each."""
+    """Misplaced marks: one sentence for each."""
 
 
 class OlderRule(NamedTuple):
-    """A rule or an assert of a document on 0-8 or 0-9: `path` is version, class, method and field, and the name of its test.
+    """A rule or an assert of a specification of 0-8 or 0-9: `path` is version, class, method and field, and its test's name.
 
-    `asked` and `answered`, methods in hex, show a server of others keep it, or not (`kept`), in a recording; `open` is the
+    `asked` and `answered`, methods in hex, show in a recording that another server keeps it, or not (`kept`); `open` is the
     issue that will test it with ours, "" for none.
     """
 
@@ -60,7 +60,7 @@ class OlderRule(NamedTuple):
 
 
 def older_rules(path: Path = RULES / "older.toml") -> tuple[tuple[OlderRule, ...], tuple[OlderRule, ...]]:
-    """The rules, and the asserts."""
+    """Returns the rules, and the asserts."""
     read = tomllib.loads(path.read_text(encoding="utf-8"))
     return tuple([OlderRule(**each) for each in read["rule"]]), tuple([OlderRule(**each) for each in read["assert"]])
 
@@ -70,7 +70,7 @@ def _is_mark(node: ast.expr, name: str = MARK) -> bool:
 
 
 def carriers_in(file: str, text: str) -> Iterator[Carrier | str]:
-    """The tests of one file that carry paths, and a sentence for each mark that is not on a test, or not on one that runs."""
+    """Yields the tests of one file that declare rules, and a sentence for each mark that is not on a running test."""
     tree = ast.parse(text)
     heard: set[ast.expr] = set()
     for function in ast.walk(tree):
@@ -106,7 +106,7 @@ def _reasons(path: Path) -> dict[str, str]:
 
 
 def gather(tests: Path = TESTS) -> Conformance:
-    """Everything, from the files below `tests`."""
+    """Gathers everything from the files below `tests`."""
     tested: dict[str, tuple[Carrier, ...]] = {}
     wrong: list[str] = []
     for path in sorted(tests.rglob("test_*.py")):
@@ -122,7 +122,7 @@ def gather(tests: Path = TESTS) -> Conformance:
 
 
 def problems(known: Conformance, paths: Iterable[str]) -> list[str]:
-    """What is wrong with it: a sentence for each path that has not exactly one test or line, or is no rule."""
+    """Returns the problems: a sentence for each path without exactly one test or line, or that is not a rule."""
     every = dict.fromkeys(paths)
     found = list(known.wrong)
     lines = {"not_ours.toml": known.not_ours, "not_kept.toml": known.not_kept}

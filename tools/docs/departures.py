@@ -1,4 +1,4 @@
-"""The page of what Broker-J departs in, made of the JSON of a probe (`python -m tools.interop.probed`)."""
+"""Generates the page of Broker-J's deviations from the JSON of a probe (`python -m tools.interop.probed`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DATA: Final = Path(__file__).resolve().parents[2] / "docs" / "data" / "broker-j.
 
 
 def departures_page() -> str:
-    """Every rule that it broke, in how many ways, and the shortest conversation of each."""
+    """Returns every rule that it broke, in how many ways, and the shortest conversation of each."""
     told = json.loads(DATA.read_text(encoding="utf-8"))
     lines = [
         "# What a probe finds in Broker-J",

@@ -1,8 +1,8 @@
-"""A state diagram from a table, as SVG on one line, so that Markdown passes it through.
+"""Draws a state diagram of a table, as SVG on one line, so that Markdown passes it through.
 
-igraph lays it out (Sugiyama's method): states stand in layers by their distance from the initial one, and the words of an arrow
-are a box of its own in the layers between, so that nothing lies on anything else. What changes no state stands inside the
-state's box; the colour of an arrow tells who speaks.
+igraph computes the layout (Sugiyama's method): states are in layers by their distance from the initial one, and the words of an
+arrow are a box of their own in the layers between, so that nothing overlaps. Words that change no state are inside the state's
+box; the colour of an arrow shows the speaker.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OTHER: Final = "#555555"
 
 
 class Box(NamedTuple):
-    """A state, or the words on the way from one to another: its lines, and where its middle stands."""
+    """A state, or the words between two states: its lines, and the position of its centre."""
 
     lines: tuple[str, ...]
     x: float = 0
@@ -44,7 +44,7 @@ class Box(NamedTuple):
 
 
 def depths(table: Table) -> dict[str, int]:
-    """How far each state is from the initial one; what cannot be reached from it comes last."""
+    """Returns the distance of each state from the initial one; unreachable ones come last."""
     depth = {table.initial: 0}
     waiting = deque([table.initial])
     while waiting:
@@ -74,7 +74,7 @@ def _words(rows: list[Row]) -> tuple[str, ...]:
 
 
 def moves(table: Table) -> dict[tuple[str, str], list[Row]]:
-    """The rows of every arrow from one state to another."""
+    """Returns the rows of every arrow from one state to another."""
     arrows: dict[tuple[str, str], list[Row]] = {}
     for row in table.rows:
         if row.state != row.next_state:
@@ -83,7 +83,7 @@ def moves(table: Table) -> dict[tuple[str, str], list[Row]]:
 
 
 class Drawing:
-    """Where everything stands."""
+    """The positions of everything."""
 
     def __init__(self, table: Table) -> None:
         self.table: Final = table
@@ -98,7 +98,7 @@ class Drawing:
             edges += [(table.states.index(start), len(boxes)), (len(boxes), table.states.index(end))]
             boxes.append(Box(_words(rows)))
             layers.append(2 * min(depth[start], depth[end]) + 1)
-        import igraph  # which imports matplotlib: not for those who only ask which pages there are
+        import igraph  # imports matplotlib: callers that only list the pages do not need it
 
         layout = igraph.Graph(len(boxes), edges, directed=True).layout_sugiyama(layers=layers, maxiter=1000)
         points: list[list[float]] = layout.coords
@@ -108,7 +108,7 @@ class Drawing:
             max((box.height for box, at in zip(boxes, layers, strict=True) if at == layer), default=0) + 24
             for layer in range(max(layers) + 1)
         ]
-        for layer in range(max(layers) + 1):  # igraph's smallest gap does not hold everywhere
+        for layer in range(max(layers) + 1):  # igraph does not guarantee its minimal gap everywhere
             row = sorted([point for point, at in zip(points, layers, strict=True) if at == layer])
             for before, point in pairwise(row):
                 point[0] = max(point[0], before[0] + 1)
@@ -130,7 +130,7 @@ class Drawing:
         return COLOURS.get(speakers.pop(), OTHER) if len(speakers) == 1 else OTHER
 
     def arrow(self, number: int, rows: list[Row]) -> str:
-        """One arrow, in two parts, and its words."""
+        """Draws one arrow, in two parts, and its words."""
         colour = self._colour(rows)
         parts = []
         for edge, tip in ((2 * number, ""), (2 * number + 1, ' marker-end="url(#tip)"')):
@@ -141,7 +141,7 @@ class Drawing:
         return "".join(parts)
 
     def state(self, number: int) -> str:
-        """One state."""
+        """Draws one state."""
         box, state = self.boxes[number], self.table.states[number]
         thick = 2.5 if state == self.table.initial else 1
         dashes = ' stroke-dasharray="5 3"' if state in self.table.final else ""
@@ -162,7 +162,7 @@ class Drawing:
 
 
 def _path(start: Box, bends: list[tuple[float, float]], end: Box) -> str:
-    """A line from edge to edge of two boxes, through the points between."""
+    """Returns a line from edge to edge of two boxes, through the points between."""
     down = (bends[0][1] if bends else end.y) > start.y
     into = (bends[-1][1] if bends else start.y) < end.y
     points = [
@@ -178,7 +178,7 @@ def _path(start: Box, bends: list[tuple[float, float]], end: Box) -> str:
 
 
 def svg(table: Table) -> str:
-    """The diagram of `table`, without line breaks."""
+    """Returns the diagram of `table`, without line breaks."""
     drawing = Drawing(table)
     arrows = "".join([drawing.arrow(number, rows) for number, rows in enumerate(drawing.moves.values())])
     states = "".join([drawing.state(number) for number in range(len(table.states))])

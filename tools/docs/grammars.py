@@ -1,4 +1,4 @@
-"""The page of the grammars: their sizes, what they were compared with, and why where there is nothing to compare."""
+"""Generates the page of the grammars: their sizes, what they are compared with, and why some have no counterpart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.witnesses.section import told
 from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
 
 DRAWN: Final = 12
-"""States of the largest automaton that is drawn."""
+"""The largest automaton that is drawn, in states."""
 
 UNPAIRED: Final = {
     "execution": execution.execution("client"),
@@ -25,7 +25,7 @@ UNPAIRED: Final = {
 
 
 def table_of(name: str, language: Automaton) -> Table:
-    """An automaton as a table, whose states are numbers, so that it can be drawn."""
+    """Returns an automaton as a table with numbers as states, so that it can be drawn."""
     rows: list[Row] = []
     for state, word, to in language.transitions:
         speaker, _, verb = word.partition(":")
@@ -44,7 +44,7 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def grammars_page() -> str:
-    """Every section: the size of its grammar and whether the tables are the same; ValueError when one is not."""
+    """Returns every section: the size of its grammar, and that it equals the tables. Raises ValueError when one does not."""
     rows: list[tuple[str, ...]] = []
     for section in SECTIONS:
         difference = section.difference()

@@ -1,4 +1,4 @@
-"""mkdocs calls this when it builds the manual: it adds the pages that are made from the code."""
+"""Hooks of mkdocs: add the generated pages to the manual."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the made pages to the written ones, and the source files to which `WALKS` has links."""
+    """Adds the generated pages, and the source files that `WALKS` links to."""
     from mkdocs.structure.files import File
 
     from tools.docs.pages import PAGES
@@ -33,5 +33,5 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """In the manual, source files stand beside the pages; in the checkout they are one folder further up."""
+    """Adjusts links to source files, which are beside the pages in the manual, and one folder further up in the checkout."""
     return _SOURCE.sub(r"(../\1)", markdown) if page.file.src_uri == WALKS else markdown

@@ -1,4 +1,4 @@
-"""The page of the command line's verbs and their options, made from the parsers."""
+"""Generates the page of the command line's verbs and options from the parsers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH: Final = 110
 
 
 def verbs() -> dict[str, argparse.ArgumentParser]:
-    """The parser of each verb, and of each verb that a verb has in turn ("store check")."""
+    """Returns the parser of each verb and subverb ("store check")."""
     return dict(_below(parser(), ""))
 
 
@@ -55,7 +55,7 @@ def _section(name: str, verb: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _prose(text: str | None) -> str:
-    """Help as Markdown: what is indented there is shown as it is."""
+    """Returns a help text as Markdown: indented parts are shown verbatim."""
     lines: list[str] = []
     shown = False
     for line in (text or "").strip().splitlines():
@@ -67,7 +67,7 @@ def _prose(text: str | None) -> str:
 
 
 def verbs_page() -> str:
-    """The page."""
+    """Returns the page."""
     lines = [
         "# Verbs and options\n",
         "Made from the parsers of the command; `amqp-sansio VERB --help` says the same. What the verbs print,",

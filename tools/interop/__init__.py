@@ -1,1 +1,1 @@
-"""Real brokers, fetched, started on loopback, and stopped again."""
+"""Fetches real brokers, starts them on loopback, and stops them."""

@@ -1,12 +1,11 @@
-"""`make interop`: our clients and servers with real peers, which are started on loopback and stopped again.
+"""`make interop`: our clients and servers with real peers, which it starts on loopback and stops.
 
-As root, on a system with apt-get, it installs the Debian packages that are missing, and says so.  For a peer that cannot be had
-here it prints one line, and runs the rest.  Exit 0: all that was run is good.  75: nothing could be run.  Else: something
-was found.
+As root, on a system with apt-get, it installs the missing Debian packages, and says so. For a peer that is not available here
+it prints one line, and runs the rest. Exit 0: all that ran passed. 75: nothing could run. Otherwise something was found.
 
-python -m tools.interop [--as-it-is] [--fetch] [--only PEER] [what pytest takes]
+python -m tools.interop [--as-it-is] [--fetch] [--only PEER] [pytest options]
 
---as-it-is installs no Debian package; --fetch brings what the peers need, and runs nothing.
+--as-it-is installs no Debian package; --fetch downloads what the peers need, and runs nothing.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from tools.interop.peers import PEERS, VARIABLE
 ROOT: Final = Path(__file__).resolve().parents[2]
 NOT_RUN: Final = 75
 PROCESSES: Final = ("-n", "2", "--dist", "loadfile", "--max-worker-restart", "0")
-"""RabbitMQ in one of them, Broker-J in the other: with either, tests wait most of their time.  -n 0 is for a debugger."""
+"""RabbitMQ in one process, Broker-J in the other: with either, tests mostly wait. Use -n 0 for a debugger."""
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code."""
+    """Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make interop", allow_abbrev=False)
     parser.add_argument("--as-it-is", action="store_true")
     parser.add_argument("--fetch", action="store_true")

@@ -1,6 +1,6 @@
-"""Whether tshark finds in a capture what we find: every frame, and every field of every control, command and header.
+"""Checks whether tshark finds in a capture what we find: every frame, and every field of every control, command and header.
 
-A field agrees when tshark shows one of its name, at its place, with its octets, and with its value where it shows one.
+A field agrees when tshark shows one of its name, at its position, with its octets, and with its value if it shows one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tools.interop.tshark import Shown, Tshark, TsharkFrame
 LAYOUT: Final = AMQP_0_10.codec
 FRAME_OCTETS: Final = 12
 WHOLE: Final = 0x03
-"""Flags of a frame that is its whole segment."""
+"""Flags of a frame that is a complete segment."""
 BITS: Final = "bit"
 NO_WORDS: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 NESTED: Final = ("amqp.struct32.class", "amqp.struct32.struct", "amqp.struct32.padding")
@@ -40,16 +40,16 @@ FRONT: Final = {
     "map": 4, "texts": 4, "array": 4, "vbin32": 4, "vbin16": 2, "str16": 2, "vbin8": 1, "str8": 1,
     "struct32": 4, "dtx.xid": 4, "message.reply-to": 2,
 }  # fmt: skip
-"""Octets of the length in front of a type, which tshark shows as part of it or apart."""
+"""Octets of the length prefix of each type, which tshark shows as part of it or separately."""
 
 
 INSIDE: Final = {"dtx.xid": 8, "message.reply-to": 4}
-"""Octets of structs that are fields, before the first of theirs: size, codes where there are any, flags."""
+"""Octets of structs that are fields, before their first field: size, codes if any, flags."""
 
 
 @attrs.frozen
 class Difference:
-    """A field on which we do not agree: of what ("queue.declare", "message.delivery-properties"), which, and how."""
+    """A field on which we disagree: its command or struct, its name, and how."""
 
     verb: str
     field: str
@@ -58,13 +58,13 @@ class Difference:
 
 @attrs.define
 class Comparison:
-    """What came of a capture: how much was compared, and where we differ."""
+    """The result for a capture: how much was compared, and where we differ."""
 
     frames: int = 0
     verbs: set[str] = attrs.field(factory=set)
     """The verbs that were sent."""
     fields: set[tuple[str, str]] = attrs.field(factory=set)
-    """What had a value, whether we agree on it or not; of maps ("map", code of the type)."""
+    """The fields with a value, whether we agree on it or not; for maps: ("map", type code)."""
     differences: list[Difference] = attrs.field(factory=list)
 
     def differing(self) -> set[tuple[str, str]]:
@@ -74,7 +74,7 @@ class Comparison:
 
 @attrs.frozen
 class _Said:
-    """A field that somebody said: where in the frame, and its octets."""
+    """A field that was sent: its place in the frame, and its octets."""
 
     name: str
     kind: str
@@ -85,14 +85,14 @@ class _Said:
 
 @attrs.define
 class _Direction:
-    """What one side of one connection said, as we hear it."""
+    """What one side of one connection sent, as we decode it."""
 
     frames: list[tuple[int, int, FrameSeen]] = attrs.field(factory=list)
     things: dict[int, ControlSeen | CommandSeen] = attrs.field(factory=dict)
 
 
 def compare(capture: Path, tshark: Tshark, words: Mapping[tuple[str, str], str] = NO_WORDS) -> Comparison:
-    """Everything that both find in a capture.  `words` are other names that tshark has: for structs, too (of field "")."""
+    """Compares everything that both find in a capture. `words` are tshark's other names, also for structs (field "")."""
     ours = _heard(capture)
     theirs: dict[tuple[int, bool], list[TsharkFrame]] = {}
     for frame in tshark.frames(capture):
@@ -106,7 +106,7 @@ def compare(capture: Path, tshark: Tshark, words: Mapping[tuple[str, str], str] 
 
 
 def _heard(capture: Path) -> dict[tuple[int, bool], _Direction]:
-    """By number of the connection, and whether it is the client."""
+    """Returns what we hear, by number of the connection and whether it is the client."""
     found: dict[tuple[int, bool], _Direction] = {}
 
     def tell(talk: Talk, heard: Heard) -> None:
@@ -128,7 +128,7 @@ def _heard(capture: Path) -> dict[tuple[int, bool], _Direction]:
 
 
 def _said(thing: Control | Command | Struct, start: int, sync: bool) -> Iterator[_Said]:
-    """The fields that are there, in their order, from the octet on that is behind the flags."""
+    """Yields the fields that are present, in order, from the octet after the flags on."""
     kind = type(thing)
     values = [getattr(thing, name) for name in kind.FIELDS]
     encoded = [_encoded(kind(*values[:count]), sync) for count in range(len(values) + 1)]
@@ -152,12 +152,12 @@ def _encoded(thing: Control | Command | Struct, sync: bool) -> bytes:
 
 
 def plain(label: str) -> str:
-    """A label as a name of ours: "Alternate-Exchange" is "alternate_exchange"."""
+    """Returns a label as a name of ours: "Alternate-Exchange" becomes "alternate_exchange"."""
     return re.sub(r"\W+", "_", re.sub(r" \([^()]*\)$| \[.*\]$", "", label)).strip("_").lower()
 
 
 class _Comparer:
-    """Compares what we have heard with what tshark shows."""
+    """Compares our observations with tshark's."""
 
     def __init__(self, words: Mapping[tuple[str, str], str]) -> None:
         self.words: Final = words
@@ -167,10 +167,10 @@ class _Comparer:
         self.comparison.differences.append(Difference(verb, field, what))
 
     def direction(self, ours: _Direction, theirs: list[TsharkFrame]) -> None:
-        """One side of a connection, frame by frame."""
+        """Compares one side of a connection, frame by frame."""
         if len(ours.frames) != len(theirs):
             self.differ("", "", f"{len(ours.frames)} frames, tshark: {len(theirs)}")
-        begun: dict[int, int] = {}  # by channel, where the command began whose segments come
+        begun: dict[int, int] = {}  # by channel, where the command of the following segments began
         for (start, end, frame), seen in zip(ours.frames, theirs, strict=False):
             self.comparison.frames += 1
             if frame.kind <= 1 and frame.flags & 0x02:
@@ -205,7 +205,7 @@ class _Comparer:
                 self._struct(struct, box)
 
     def _struct(self, struct: Struct, box: Shown) -> None:
-        """A struct that says its codes, and the box in which tshark shows it."""
+        """Compares a coded struct with the box in which tshark shows it."""
         name = box.text.partition(" ")[0]
         if name != self.words.get((struct.NAME, ""), struct.NAME):
             self.differ(struct.NAME, "", f"tshark: {box.text}")
@@ -232,7 +232,7 @@ class _Comparer:
                 self.differ(verb, plain(each.label), f"tshark alone: {each.label}: {each.text}")
 
     def _wrong(self, field: _Said, found: Shown) -> str:
-        """What tshark says else of a field; "" when it says the same."""
+        """Returns what tshark shows differently; "" when it agrees."""
         value = field.value
         if field.kind == BITS:
             return "" if found.value in ("1", "True") else f"it is set, tshark: {found.value}"
@@ -258,12 +258,12 @@ class _Comparer:
             return f"{field.octets.hex()}, tshark: {found.octets.hex()}"
         if isinstance(value, str):
             return "" if found.value == value else f"{value!r}, tshark: {found.value!r}"
-        if isinstance(value, int) and field.kind != "datetime":  # which it shows as a date
+        if isinstance(value, int) and field.kind != "datetime":  # tshark shows it as a date
             return "" if _number(found.value) == value else f"{value}, tshark: {found.value!r}"
         return ""
 
     def _map(self, value: Map, found: Shown) -> str:
-        """Entries, whose types count by themselves, whatever map they are in."""
+        """Compares entries, whose types count by themselves, in whichever map they are."""
         entries = re.search(r"\((\d+) entr", found.label)
         if entries is None or int(entries[1]) != len(value):
             return f"{len(value)} entries, tshark: {entries and entries[1]}"
@@ -287,7 +287,7 @@ class _Comparer:
 
 
 def _same(value: object, text: str) -> bool:
-    """Whether a text of tshark's shows a value of a map."""
+    """Returns whether tshark's text shows a value of a map."""
     if isinstance(value, bool):
         return text == str(value).lower()
     if isinstance(value, int):
@@ -300,7 +300,7 @@ def _same(value: object, text: str) -> bool:
 
 
 def _place(field: _Said, found: Shown) -> bool:
-    """Whether it is where we have it; of what has a length in front, also behind that."""
+    """Returns whether it is at our position, or after the length prefix if it has one."""
     return found.start in (field.start, field.start + FRONT.get(field.kind, 0))
 
 

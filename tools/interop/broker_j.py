@@ -1,4 +1,4 @@
-"""Apache Qpid Broker-J with AMQP 0-10, from its Maven artifacts: started on free ports of loopback, stopped by its process id.
+"""Apache Qpid Broker-J with AMQP 0-10, from its Maven artifacts: started on free loopback ports, stopped by its process id.
 
 with BrokerJ(folder) as broker: broker.url, broker.scram_url, broker.anonymous_url, broker.tls_url
 """
@@ -23,15 +23,15 @@ from tools.interop.maven import NotAvailable, fetch, java
 
 POM: Final = Path(__file__).with_name("broker_j.xml")
 START_SECONDS: Final = 120.0
-"""How long it may take until it is ready."""
+"""The time limit for its start."""
 JAVA_OPTIONS: Final = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
-"""It lives for seconds: what makes it start sooner."""
+"""It only lives for seconds, so these options shorten its start."""
 
 
 class BrokerJ:
-    """One Broker-J with a virtual host "default", and users guest (PLAIN, SCRAM) on two of its three ports.
+    """A Broker-J with a virtual host "default", and user guest (PLAIN, SCRAM) on two of its three ports.
 
-    What it is given is in memory, or, `durable`, in a store of Apache Derby that outlives its process: see `fall`.
+    Messages are in memory or, with `durable`, in a store of Apache Derby that outlives its process: see `fall`.
     """
 
     def __init__(self, folder: Path, durable: bool = False) -> None:
@@ -39,37 +39,37 @@ class BrokerJ:
         self.durable: Final = durable
         self.port, self.anonymous_port, self.tls_port, self.scram_port, self.plain_port = free_ports(5)
         self.authority: Final = trustme.CA()
-        """Who signed its certificate."""
+        """The authority that signed its certificate."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        """Where guest comes in with a password, by PLAIN, CRAM-MD5 or SCRAM."""
+        """The URL for guest with a password, by PLAIN, CRAM-MD5 or SCRAM."""
         return f"amqp://guest:guest@127.0.0.1:{self.port}/default"
 
     @property
     def anonymous_url(self) -> str:
-        """Where anybody comes in."""
+        """The URL for anonymous clients."""
         return f"amqp://127.0.0.1:{self.anonymous_port}/default"
 
     @property
     def tls_url(self) -> str:
-        """As `url`, by TLS."""
+        """The same as `url`, over TLS."""
         return f"amqps://guest:guest@localhost:{self.tls_port}/default"
 
     @property
     def scram_url(self) -> str:
-        """Where guest comes in by SCRAM-SHA-256 alone: no password goes over the wire."""
+        """The URL for guest by SCRAM-SHA-256 alone: no password goes over the wire."""
         return f"amqp://guest:guest@127.0.0.1:{self.scram_port}/default"
 
     @property
     def plain_url(self) -> str:
-        """Where guest comes in by PLAIN alone."""
+        """The URL for guest by PLAIN alone."""
         return f"amqp://guest:guest@127.0.0.1:{self.plain_port}/default"
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Its process id."""
         assert self._process is not None
         return self._process.pid
 
@@ -101,17 +101,17 @@ class BrokerJ:
             time.sleep(0.05)
 
     def fall(self) -> None:
-        """It is killed by signal 9, and started again with the same ports and the same store."""
+        """Kills it with signal 9, and starts it again with the same ports and the same store."""
         self.kill()
         self._start(fetch(POM, self.folder))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
-        if error is None:  # else its log may tell why
+        if error is None:  # otherwise its log may tell why
             shutil.rmtree(self._work, ignore_errors=True)
 
     def stop(self) -> None:
-        """The end of its process."""
+        """Stops its process."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
@@ -121,7 +121,7 @@ class BrokerJ:
                 self._process.wait()
 
     def kill(self) -> None:
-        """Its sudden end."""
+        """Kills its process."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
@@ -134,7 +134,7 @@ class BrokerJ:
         users = [{"name": "guest", "type": "managed", "password": "guest"}]
         salt, stored_key, server_key, count = scram_secret("guest", salt=b"salt of the tests")
         encoded = [base64.b64encode(each).decode() for each in (salt, stored_key, server_key)]
-        kept = ",".join([encoded[0], "", *encoded[1:], str(count)])  # where it once kept the salted password, nothing
+        kept = ",".join([encoded[0], "", *encoded[1:], str(count)])  # empty where it used to hold the salted password
         keyed = [{"name": "guest", "type": "managed", "password": kept}]
 
         def port(name: str, number: int, provider: str, **more: object) -> dict[str, object]:
@@ -168,7 +168,7 @@ class BrokerJ:
         }  # fmt: skip
 
     def _node(self, work: Path) -> dict[str, object]:
-        """Where the virtual host, its queues and its messages are kept."""
+        """Returns where the virtual host, its queues and its messages are kept."""
         where: dict[str, object] = {"type": "DERBY", "storePath": str(work / "store")} if self.durable else {"type": "Memory"}
         host = {"type": "ProvidedStore"} if self.durable else {"type": "Memory", "nodes": []}
         return {
@@ -177,7 +177,7 @@ class BrokerJ:
 
 
 def free_ports(many: int) -> list[int]:
-    """Ports of loopback that nobody listens on now."""
+    """Returns loopback ports that are not in use."""
     sockets = [socket.socket() for _ in range(many)]
     try:
         for each in sockets:

@@ -1,6 +1,6 @@
-"""The Debian packages of the peers, installed where we may: by root, on a system with apt-get.
+"""Installs the peers' Debian packages where permitted: as root, on a system with apt-get.
 
-python3 -m tools.interop.debian     before anything else of ours is there: CI waits for this network while it waits for pip's
+python3 -m tools.interop.debian     before anything else of ours exists: CI runs this download in parallel with pip's
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ PACKAGES: Final = {
     "chromium": "chromium",
     "rabbitmq-server": "rabbitmq-server",
 }
-"""The Debian packages of what is needed, by the command that shows whether it is there."""
+"""The Debian packages, by the command that shows whether each is installed."""
 
 
 def install() -> str | None:
-    """The packages that are missing, where we may install them; what went wrong, in one sentence, when something did."""
+    """Installs the missing packages, where permitted; returns what went wrong, in one sentence, if anything did."""
     missing = list(dict.fromkeys([package for command, package in PACKAGES.items() if shutil.which(command) is None]))
     if os.environ.get("JAVA_HOME") and PACKAGES["java"] in missing:
         missing.remove(PACKAGES["java"])

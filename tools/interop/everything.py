@@ -1,7 +1,6 @@
-"""A conversation of our client and our server in which each control and each command of AMQP 0-10 comes at least once.
+"""A conversation of our client and our server with each control and each command of AMQP 0-10 at least once.
 
-conversation(say): `say()` makes, for each connection, a function that gets (from_client, octets) for everything that goes over
-the wire.
+conversation(say): for each connection, `say()` returns a function that gets (from_client, octets) for everything sent.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ RESULTS: Final[dict[str, Struct]] = {
     "dtx.get-timeout-result": dtx.GetTimeoutResult(60),
     "dtx.recover-result": dtx.RecoverResult((BRANCH,)),
 }
-"""What our server answers."""
+"""Our server's results."""
 NOWHERE: Final = queue.Purge("nowhere")
 LATER: Final = queue.Purge("later")
 ITS_OWN: Final = (execution.Sync(), NOWHERE, LATER)
-"""What completes by itself, what is refused, what takes its time."""
+"""Commands that complete by themselves, are refused, or take their time."""
 
 
 class Two:
-    """A client and a server, and what carries octets between them."""
+    """A client and a server, with octets carried between them."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class Two:
         self._resume: Final = resume
 
     def run(self) -> None:
-        """Until both are silent.  The server answers what wants an answer, and completes the commands."""
+        """Runs until both are silent. The server answers requests, and completes the commands."""
         busy = True
         while busy:
             busy = False
@@ -99,7 +98,7 @@ class Two:
 
 
 def conversation(say: Callable[[], Say]) -> list[Event]:
-    """All of it: the events of both sides.  `say` makes the recorder of one more connection."""
+    """Runs all of it; returns the events of both sides. `say` makes the recorder of one more connection."""
     heard = _redirected(say())
     two = Two(say(), *_machines())
     two.run()
@@ -118,7 +117,7 @@ def conversation(say: Callable[[], Say]) -> list[Event]:
 
 
 def _machines() -> tuple[ClientConnection, ServerConnection]:
-    """Two that authenticate in more than one step, and may send parts of messages."""
+    """Returns two that authenticate in more than one step, and may send parts of messages."""
     profile = Profile(fragments=True)
     client = ClientConfig(
         mechanisms=(CramMd5("guest", "secret"),), username="guest", virtual_host="shop", capabilities=("one", "two"),
@@ -193,7 +192,7 @@ def _messages(two: Two, session: Session, served: Session) -> None:
 
 
 def _feedback(two: Two, session: Session, served: Session) -> None:
-    """What sessions say about commands; and heartbeats."""
+    """The feedback about commands; and heartbeats."""
     session.flush(expected=True, confirmed=True, completed=True)
     two.run()
     served.flush(expected=True, confirmed=True, completed=True)
@@ -243,7 +242,7 @@ def _files_and_streams(two: Two, session: Session, served: Session) -> None:
 
 
 def _transactions(two: Two) -> None:
-    """Classes tx and dtx, each on a session of its own."""
+    """Classes tx and dtx, each on its own session."""
     local = two.client.session(b"local")
     branches = two.client.session(b"branches")
     two.run()
@@ -278,7 +277,7 @@ def _transactions(two: Two) -> None:
 
 
 def _failing(two: Two) -> None:
-    """A session whose command is refused."""
+    """A session with a refused command."""
     session = two.client.session(b"failing")
     two.run()
     (served,) = [each for each in two.server.sessions if each.name == b"failing"]
@@ -289,7 +288,7 @@ def _failing(two: Two) -> None:
 
 
 def _resumed(say: Callable[[], Say], two: Two, session: Session, served: Session) -> list[Event]:
-    """The connection is lost, and with it what the server had confirmed: it kept an older state of the session."""
+    """Loses the connection, and with it what the server had confirmed: it kept an older state of the session."""
     kept = served.snapshot()
     ids = [session.send(LATER) for _ in range(3)]
     two.run()

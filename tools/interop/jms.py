@@ -1,4 +1,4 @@
-"""The Qpid JMS client for AMQP 0-10, from its Maven artifacts, driven by our own programs in jms/: one scenario a run.
+"""The Qpid JMS client for AMQP 0-10, from its Maven artifacts, driven by our own programs in jms/: one scenario per run.
 
 jms = Jms(folder); jms.run("queue", url(port)) -> the lines that it printed
 """
@@ -15,13 +15,13 @@ from tools.interop.maven import compiled, fetch, java
 POM: Final = Path(__file__).with_name("jms.xml")
 SOURCES: Final = Path(__file__).with_name("jms")
 HEADING: Final = "== "
-"""Before the name of the scenario that comes."""
+"""Printed before the name of each scenario."""
 PATIENCE: Final = 120.0
-"""Seconds that a scenario may take."""
+"""The most seconds of a scenario."""
 
 
 class Jms:
-    """The client, fetched and compiled.  NotAvailable where that cannot be."""
+    """The client, fetched and compiled. Raises NotAvailable."""
 
     def __init__(self, folder: Path) -> None:
         self._java: Final = java()
@@ -29,11 +29,11 @@ class Jms:
         self._path: Final = f"{compiled(SOURCES, libraries, folder)}:{libraries}/*"
 
     def run(self, scenario: str, url: str, *more: str) -> list[str]:
-        """What a scenario printed.  AssertionError, with all it said, when it failed."""
+        """Returns the output of a scenario. Raises AssertionError, with the output, when it failed."""
         return self.run_all([scenario], url, *more)[scenario]
 
     def run_all(self, scenarios: Iterable[str], url: str, *more: str) -> dict[str, list[str]]:
-        """What each of the scenarios printed, one after the other, up to the one that failed."""
+        """Returns the output of each scenario, run in sequence up to the first that failed."""
         names = ",".join(scenarios)
         done = subprocess.run(self._command(names, url, more), capture_output=True, text=True, check=False, timeout=PATIENCE)
         said: dict[str, list[str]] = {}
@@ -49,7 +49,7 @@ class Jms:
         return said
 
     def start(self, scenario: str, url: str, *more: str) -> subprocess.Popen[str]:
-        """A scenario that is talked with while it runs: lines in, lines out."""
+        """Starts an interactive scenario: lines in, lines out."""
         return subprocess.Popen(
             self._command(scenario, url, more),
             stdin=subprocess.PIPE,
@@ -65,7 +65,7 @@ class Jms:
 def url(
     port: int, user: str = "guest", password: str = "guest", virtual_host: str = "", failover: str = "", **options: str
 ) -> str:
-    """Where to connect, in the words of this client; `options` are those of the broker, such as heartbeat or sasl_mechs."""
+    """Returns the URL for this client; `options` are broker options such as heartbeat or sasl_mechs."""
     broker = "&".join([f"{name}='{value}'" for name, value in options.items()])
     more = f"&failover='{failover}'" if failover else ""
     brokers = f"tcp://127.0.0.1:{port}{'?' if broker else ''}{broker}"

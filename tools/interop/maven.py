@@ -1,4 +1,4 @@
-"""Java, and what Maven fetches for it: the peers that are written in Java, and our own few lines that drive them."""
+"""Java, and what Maven downloads for it: the peers written in Java, and our small programs that drive them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Final
 
 OLDEST: Final = 17
-"""The version of Java that is needed."""
+"""The oldest usable version of Java."""
 
 
 class NotAvailable(Exception):
-    """What a peer needs cannot be had here, in one sentence: nothing was tested with it."""
+    """A peer's requirement is not available here, in one sentence: nothing was tested with it."""
 
 
 def java(program: str = "java") -> str:
-    """A program of Java 17 or later ("java", "javac"), by JAVA_HOME or on the path.  NotAvailable."""
+    """Returns a program of Java 17 or later ("java", "javac"), from JAVA_HOME or the path. Raises NotAvailable."""
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / program) if home else shutil.which(program)
     if found is None or not Path(found).is_file():
@@ -32,7 +32,7 @@ def java(program: str = "java") -> str:
 
 
 def fetch(pom: Path, folder: Path) -> Path:
-    """The jars that a POM names, and theirs, fetched by Maven once.  NotAvailable."""
+    """Returns the folder with the jars of a POM and their dependencies, downloaded by Maven once. Raises NotAvailable."""
     libraries = folder / "lib"
     stamp = folder / "fetched"
     if stamp.is_file() and stamp.read_text() == pom.read_text():
@@ -55,7 +55,7 @@ def fetch(pom: Path, folder: Path) -> Path:
 
 
 def compiled(sources: Path, libraries: Path, folder: Path) -> Path:
-    """Our own sources as classes; again when they have changed.  NotAvailable without a compiler, ValueError for errors."""
+    """Compiles our Java sources if they have changed. Raises NotAvailable without a compiler, ValueError for errors."""
     files = sorted(sources.glob("*.java"))
     text = "".join([file.read_text() for file in files])
     classes, stamp = folder / "classes", folder / "compiled"

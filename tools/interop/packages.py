@@ -1,4 +1,4 @@
-"""Packages of Python from the package index, each file with the digest that it must have."""
+"""Python packages from the package index, each file checked against its digest."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Final
 from tools.interop.maven import NotAvailable
 
 CODECS: Final = Path(__file__).with_name("codecs.txt")
-"""Codecs of 0-9-1 that others wrote: pamqp and pika."""
+"""Third-party codecs of 0-9-1: pamqp and pika."""
 
 
 def install(program: str, requirements: Path, folder: Path) -> Path:
-    """The packages, installed once below the folder by that Python's own pip.  NotAvailable."""
+    """Returns the folder of the packages, installed once by that Python's own pip. Raises NotAvailable."""
     library = folder / "lib"
     stamp = folder / "installed"
     wanted = f"{program}\n{requirements.read_text()}"
@@ -34,5 +34,5 @@ def install(program: str, requirements: Path, folder: Path) -> Path:
 
 
 def codecs(folder: Path) -> Path:
-    """pamqp and pika, for PYTHONPATH.  NotAvailable."""
+    """Returns pamqp and pika, for PYTHONPATH. Raises NotAvailable."""
     return install(sys.executable, CODECS, folder)

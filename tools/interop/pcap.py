@@ -1,4 +1,4 @@
-"""Writes what two sides of TCP connections said as a capture that every reader of captures takes."""
+"""Writes what two sides of TCP connections sent as a capture that every reader accepts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 RAW_IP: Final = 101
 """The link type: packets begin with their IP header."""
 MOST: Final = 60_000
-"""Octets in one packet."""
+"""The most octets in one packet."""
 PORT: Final = 5672
-"""The port of the server in the capture, whatever it was, so that every reader knows what is spoken."""
+"""The server's port in the capture, whatever it really was, so that every reader recognises the protocol."""
 
 
 class PcapWriter:
-    """A capture file.  `now` gives POSIX seconds."""
+    """A capture file. `now` returns POSIX seconds."""
 
     def __init__(self, path: Path, now: Callable[[], float]) -> None:
         self._file: Final = path.open("wb")
@@ -27,17 +27,17 @@ class PcapWriter:
         self._connections = 0
 
     def connection(self) -> Conversation:
-        """One more connection, opened now."""
+        """Opens one more connection."""
         self._connections += 1
         return Conversation(self, self._connections)
 
     def packet(self, octets: bytes) -> None:
-        """One IP packet, now."""
+        """Writes one IP packet with the current time."""
         seconds, rest = divmod(int(self._now() * 1_000_000), 1_000_000)
         self._file.write(struct.pack("<IIII", seconds, rest, len(octets), len(octets)) + octets)
 
     def close(self) -> None:
-        """Nothing comes any more."""
+        """Closes the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -59,12 +59,12 @@ class Conversation:
         self._add(True, ACK)
 
     def say(self, from_client: bool, octets: bytes) -> None:
-        """Octets of one side."""
+        """Writes octets of one side."""
         for at in range(0, len(octets), MOST):
             self._add(from_client, ACK | PSH, octets[at : at + MOST])
 
     def close(self, from_client: bool = True, reset: bool = False) -> None:
-        """Its end."""
+        """Writes the end of the connection."""
         if reset:
             self._add(from_client, RST | ACK)
             return

@@ -1,4 +1,4 @@
-"""The peers: what each needs, and whether it can be had here."""
+"""The peers: what each needs, and whether it is available here."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tools.interop.maven import NotAvailable, compiled, fetch, java
 
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache"
 VARIABLE: Final = "AMQP_INTEROP"
-"""The environment variable that names the peers that tests may use, with commas; "1" for all."""
+"""The environment variable that names the peers that tests may use, separated by commas; "1" for all."""
 
 
 @attrs.frozen
 class Peer:
-    """Somebody else's software.  `ready` fetches it, or raises NotAvailable."""
+    """Third-party software. `ready` fetches it, or raises NotAvailable."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ def _qpid_python() -> None:
 
 
 def chromium() -> str:
-    """The browser.  NotAvailable."""
+    """Returns the path of the browser. Raises NotAvailable."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
@@ -61,6 +61,6 @@ PEERS: Final = (
 
 
 def wanted(name: str) -> bool:
-    """Whether tests may use that peer."""
+    """Returns whether tests may use that peer."""
     said = os.environ.get(VARIABLE, "")
     return said == "1" or name in said.split(",")

@@ -1,4 +1,4 @@
-"""Broker-J under `amqp-sansio probe`: what it departs in, as JSON for the manual.
+"""Runs `amqp-sansio probe` on Broker-J and writes its deviations as JSON for the manual.
 
 python -m tools.interop.probed [CONVERSATIONS] [SECONDS] [SECTION]     writes docs/data/broker-j.json
 """
@@ -21,7 +21,7 @@ PATIENCE: Final = 0.4
 
 
 class Restarted:
-    """A Broker-J that is started again when a conversation has ended it; the first connect after that says so."""
+    """A Broker-J that is restarted when a conversation has ended it; the first connect after that reports it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -29,7 +29,7 @@ class Restarted:
         self.starts = 0
 
     def connect(self) -> SocketTransport:
-        """A connection.  ProbeError, and a new broker, when it is gone."""
+        """Returns a connection. Raises ProbeError when the broker is gone, after starting a new one."""
         if self._broker is None:
             self._start()
         assert self._broker is not None
@@ -47,14 +47,14 @@ class Restarted:
         self.starts += 1
 
     def stop(self) -> None:
-        """The end of it."""
+        """Stops it."""
         if self._broker is not None:
             self._broker.__exit__(None, None, None)
             self._broker = None
 
 
 def probe(conversations: int, seconds: float, section: str | None = None, seed: int = 0) -> tuple[dict[str, object], int]:
-    """The report as JSON, and how often the broker had to be started; no longer than `seconds`."""
+    """Returns the report as JSON, and how often the broker had to be started; runs for at most `seconds`."""
     server = Restarted(CACHE / "broker_j")
     prober = Prober(server.connect, section=section, conversations=conversations, seed=seed, virtual_host="default")
     until = time.monotonic() + seconds
@@ -68,7 +68,7 @@ def probe(conversations: int, seconds: float, section: str | None = None, seed: 
 
 
 def departures(row: dict[str, object]) -> dict[str, object]:
-    """What the manual keeps of it: without the octets, and of each rule that was broken only the ways in which it was."""
+    """Returns the parts for the manual: without octets, and for each broken rule only the ways in which it was broken."""
     rules = row["rules"]
     assert isinstance(rules, list)
     broken = [

@@ -1,8 +1,8 @@
-"""Apache's Python client for AMQP 0-10 and its test suites, from the package index, under Python 2.7: files untouched.
+"""Apache's Python client for AMQP 0-10 and its test suites, unmodified, from the package index, under Python 2.7.
 
 suites = Suites(folder); suites.run("qpid_tests.broker_0_10.queue", port) -> the outcome of each test, by name
 
-python -m tools.interop.qpid_python MODULE [PATTERN] [what serve takes]     runs one module against a fresh `serve`
+python -m tools.interop.qpid_python MODULE [PATTERN] [options of serve]     runs one module against a fresh `serve`
 """
 
 from __future__ import annotations
@@ -25,30 +25,32 @@ from tools.interop.maven import NotAvailable
 from tools.interop.packages import install
 
 REQUIREMENTS: Final = Path(__file__).with_name("qpid_python.txt")
-"""The packages, with the digests of their files: they are those of the files that Apache released."""
+"""The packages, with the digests of the files that Apache released."""
 TIMEOUT: Final = 300.0
-"""Seconds that a module may take; what has no outcome by then is "not run"."""
+"""The most seconds of a module; a test without an outcome by then is "not run"."""
 BROKER_0_10: Final = "qpid_tests.broker_0_10"
 CORE: Final = ("alternate_exchange", "broker", "dtx", "example", "exchange", "message", "query", "queue", "tx")
 """The modules of qpid_tests.broker_0_10 that test what AMQP 0-10 defines."""
 EXTENSIONS: Final = (
     "extensions", "lvq", "management", "msg_groups", "new_api", "priority", "qmf_events", "stats", "threshold",
 )  # fmt: skip
-"""Its other modules: what qpidd adds."""
+"""The other modules: qpidd's extensions."""
 MESSAGING: Final = "qpid.tests.messaging"
-"""The tests of the client's higher interface."""
+"""The tests of the client's higher-level interface."""
 
 DIED: Final = re.compile(r"qpid\.messaging thread died: (.*)")
-"""What a run prints when the client's thread for I/O ends: every later test of the run fails unseen or waits for ever."""
+"""The output of a run when the client's I/O thread ends: every later test fails unnoticed or waits forever."""
 RACE: Final = re.compile(
     r"(?:qpid\.messaging thread died|qpid\.selector\.SelectorStopped): "
     r"(?:'NoneType' object has no attribute '(?:fileno|recv|send|peek)'|\[Errno 9\] Bad file descriptor)"
 )
-"""The ends of that thread which are a race in the client: `Driver.stop` closes and clears the transport in the program's thread
-while the thread of `Selector.run` is about to ask it for its descriptor, to read or to write.  A thread that dies of anything
-else may have died of what the broker said."""
+"""The ends of that thread that are a race in the client.
+
+`Driver.stop` closes and clears the transport in the application's thread while the thread of `Selector.run` is about to ask it
+for its descriptor, to read or to write. Any other end may be the broker's fault.
+"""
 ATTEMPTS: Final = 3
-"""Runs, one after the other, that the race may end without the outcome of one test, before that is what counts."""
+"""How many consecutive runs the race may end without any outcome before that counts."""
 
 _NAMED: Final = re.compile(r"(qpid[\w.]+) \.+(?: (pass|skip|fail|start))?")
 _OUTCOMES: Final = ("pass", "skip", "fail")
@@ -62,13 +64,13 @@ class Report:
     outcomes: dict[str, str]
     """"pass", "skip", "fail" or "not run", by the test's full name."""
     text: str
-    """What the run printed."""
+    """The output of the run."""
     runs: int = 1
-    """How many runs it took: one more for each time that the client's own race ended one."""
+    """The number of runs: one more for each that the client's own race ended."""
 
     @property
     def passed(self) -> int:
-        """How many tests passed; a skip is not a pass."""
+        """The number of tests that passed; a skip is not a pass."""
         return sum(outcome == "pass" for outcome in self.outcomes.values())
 
     @property
@@ -78,27 +80,27 @@ class Report:
 
     @property
     def raced(self) -> bool:
-        """Whether the client's own race ended its thread, so that the tests without an outcome judge nobody."""
+        """Whether the client's own race ended its thread, so that tests without an outcome prove nothing."""
         return RACE.search(self.text) is not None
 
 
 class Suites:
-    """The client and its suites, installed.  NotAvailable where that cannot be."""
+    """The client and its suites, installed. Raises NotAvailable."""
 
     def __init__(self, folder: Path) -> None:
         self._python: Final = python()
         self._library: Final = install(self._python, REQUIREMENTS, folder)
 
     def names(self, module: str) -> list[str]:
-        """The tests that a module defines, or, of a package, its modules; not those that it imports from elsewhere."""
+        """Returns the tests that a module defines (not those it imports) or, for a package, its modules."""
         command = self._command("--list", "-m", module, f"{module}.*")
         done = subprocess.run(command, env=self._environment(), capture_output=True, text=True, check=True)
         return done.stdout.split()
 
     def run(self, module: str, port: int, pattern: str = "", without: Iterable[str] = ()) -> Report:
-        """Runs the module's tests, or those that match the pattern, against the broker on that port of loopback.
+        """Runs the module's tests, or those that match the pattern, against the broker on that loopback port.
 
-        Not those whose names are in `without`: they are not in the report either.
+        Leaves out the tests in `without`, also in the report.
         """
         wanted = pattern or f"{module}.*"
         left_out = set(without)
@@ -127,10 +129,10 @@ class Suites:
 
 
 def run_all(run: Callable[[Collection[str]], Report]) -> Report:
-    """What `run`, which gets the tests to leave out, reports of all tests in as many runs as the client's own race demands.
+    """Runs all tests, in as many runs as the client's own race requires; `run` gets the tests to leave out.
 
-    An outcome counts that a run printed before the race ended it; the tests that had none by then are run again, each from its
-    beginning, by a client and a broker of their own.
+    An outcome counts if a run printed it before the race ended the run; the other tests are run again from their beginning,
+    with a new client and broker.
     """
     first = report = run(())
     done: dict[str, str] = {}
@@ -148,7 +150,7 @@ def run_all(run: Callable[[Collection[str]], Report]) -> Report:
 
 
 def _printed(process: subprocess.Popen[str]) -> str:
-    """What a run prints until it ends, its time is up, or the client's thread dies: nothing after that judges anybody."""
+    """Returns what a run prints until it ends, its time is up, or the client's thread dies: later output proves nothing."""
     assert process.stdout is not None
     lines: list[str] = []
     clock = Timer(TIMEOUT, process.kill)
@@ -166,9 +168,9 @@ def _printed(process: subprocess.Popen[str]) -> str:
 
 
 def outcomes(text: str) -> dict[str, str]:
-    """The outcome of each test that a run reports, by full name.
+    """Returns the outcome of each test that a run reports, by full name.
 
-    The run prints the name first, then the outcome: on the same line, or alone on a later one when the test printed in between.
+    The run prints the name first, then the outcome: on the same line, or on a later one when the test printed in between.
     """
     found: dict[str, str] = {}
     name = ""
@@ -177,13 +179,13 @@ def outcomes(text: str) -> dict[str, str]:
             name = named[1]
             if named[2] in _OUTCOMES:
                 found[name] = named[2]
-        elif name and line in (" pass", " skip", " fail"):  # what a test prints is indented by two
+        elif name and line in (" pass", " skip", " fail"):  # the output of a test is indented by two
             found[name] = line.strip()
     return found
 
 
 def python() -> str:
-    """A Python 2.7: on the path, or one that pyenv has built.  NotAvailable."""
+    """Returns the path of a Python 2.7: on the path, or built by pyenv. Raises NotAvailable."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     candidates = [shutil.which("python2.7"), *map(str, sorted(pyenv.glob("2.7*/bin/python2.7"), reverse=True))]
     for candidate in candidates:
@@ -193,7 +195,7 @@ def python() -> str:
 
 
 def _answers(program: str) -> bool:
-    """Whether it is a Python 2.7, and not, for example, what pyenv puts on the path for a version that it lacks."""
+    """Returns whether it is a Python 2.7 rather than, for example, pyenv's shim for a version that it lacks."""
     done = subprocess.run(
         [program, "-c", "import sys; print(sys.version_info[:2] == (2, 7))"], capture_output=True, text=True, check=False
     )
@@ -201,7 +203,7 @@ def _answers(program: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one module against a fresh `serve`, prints its report; 1 when a test did not pass."""
+    """Runs one module against a fresh `serve` and prints its report; returns 1 when a test did not pass."""
     from tools.interop.peers import CACHE  # which imports this module
 
     module, *others = arguments

@@ -1,4 +1,4 @@
-"""RabbitMQ from the Debian package: started on free ports of loopback, in a folder of its own, stopped by its process id."""
+"""RabbitMQ from the Debian package: started on free loopback ports, in its own folder, stopped by its process id."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tools.interop.broker_j import free_ports
 from tools.interop.maven import NotAvailable
 
 SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
-"""The server itself; what lies on the path before it wants to be root, and the machine's own node."""
+"""The server itself; the wrapper on the path requires root, and uses the machine's own node."""
 CONTROL: Final = SERVER.with_name("rabbitmqctl")
 CONTROL_SECONDS: Final = 120.0
-"""How long a command of an operator may take."""
+"""The time limit of an operator's command."""
 START_SECONDS: Final = 300.0
-"""How long it may take until it is ready: 2 s, but on a machine that does other things, too."""
+"""The time limit for its start: usually 2 s, but more on a busy machine."""
 
 
 _TLS_FILES: Final = {"cacertfile": "ca.pem", "certfile": "server.pem", "keyfile": "server.key"}
 
 
 def program() -> str:
-    """Where its daemon of names is, once the server is there, too.  NotAvailable."""
+    """Returns the path of its name daemon, if the server is installed, too. Raises NotAvailable."""
     names = shutil.which("epmd")
     if not SERVER.is_file() or names is None:
         raise NotAvailable("RabbitMQ is not here: apt install rabbitmq-server")
@@ -37,11 +37,11 @@ def program() -> str:
 
 
 class RabbitMq:
-    """One node with the user guest; nothing of it listens anywhere else, and nothing of it stays.
+    """One node with the user guest; it only listens on loopback, and leaves nothing behind.
 
-    `tls`: a folder with ca.pem, server.pem and server.key; then it listens on `tls_port`, too, and a client with a
-    certificate of that authority may log in by its common name (EXTERNAL).  NotAvailable where the package is missing, or the
-    node does not start.
+    `tls`: a folder with ca.pem, server.pem and server.key; the node then also listens on `tls_port`, and a client with a
+    certificate of that authority may log in by its common name (EXTERNAL). Raises NotAvailable when the package is missing, or
+    the node does not start.
     """
 
     def __init__(self, tls: Path | None = None) -> None:
@@ -54,7 +54,7 @@ class RabbitMq:
 
     @property
     def url(self) -> str:
-        """Where guest comes in."""
+        """The URL for guest."""
         return f"amqp://guest:guest@127.0.0.1:{self.port}/"
 
     def __enter__(self) -> Self:
@@ -104,7 +104,7 @@ class RabbitMq:
             time.sleep(0.2)
 
     def restart(self) -> None:
-        """Starts it again once it was killed, with what it had on its disk.  NotAvailable."""
+        """Starts it again after a kill, with the data on its disk. Raises NotAvailable."""
         assert self._node is not None
         self._node.wait(30)
         self._start()
@@ -113,7 +113,7 @@ class RabbitMq:
         self.stop()
 
     def _answers(self) -> bool:
-        """Whether somebody there speaks its protocol: another one's header is answered with the right one."""
+        """Returns whether an AMQP server answers: it replies to a foreign header with its own."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), 1.0) as asked:
                 asked.sendall(b"AMQP\0\0\0\0")
@@ -122,7 +122,7 @@ class RabbitMq:
             return False
 
     def control(self, *words: str) -> str:
-        """What an operator's command says (rabbitmqctl).  CalledProcessError."""
+        """Returns the output of an operator's command (rabbitmqctl). Raises CalledProcessError."""
         done = subprocess.run(
             [str(CONTROL), "-q", *words], env=self._environment, cwd=self._folder.name, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, check=True, timeout=CONTROL_SECONDS,
@@ -130,22 +130,22 @@ class RabbitMq:
         return done.stdout
 
     def kill(self) -> None:
-        """Kills the node itself (SIGKILL), as a machine does that loses its power."""
+        """Kills the node itself (SIGKILL), as a power failure would."""
         self._signal(signal.SIGKILL)
 
     def hold(self) -> None:
-        """Lets it do nothing at all, until `go_on`: its connections stay open, and silent."""
+        """Freezes it until `go_on`: its connections stay open, and silent."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """The end of `hold`."""
+        """Ends `hold`."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
         os.kill(int((Path(self._folder.name) / "pid").read_text()), number)
 
     def stop(self) -> None:
-        """The end of its processes, and of its folder."""
+        """Stops its processes and removes its folder."""
         for process in (self._node, self._names):
             if process is not None and process.poll() is None:
                 process.terminate()

@@ -1,4 +1,4 @@
-"""A proxy on loopback that writes down what goes through it: needs no right that a capture from a network interface needs.
+"""A loopback proxy that records what passes through it, without the privileges of a capture on a network interface.
 
 with Recording(port, path) as recording: talk to recording.port instead
 """
@@ -17,12 +17,12 @@ from typing import Final, Self
 from tools.interop.pcap import Conversation, PcapWriter
 
 LINGER_NOT: Final = struct.pack("ii", 1, 0)
-"""For SO_LINGER: close by a reset, with what is not sent thrown away."""
+"""For SO_LINGER: close with a reset, and discard unsent octets."""
 OCTETS: Final = 65536
 
 
 class Recording:
-    """Carries connections to a port of loopback; without a path it writes nothing down."""
+    """Forwards connections to a loopback port; without a path it records nothing."""
 
     def __init__(self, target: int, path: Path | None = None) -> None:
         self._target: Final = target
@@ -48,7 +48,7 @@ class Recording:
             self._writer.close()
 
     def cut(self) -> None:
-        """Every connection is reset, both ways, wherever it is."""
+        """Resets every connection in both directions."""
         with self._lock:
             sockets = list(self._open)
         for each in sockets:

@@ -1,4 +1,4 @@
-"""One of everything: each control, command and struct of AMQP 0-10 with all its fields, with each alone, and with none."""
+"""Samples of everything: each control, command and struct of AMQP 0-10 with all its fields, with each alone, and with none."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MAPPED: Final[tuple[Value, ...]] = (
     Array(0x31, (1, 2)),
     dtx.XaResult(XaStatus.XA_OK),
 )
-"""What a map can hold: a value of each type that means something."""
+"""Values for maps: one of each type."""
 COMMANDS: Final = RangeSet.of(1, 2, 3, 7)
 SAMPLES: Final[dict[str, Any]] = {
     "bit": True,
@@ -85,13 +85,13 @@ SAMPLES: Final[dict[str, Any]] = {
 }
 """A value of each type of field."""
 UNCODED: Final = (message.ReplyTo, session.CommandFragment)
-"""Structs that are only ever fields of others."""
+"""Structs that only occur as fields of others."""
 NOT_SAID: Final = {"fragments"}
-"""Types whose encoding nobody has defined."""
+"""Types without a defined encoding."""
 
 
 def frames() -> Iterator[bytes]:
-    """All of it, as the frames of one side."""
+    """Yields all of it, as the frames of one side."""
     for kind, fields in FIELDS.items():
         for values in _choices(fields):
             if issubclass(kind, Control):

@@ -19,15 +19,15 @@ from tools.interop.maven import NotAvailable
 
 METHOD: Final = re.compile(r"amqp\.\w+\.method$")
 QUIET: Final = ("_ws.expert", "amqp.struct.packing", "amqp.method.arguments")
-"""Boxes around fields, and opinions about them: no fields."""
+"""Boxes around fields, and opinions about them, which are not fields."""
 
 
 @attrs.frozen
 class Shown:
-    """A field as tshark shows it: the name of its filter, its label, the text behind that, and where it is.
+    """A field as tshark shows it: the name of its filter, its label, the text after that, and its position.
 
-    `start` counts octets from the beginning of the frame.  `value` is what a filter compares with; `octets` are those that it
-    has: one bit of them where it is a bit.
+    `start` counts octets from the beginning of the frame. `value` is what a filter compares with; `octets` are those of the
+    field: for a bit, a single bit of them.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Shown:
 class TsharkFrame:
     """A frame: `kind` is 0 control, 1 command, 2 header, 3 body; `flags` are the four bits of its position.
 
-    `verb` is "" for what begins neither a control nor a command.
+    `verb` is "" unless the frame begins a control or command.
     """
 
     stream: int
@@ -59,7 +59,7 @@ class TsharkFrame:
 
 
 def program() -> str:
-    """Where it is.  NotAvailable."""
+    """Returns its path. Raises NotAvailable."""
     found = shutil.which("tshark")
     if found is None:
         raise NotAvailable("there is no tshark here")
@@ -75,7 +75,7 @@ class Tshark:
         self.version: Final = done.stdout.split()[2] if len(done.stdout.split()) > 2 else "unknown"
 
     def frames(self, capture: Path, *, port: int = 5672) -> Iterator[TsharkFrame]:
-        """All frames of 0-10 in a capture, in its order; `port` is that of the server."""
+        """Yields all frames of 0-10 in a capture, in order; `port` is that of the server."""
         command = [self._program, "-n", "-r", str(capture), "-d", f"tcp.port=={port},amqp", "-T", "pdml"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             assert process.stdout is not None
@@ -125,7 +125,7 @@ def _frame(layer: ElementTree.Element, stream: int, from_client: bool) -> Tshark
 
 
 def _shown(fields: list[ElementTree.Element], begin: int) -> Iterator[Shown]:
-    """The fields, boxes opened."""
+    """Yields the fields, with boxes opened."""
     for field in fields:
         name = field.get("name", "")
         inner = field.findall("field")

@@ -1,6 +1,6 @@
-"""What tshark (4.0) calls otherwise than the specification, and what it does not read or reads wrongly, as data.
+"""Where tshark (4.0) has other names than the specification, and what it does not decode or decodes wrongly, as data.
 
-tests/interop/test_tshark.py fails when one of these is no longer so.
+tests/interop/test_tshark.py fails when one of these no longer holds.
 """
 
 from __future__ import annotations
@@ -65,4 +65,4 @@ MAP_GAPS: Final[dict[str, str]] = {
     **dict.fromkeys(("d0", "d8"), "of its nine octets five are taken"),
     "f0": "it has no octets, and five are taken",
 }
-"""By the code of a type in a map: why we differ."""
+"""By type code in a map: why we differ."""

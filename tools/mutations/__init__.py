@@ -1,1 +1,1 @@
-"""`python -m tools.mutations`: faults put into the machines one at a time, and whether the tests notice."""
+"""`python -m tools.mutations`: injects faults into the machines one at a time, and checks whether the tests notice."""

@@ -1,10 +1,10 @@
-"""`python -m tools.mutations`: do the tests notice when something is wrong in the machines?
+"""`python -m tools.mutations`: do the tests notice a fault in the machines?
 
-At least 240 faults (a row left out, a comparison flipped, one too many, something not counted, a call forgotten, ...)
-in kernel, tables, ledger, engine, broker, wire, conversation/channels, captures/replay and testing/speech, drawn by the
-seed, are put into a copy of this tree one at a time; the tests that go through the line run up to the first that fails.
-What was found is kept in out/mutations: a stopped run goes on. In no room a smaller share may be noticed than
-tools/mutations/shares.json says, which --keep writes.
+At least 240 faults (a row left out, a comparison flipped, an off-by-one, something not counted, a call left out, ...) in
+kernel, tables, ledger, engine, broker, wire, conversation/channels, captures/replay and testing/speech, chosen by the seed, are
+injected into a copy of this tree one at a time; the tests that run the line run up to the first failure. out/mutations keeps
+the results, so that a stopped run continues. No room may notice a smaller share than tools/mutations/shares.json records, which
+--keep writes.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _try(waiting: list[Fault], workers: int, out: Path, covering: Covering, reco
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when enough is noticed and what is not is explained; 1 when not, 2 when the tests fail without any fault."""
+    """Returns 0 when enough is noticed and the rest is explained; 1 when not; 2 when the tests fail without a fault."""
     asked = _arguments(arguments)
     end = time.monotonic() + asked.seconds
     faults = chosen(ROOT, asked.seed, {room: number for room, number in ROOMS.items() if room in (asked.room or ROOMS)})

@@ -1,4 +1,4 @@
-"""Which tests go through a line: measured once, and again for the test files that changed."""
+"""The tests that run each line: measured once, and again for test files that changed."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ TESTS: Final = (
 )  # fmt: skip
 """The folders of tests, and files, that may notice a fault."""
 ALWAYS: Final = {"tables": ("tests/witnesses/test_sections.py", "tests/tables")}
-"""What looks at a room as a whole: tables are rows, which no test goes through when they are made."""
+"""Tests that check a room as a whole: tables are rows, which are made at import, before any test."""
 SECONDS: Final = 40.0
-"""The tests of one fault take at most so long, as measured without it."""
+"""The most seconds for the tests of one fault, as measured without it."""
 
 
 FRAIL: Final = 5
-"""How many tests may fail when they are listened to, because they measure something; they are not asked."""
+"""How many tests may fail under measurement, because they measure something themselves; they are then excluded."""
 
 
 class Unsound(Exception):
-    """The tests fail without any fault."""
+    """The tests fail without a fault."""
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Of a run of tests in a copy of the tree: nothing is made small."""
+    """Returns the environment of a test run in a copy of the tree: nothing is reduced."""
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("MUTATIONS_")},
         "PYTHONHASHSEED": "0",
@@ -46,7 +46,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def command(*arguments: str) -> list[str]:
-    """The command that runs tests."""
+    """Returns the command that runs tests."""
     flags = ["-q", "--no-header", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-p", "tools.mutations.listening"]
     return [sys.executable, "-m", "pytest", *flags, *arguments]
 
@@ -60,16 +60,16 @@ def _digest(paths: Iterable[Path]) -> str:
 
 
 def mirror(path: str) -> str:
-    """Where the tests of a module live."""
+    """Returns the path of a module's tests."""
     folder, _, name = path.removeprefix(f"{PACKAGE}/").rpartition("/")
     return f"tests/{folder}/test_{name}"
 
 
 class Covering:
-    """For every line the tests that go through it, with the seconds that each takes."""
+    """For every line, the tests that run it, with the seconds that each takes."""
 
     def __init__(self, tree: Path, keep: Path, workers: int = 1) -> None:
-        """`tree` is read; the map is kept in the folder `keep`; `workers` processes measure at the same time."""
+        """`tree` is read; the folder `keep` stores the map; `workers` processes measure in parallel."""
         self.tree: Final = tree
         self.keep: Final = keep
         self.workers: Final = workers
@@ -77,7 +77,7 @@ class Covering:
         self.lines: Final[dict[tuple[str, int], list[str]]] = {}
 
     def measure(self) -> int:
-        """Measures the test files that have changed, or all when a module has; answers how many.  Raises Unsound."""
+        """Measures the test files that have changed, or all when a module has; returns how many. Raises Unsound."""
         modules = _digest(sorted((self.tree / PACKAGE).rglob("*.py")))
         places = [self.tree / "tests" / place for place in TESTS]
         files = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("test_*.py")))]
@@ -112,7 +112,7 @@ class Covering:
         )  # fmt: skip
         heard = json.loads(out.read_text()) if out.is_file() else {"failed": []}
         out.unlink(missing_ok=True)
-        if not heard.get("tests") or len(heard["failed"]) > FRAIL:  # none at all: a file of tests could not be read
+        if not heard.get("tests") or len(heard["failed"]) > FRAIL:  # none at all: a test file could not be imported
             raise Unsound(f"the tests fail without any fault:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
         names = [name for name, _ in heard["tests"]]
         found: dict[str, dict[str, Any]] = {}
@@ -132,9 +132,9 @@ class Covering:
         return found
 
     def tests(self, fault: Fault) -> tuple[list[str], list[str]]:
-        """The tests for a fault: those of the mirrored test file, and the others, the quickest first.
+        """Returns the tests for a fault: those of the mirrored test file, and the others, the quickest first.
 
-        They go through its lines; where none does (what is made when a module is read), through any line of the module.
+        They run its lines; if no test does (code that runs at import), any line of the module.
         """
         lines = range(fault.line, fault.line + fault.text.count("\n") + 1)
         found = self._through((fault.path, line) for line in lines)

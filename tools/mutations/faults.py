@@ -1,4 +1,4 @@
-"""Faults: what may be put wrong in the text of a module, found in its syntax tree."""
+"""Faults that can be injected into a module, found in its syntax tree."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Place = ast.expr | ast.stmt
 
 
 class Fault(NamedTuple):
-    """One thing to put wrong: `text`, on `line` (from 1) at octets `start` to `end` of the module, becomes `instead`."""
+    """One fault: `text`, on `line` (from 1) at octets `start` to `end` of the module, becomes `instead`."""
 
     path: str
-    """Of the module below the tree, with slashes."""
+    """The path of the module below the tree, with slashes."""
     function: str
-    """Where it is: the names of the classes and functions around it, "" at the module's own level."""
+    """The names of the enclosing classes and functions; "" at module level."""
     line: int
     kind: str
     start: int
@@ -25,11 +25,11 @@ class Fault(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is, without the line, so that it stays the same fault when something above it changes."""
+        """A name without the line, which stays the same when something above it changes."""
         return f"{self.path} {self.function or '(module)'}: {self.kind}: {_short(self.text)} -> {_short(self.instead)}"
 
     def applied(self, source: bytes) -> bytes:
-        """The module with the fault in it.  ValueError when that is not the module in which it was found."""
+        """Returns the module with the fault in it. Raises ValueError when it is not the module of the fault."""
         if source[self.start : self.end] != self.text.encode():
             raise ValueError(f"{self.path}:{self.line} is not what it was")
         return source[: self.start] + self.instead.encode() + source[self.end :]
@@ -44,7 +44,7 @@ _SIGNS: Final[dict[type[ast.cmpop], str]] = {
     ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
 }  # fmt: skip
 PROSE: Final = frozenset({"__repr__", "__str__", "__hash__"})
-"""Functions that only tell people something, or whose every answer is right."""
+"""Functions that only produce text, or whose every result is correct."""
 KINDS: Final = (
     "dropped row", "redirected row", "flipped comparison", "off by one", "not counted", "dropped call", "dropped assignment",
     "and for or", "dropped not", "guard never", "guard always", "other truth", "least for most",
@@ -52,13 +52,13 @@ KINDS: Final = (
 
 
 def _short(text: str) -> str:
-    """A text on one line, of a length that a person reads."""
+    """Shortens a text to one readable line."""
     line = " ".join(text.split())
     return line if len(line) <= 90 else f"{line[:60]} .. {line[-25:]}"
 
 
 class Finder:
-    """Walks one module and finds every fault that may be put into it."""
+    """Walks one module and finds every possible fault."""
 
     def __init__(self, path: str, source: bytes) -> None:
         self.path: Final = path
@@ -90,7 +90,7 @@ class Finder:
         if text != instead:
             self.found.append(Fault(self.path, where, node.lineno, kind, start, end, text, instead))
 
-    # Statements.
+    # --- statements -----------------------------------------------------------------------------------------------------------
 
     def _body(self, body: list[ast.stmt], where: str) -> None:
         for node in body:
@@ -105,7 +105,7 @@ class Finder:
             self._body(node.body, f"{where}.{node.name}".lstrip("."))
             return
         if isinstance(node, ast.Import | ast.ImportFrom | ast.Assert | ast.Raise | ast.Pass | ast.Global | ast.Nonlocal):
-            return  # assertions are for the type checker; what a refusal says is prose
+            return  # assertions are for the type checker; the text of an error is prose
         if isinstance(node, ast.If) and _only_types(node.test):
             return
         inside = bool(where) and where[-1:] != "."
@@ -140,7 +140,7 @@ class Finder:
                         if isinstance(inner, ast.stmt):
                             self._statement(inner, where)
 
-    # Expressions.
+    # --- expressions ----------------------------------------------------------------------------------------------------------
 
     def _expression(self, node: ast.expr, where: str) -> None:
         if isinstance(node, ast.JoinedStr | ast.Lambda):
@@ -202,7 +202,7 @@ class Finder:
         elif name == "Row":
             self._row(node, where)
 
-    # Rows of tables.
+    # --- rows of tables -------------------------------------------------------------------------------------------------------
 
     def _next_states(self) -> list[str]:
         found = [
@@ -213,7 +213,7 @@ class Finder:
         return list(dict.fromkeys(found))
 
     def _row(self, node: ast.Call, where: str) -> None:
-        """A row in a list is left out, or leads to the next one of the states that other rows lead to."""
+        """Leaves out a row in a list, or redirects it to the next one of the states that other rows lead to."""
         end = self._end(node)
         if self.source[end : end + 1] == b",":
             self._put("dropped row", node, "", where, self._start(node), end + 1)
@@ -228,7 +228,7 @@ def _only_types(test: ast.expr) -> bool:
 
 
 def readable(fault: Fault, source: bytes) -> bool:
-    """Whether the module can still be read with the fault in it."""
+    """Returns whether the module can still be imported with the fault in it."""
     try:
         ast.parse(fault.applied(source))
     except SyntaxError:
@@ -237,10 +237,10 @@ def readable(fault: Fault, source: bytes) -> bool:
 
 
 def faults_in(path: str, source: bytes) -> Iterator[Fault]:
-    """Every fault that may be put into a module, in the order of the text, each name once; a few are not `readable`."""
+    """Yields every possible fault of a module, in the order of the text, each name once; a few are not `readable`."""
     names: set[str] = set()
     for fault in sorted(Finder(path, source).found, key=lambda each: (each.start, each.end, each.kind)):
         if fault.name in names:
-            continue  # a second one of one name in one function: which of the two was meant could not be told
+            continue  # a second one of that name in one function would be ambiguous
         names.add(fault.name)
         yield fault

@@ -1,7 +1,7 @@
-"""A plugin of pytest (`-p tools.mutations.listening`): which tests go through which lines, and running only some of them.
+"""A pytest plugin (`-p tools.mutations.listening`): measures which tests run which lines, or runs only some of them.
 
-Told what to do by the environment: MUTATIONS_MAP names the file to write the map to; MUTATIONS_ONLY a file with the tests to
-run, one a line, in their order.
+The environment controls it: MUTATIONS_MAP names the file to write the map to; MUTATIONS_ONLY a file with the tests to run, one
+per line, in order.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ settings.register_profile(
     database=None,
     phases=(Phase.explicit, Phase.generate, Phase.target),
 )
-"""As in `make test`, but what fails is not made small: it only has to fail."""
+"""As in `make test`, but without shrinking: a test only has to fail."""
 settings.register_profile("glance", settings.get_profile("mutations"), max_examples=5)
-"""To see which lines a test goes through."""
+"""To see which lines a test runs."""
 
 _MAP: Final = os.environ.get("MUTATIONS_MAP", "")
 _ONLY: Final = os.environ.get("MUTATIONS_ONLY", "")
 
 
 def function_of(test: str) -> str:
-    """A test without its parameters: "tests/a/test_b.py::test_c"."""
+    """Returns a test without its parameters: "tests/a/test_b.py::test_c"."""
     return test.partition("[")[0]
 
 
 class Listener:
-    """Measures which lines of the package every test goes through, and how long it takes."""
+    """Measures which lines of the package every test runs, and how long it takes."""
 
     def __init__(self) -> None:
         self.coverage: Final = coverage.Coverage(data_file=None, source=["src/amqp_sansio"], branch=False, config_file=False)
@@ -47,12 +47,12 @@ class Listener:
         self.failed: Final[dict[str, None]] = {}
 
     def pytest_sessionstart(self) -> None:
-        """Begins to listen, before any test file is read."""
+        """Starts measuring, before any test file is imported."""
         self.coverage.start()
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """What is run from now on is this test's."""
+        """Attributes what runs from now on to this test."""
         name = function_of(item.nodeid)
         started = time.perf_counter()
         self.coverage.switch_context(name)
@@ -61,12 +61,12 @@ class Listener:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """What fails without any fault is not asked: it may be one that minds being listened to."""
+        """Excludes tests that fail without a fault: the measurement may disturb them."""
         if report.failed:
             self.failed[function_of(report.nodeid)] = None
 
     def pytest_sessionfinish(self) -> None:
-        """Writes its record: the tests with their seconds, and for each module and line the numbers of tests."""
+        """Writes the record: the tests with their seconds, and for each module and line the indexes of tests."""
         self.coverage.stop()
         data = self.coverage.get_data()
         names = {name: number for number, name in enumerate(self.seconds)}
@@ -83,7 +83,7 @@ class Listener:
 
 
 class Chooser:
-    """Runs only the tests that were named, in that order."""
+    """Runs only the named tests, in that order."""
 
     def __init__(self) -> None:
         names = Path(_ONLY).read_text(encoding="utf-8").splitlines()
@@ -91,13 +91,13 @@ class Chooser:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leaves out the rest."""
+        """Deselects the other tests."""
         kept = [item for item in items if function_of(item.nodeid) in self.order]
         items[:] = sorted(kept, key=lambda item: self.order[function_of(item.nodeid)])
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Listens or chooses, as the environment says."""
+    """Measures or selects, as the environment says."""
     if _MAP:
         config.pluginmanager.register(Listener())
     if _ONLY:

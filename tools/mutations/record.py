@@ -1,4 +1,4 @@
-"""What became of every fault so far, what share of them was noticed before in each room, and why some may survive."""
+"""The verdicts on all faults so far, the share noticed before in each room, and why some faults may survive."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tools.mutations.trial import Verdict
 
 REASONS: Final = Path(__file__).with_name("survivors.toml")
 LEAST: Final = 0.95
-"""So much of what is tried must be noticed."""
+"""The share of all tried faults that must be noticed."""
 SHARES: Final = Path(__file__).with_name("shares.json")
-"""What was noticed, room by room, when all faults of a room were tried last: no less may be noticed from then on."""
+"""The share noticed in each room when all its faults were last tried; it must not fall."""
 
 
 class Share(NamedTuple):
-    """How many of the faults that were tried were noticed, with which seed, at which commit."""
+    """How many of the tried faults were noticed, with which seed, at which commit."""
 
     noticed: int
     tried: int
@@ -33,18 +33,18 @@ class Share(NamedTuple):
 
 
 def shares(path: Path = SHARES) -> dict[str, Share]:
-    """The last one of each room; none of a room that was never tried whole."""
+    """Returns the last share of each room; none for a room that was never tried completely."""
     return {room: Share(**share) for room, share in json.loads(path.read_text(encoding="utf-8")).items()}
 
 
 def keep(found: Mapping[str, Share], path: Path = SHARES) -> None:
-    """Writes these down in the place of those before."""
+    """Replaces these shares on file."""
     kept = {room: share._asdict() for room, share in sorted({**shares(path), **found}.items())}
     path.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
 
 def by_room(faults: list[Fault], record: Record, seed: int, commit: str) -> dict[str, Share]:
-    """What was noticed in the rooms whose faults were all tried."""
+    """Returns the shares of the rooms whose faults were all tried."""
     found: dict[str, Share] = {}
     for room in dict.fromkeys([room_of(fault.path) for fault in faults]):
         verdicts = [record.of(fault) for fault in faults if room_of(fault.path) == room]
@@ -55,7 +55,7 @@ def by_room(faults: list[Fault], record: Record, seed: int, commit: str) -> dict
 
 
 def reasons(path: Path = REASONS) -> dict[str, str]:
-    """Why a fault survives, by its name; AssertionError for an empty reason."""
+    """Returns why a fault survives, by its name. Raises AssertionError for an empty reason."""
     found: dict[str, str] = {}
     for line in tomllib.loads(path.read_text(encoding="utf-8"))["survivor"]:
         assert line["reason"].strip(), line
@@ -64,9 +64,9 @@ def reasons(path: Path = REASONS) -> dict[str, str]:
 
 
 class Record:
-    """Verdicts in a file, one a line, so that a run that was stopped goes on where it was.
+    """Verdicts in a file, one per line, so that a stopped run can continue.
 
-    A verdict counts as long as the module is what it was.
+    A verdict is valid as long as the module is unchanged.
     """
 
     def __init__(self, path: Path, tree: Path) -> None:
@@ -80,12 +80,12 @@ class Record:
                 self._known[found["fault"]] = found
 
     def of(self, fault: Fault) -> Mapping[str, Any] | None:
-        """The verdict on a fault, None when there is none."""
+        """Returns the verdict on a fault; None when there is none."""
         found = self._known.get(fault.name)
         return found if found is not None and found["module"] == self._module(fault.path) else None
 
     def add(self, verdict: Verdict) -> None:
-        """Writes a verdict down."""
+        """Stores a verdict."""
         line = {
             "fault": verdict.fault.name,
             "line": verdict.fault.line,
@@ -108,9 +108,9 @@ class Record:
 def report(
     faults: list[Fault], record: Record, why: Mapping[str, str], before: Mapping[str, Share] | None = None
 ) -> tuple[str, bool]:
-    """What came of a run, for people, and whether that is enough.
+    """Returns the result of a run as text, and whether it is good enough.
 
-    It is when all were tried, LEAST of them noticed, the others explained, and in no room a smaller share than `before`.
+    It is when all faults were tried, LEAST of them noticed, the others explained, and no room's share is smaller than `before`.
     """
     lines: list[str] = []
     unexplained = untried = 0

@@ -1,4 +1,4 @@
-"""One fault in a copy of the tree, and whether its tests notice."""
+"""Tries one fault in a copy of the tree, and checks whether its tests notice."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from tools.mutations.faults import Fault
 COPIED: Final = ("src", "tests", "tools", "fuzz", "bench", "pyproject.toml")
 LEFT_OUT: Final = ("__pycache__", "*.pyc", ".hypothesis", "out", "failures", "node_modules", "*.egg-info")
 MEMORY: Final = 4 << 30
-"""Octets that a run of tests may ask for."""
+"""The most octets of memory for a run of tests."""
 CALM: Final = 20.0
-"""Seconds that a run may take whatever it was measured to take."""
+"""The least time limit of a run in seconds, whatever was measured."""
 
 
 class Verdict(NamedTuple):
-    """What became of a fault: "killed", "hung" (which is noticed too) or "survived"; by which test, and in how many seconds."""
+    """The verdict on a fault: "killed", "hung" (also noticed) or "survived"; by which test, and in how many seconds."""
 
     fault: Fault
     outcome: str
     by: str
     seconds: float
     tests: int
-    """How many there were to notice it."""
+    """How many tests could have noticed it."""
 
 
 def copied(tree: Path, to: Path) -> Path:
-    """A copy of what the tests need, made anew."""
+    """Makes a new copy of what the tests need."""
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
     for name in COPIED:
@@ -46,7 +46,7 @@ def copied(tree: Path, to: Path) -> Path:
 
 
 class Trials:
-    """Puts faults into one copy, one at a time."""
+    """Injects faults into one copy, one at a time."""
 
     def __init__(self, tree: Path, copy: Path, covering: Covering) -> None:
         self.copy: Final = copied(tree, copy)
@@ -54,7 +54,7 @@ class Trials:
         self._moment = 0
 
     def tried(self, fault: Fault) -> Verdict:
-        """Puts it in, runs its tests up to the first that fails, and takes it out again."""
+        """Injects it, runs its tests up to the first failure, and removes it again."""
         first, rest = self.covering.tests(fault)
         path = self.copy / fault.path
         right = path.read_bytes()
@@ -62,7 +62,7 @@ class Trials:
         started = time.monotonic()
         outcome, by = "survived", ""
         path.write_bytes(fault.applied(right))
-        # A moment of its own: what was compiled of another fault of the same size is not taken for this one.
+        # A distinct mtime, so that bytecode of another fault of the same size is not reused.
         self._moment += 1
         os.utime(path, (stamp.st_atime, int(stamp.st_mtime) + self._moment))
         try:

@@ -1,1 +1,1 @@
-"""The two witnesses side by side: what runs (`amqp_sansio.tables`) and what the specification says (`amqp_sansio.grammar`)."""
+"""Compares the two witnesses: what runs (`amqp_sansio.tables`) and what the specification says (`amqp_sansio.grammar`)."""

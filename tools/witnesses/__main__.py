@@ -1,5 +1,8 @@
-"""`python -m tools.witnesses`: are tables and grammars the same, and do generated conversations go through every row, also
-when they are held with our client and our server?  And does an observer of the older dialects judge as their grammars do?"""
+"""`python -m tools.witnesses`: checks that tables and grammars are equal, and that conversations cover every row.
+
+It also holds the generated conversations with our client and our server, and compares an observer of the older dialects with
+their grammars.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ from tools.witnesses.section import told
 from tools.witnesses.sections import SECTIONS
 
 SHOWN: Final = 5
-"""Differences that are printed."""
+"""The most differences that are printed."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when table and grammar are the same in every section, and every row was gone through, else 1."""
+    """Returns 0 when table and grammar are equal in every section, and every row was covered, else 1."""
     parser = argparse.ArgumentParser(prog="python -m tools.witnesses", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="of the random conversations")
     parser.add_argument("--lengths", type=int, nargs="*", default=[20, 60], help="of the random conversations, in words")

@@ -1,4 +1,4 @@
-"""Which rows of the tables the conversations of the grammars go through."""
+"""The rows of the tables that the grammars' conversations cover."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.witnesses.sections import SECTIONS, TABLES_ALONE
 
 
 class Count(NamedTuple):
-    """Rows of a table that conversations went through, and those that none did."""
+    """The rows of a table that conversations covered, and those that none did."""
 
     table: Table
     conversations: int
@@ -24,12 +24,12 @@ class Count(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many rows the table has."""
+        """The number of rows of the table."""
         return len(self.table.rows)
 
 
 class Follower:
-    """Follows conversations through one table, and remembers the rows."""
+    """Follows conversations through one table, and records the rows."""
 
     def __init__(self, table: Table) -> None:
         self.table: Final = table
@@ -37,7 +37,7 @@ class Follower:
         self.conversations = 0
 
     def follow(self, said: Iterable[Word], start: str = "") -> Word | None:
-        """Says a conversation to a fresh machine; the first word that it refuses, None when it takes all.
+        """Feeds a conversation to a fresh machine; returns the first word that it refuses, None when it accepts all.
 
         `start`: the state in which it begins ("": the initial one).
         """
@@ -52,15 +52,15 @@ class Follower:
         return None
 
     def count(self) -> Count:
-        """What was taken so far."""
+        """Returns what was covered so far."""
         missing = [row for row in self.table.rows if (row.state, row.speaker, row.verb) not in self.taken]
         return Count(self.table, self.conversations, len(self.taken), tuple(missing))
 
 
 def paths(section: Section, table: Table) -> Automaton:
-    """The conversations of the section's grammar, with the state of the table beside that of the grammar.
+    """Returns the conversations of the section's grammar, with the state of the table beside that of the grammar.
 
-    The smallest automaton of a language has one move for rows that mean the same; this one has a move for each.
+    The minimal automaton of a language has one move for equivalent rows; this one has a move for each.
     """
     language = section.said()
     if section.sessions:
@@ -92,7 +92,8 @@ def _shared_paths(language: Automaton, sessions: tuple[str, ...]) -> Automaton:
 
 
 def sources(table: Table) -> list[str]:
-    """The initial state of a table, and those that one begins in instead: no way leads there from it (a restart, say)."""
+    """Returns the initial state of a table, and states that are unreachable from it but may be initial (after a restart,
+    say)."""
     found: list[str] = []
     reached: set[str] = set()
     for state in (table.initial, *table.states):
@@ -108,16 +109,16 @@ def sources(table: Table) -> list[str]:
 
 
 def generated(language: Automaton, lengths: Iterable[int], random: Random) -> list[Conversation]:
-    """The shortest conversation through every move of a language, and one random conversation of each length."""
+    """Returns the shortest conversation through every move of a language, and one random conversation of each length."""
     sampler = Sampler(language)
     drawn = [sampler.word(length, random.randrange) for length in lengths]
     return [*transition_words(language).values(), *[said for said in drawn if said is not None]]
 
 
 def coverage(sections: Iterable[Section] = SECTIONS, seed: int = 1, lengths: Iterable[int] = (20, 60)) -> list[Count]:
-    """Generated conversations of every section's grammar, followed through its tables.
+    """Follows generated conversations of every section's grammar through its tables.
 
-    ValueError when a table refuses one of them.
+    Raises ValueError when a table refuses one of them.
     """
     followers: dict[str, Follower] = {}
     lengths = tuple(lengths)
@@ -145,7 +146,7 @@ def coverage(sections: Iterable[Section] = SECTIONS, seed: int = 1, lengths: Ite
 
 
 def report(counts: Iterable[Count]) -> str:
-    """One line for each table, and one for each row that no conversation went through."""
+    """Returns one line for each table, and one for each row that no conversation covered."""
     lines: list[str] = []
     for count in counts:
         lines.append(f"{count.taken:4} of {count.total:4} rows in {count.conversations:5} conversations: {count.table.name}")

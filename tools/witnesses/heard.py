@@ -1,6 +1,7 @@
-"""The grammars of the older dialects against what runs: every word in every state of a grammar, heard by an observer.
+"""Compares the grammars of the older dialects with an observer: every word in every state of a grammar.
 
-A word that the grammar has is accused by nobody, a word that it has not is; and random conversations are clean throughout.
+The observer must not blame a word that the grammar has, and must blame one that it lacks; random conversations must be clean
+throughout.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from amqp_sansio.grammar.walks import Conversation, Sampler, shortest_to_each
 from amqp_sansio.testing.speech.channel_parts import ChannelPart
 
 MOST: Final = 2
-"""Words of one kind that wait for an answer, unless more are asked for."""
+"""How many words of one kind may await an answer, unless more are requested."""
 
 
 class Heard(NamedTuple):
-    """A conversation of which grammar and observer think differently: `rules` are those that the observer says are broken."""
+    """A conversation on which grammar and observer disagree: `rules` are those that the observer reports as broken."""
 
     part: ChannelPart
     words: Conversation
@@ -32,7 +33,7 @@ class Heard(NamedTuple):
 
 
 def accused(part: ChannelPart, words: Sequence[Word]) -> tuple[tuple[int, str], ...]:
-    """The rules of this part that are broken in a conversation, each with the place of the word in which it is."""
+    """Returns the rules of this part that a conversation breaks, each with the index of the word."""
     watch = Observer(strict=True, dialects=(part.edition.dialect,))
     before, said = part.spoken(words)
     for each in before:
@@ -51,7 +52,7 @@ def _broken(watch: Observer) -> Iterator[str]:
 
 
 def cases(part: ChannelPart, most: int = MOST) -> Iterator[tuple[Conversation, bool]]:
-    """The shortest conversation to every state and each word behind it, the shortest first; whether the grammar has it."""
+    """Yields the shortest conversation to every state with each word after it, the shortest first; and whether it is legal."""
     language = part.language(most)
     ways = shortest_to_each(language)
     for state, way in sorted(ways.items(), key=lambda each: (len(each[1]), each[1])):
@@ -60,14 +61,14 @@ def cases(part: ChannelPart, most: int = MOST) -> Iterator[tuple[Conversation, b
 
 
 def drawn(part: ChannelPart, lengths: Iterable[int], random: Random, most: int = MOST) -> Iterator[Conversation]:
-    """One random conversation of each length."""
+    """Yields one random conversation of each length."""
     sampler = Sampler(part.language(most))
     found = [sampler.word(length, random.randrange) for length in lengths]
     return (said for said in found if said is not None)
 
 
 def differs(part: ChannelPart, said: Conversation, legal: bool) -> Heard | None:
-    """What is wrong with one case, None when both agree."""
+    """Returns the disagreement on one case; None when both agree."""
     found = accused(part, said)
     if legal:
         return Heard(part, said, tuple([rule for _, rule in found])) if found else None
@@ -76,7 +77,7 @@ def differs(part: ChannelPart, said: Conversation, legal: bool) -> Heard | None:
 
 
 def differences(part: ChannelPart, random: Random, count: int = 0, most: int = MOST) -> Iterator[Heard]:
-    """The differences of one part, the shortest first; `count`: how many cases, chosen by chance; 0: all."""
+    """Yields the differences of one part, the shortest first; `count`: the number of randomly chosen cases; 0: all."""
     every = list(cases(part, most))
     if 0 < count < len(every):
         every = [every[at] for at in sorted(random.sample(range(len(every)), count))]
@@ -95,7 +96,7 @@ class Count(NamedTuple):
 
 
 def heard(parts: Iterable[ChannelPart], seed: int, count: int, lengths: Iterable[int], most: int = MOST) -> Count:
-    """Parts against the observer: `count` cases of each (0: all), and a random conversation of each length."""
+    """Compares parts with the observer: `count` cases of each (0: all), and a random conversation of each length."""
     number = conversations = 0
     found: list[Heard] = []
     for part in parts:

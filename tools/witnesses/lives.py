@@ -1,7 +1,7 @@
-"""Generated conversations of a session's life at one end, held with what runs: over any number of connections.
+"""Holds generated conversations of a session's life at one end with the implementation, over any number of connections.
 
-Our end is a session of `ClientConnection` or of `ServerConnection`; the other end is played by octets.  A word counts when our
-session stands afterwards where the row of the word leads.
+Our end is a session of `ClientConnection` or of `ServerConnection`; octets play the other end. A word counts when our session
+is afterwards in the state to which the word's row leads.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class Life:
 
     @property
     def state(self) -> str:
-        """Where our session stands."""
+        """The state of our session."""
         return "detached" if self.session is None else self.session.state
 
     def say(self, word: Word, ends: bool) -> bool:
-        """One of the ends says a word, or the transport does; `ends`: the session ends with this attachment.
+        """Plays a word of one of the ends, or of the transport; `ends`: the session ends with this attachment.
 
-        Whether our end stands where the row leads.
+        Returns whether our end is in the state to which the row leads.
         """
         speaker, _, verb = word.partition(":")
         who = "own" if speaker == self.us else "other" if speaker != rows.TRANSPORT else speaker
@@ -89,13 +89,13 @@ class Life:
         else:
             octets = frame_control(number, layout.encode_control(said))
         self.connection.receive_data(octets)
-        if not isinstance(said, controls.Attach):  # which is answered before the next event
+        if not isinstance(said, controls.Attach):  # answered before the next event
             list(self.connection.events())
 
-    # The words.
+    # --- the words ------------------------------------------------------------------------------------------------------------
 
     def attach(self, ends: bool) -> None:
-        """Our client asks for its session."""
+        """Our client requests its session."""
         assert isinstance(self.connection, ClientConnection), "our server never asks"
         if self.session is None:
             self.session = self.connection.session(NAME, timeout=LIVES)
@@ -106,7 +106,7 @@ class Life:
         self._lives(ends)
 
     def attached(self, ends: bool) -> None:
-        """Our server attaches the session that the other end asked for."""
+        """Our server attaches the session that the other end requested."""
         assert isinstance(self.connection, ServerConnection), "our client is never asked"
         self._hear(controls.Attach(NAME))
         self.connection.next_event()
@@ -118,7 +118,7 @@ class Life:
         self.session._timeout = 0 if ends else LIVES
 
     def over(self, ends: bool) -> None:
-        """The connection is lost; a session that asked in vain hears no, and one without a connection waits in vain."""
+        """Loses the connection; a session whose attach was unanswered is refused, and a detached one expires."""
         if self.session is not None and self.state == "detached":
             self.session.tick(0.0)
             self.session.tick(LIVES + 1.0)
@@ -131,12 +131,12 @@ class Life:
             self.connection = self._open()
 
     def expected(self, ends: bool) -> None:
-        """The other end has heard all that we said."""
+        """The other end has received everything that we sent."""
         assert self.session is not None
         self._hear(controls.Expected(RangeSet.of(self.session._outbound.next_id)))
 
     def speaks(self) -> Session:
-        """Our session, which is to say something."""
+        """Returns our session, which is about to send something."""
         assert self.session is not None
         return self.session
 
@@ -162,13 +162,13 @@ NEVER: Final[dict[Speaker, tuple[str, ...]]] = {
     "client": (f"client:{ATTACHED}", f"client:{rows.ATTACHED_AGAIN}"),
     "server": (f"server:{ATTACH}",),
 }
-"""Words that an end never says by its role: one end asks for a session, the other is asked."""
+"""Words that an end never says because of its role: one end requests a session, the other grants it."""
 
 
 def conversations(us: Speaker, lengths: Iterable[int], seed: int) -> Iterator[Conversation]:
-    """Generated ones, each from the beginning and behind a first attachment, without which no session is attached again.
+    """Yields generated conversations, each from the beginning and after a first attachment, so that it can be resumed.
 
-    That attachment ends by itself or while our end detaches, which the grammar takes for one state.
+    That attachment ends by itself or while our end detaches, which the grammar treats as one state.
     """
     them = "server" if us == "client" else "client"
     first = (f"{us}:{ATTACH}", f"{them}:{ATTACHED}") if us == "client" else (f"{us}:{ATTACHED}",)
@@ -179,7 +179,7 @@ def conversations(us: Speaker, lengths: Iterable[int], seed: int) -> Iterator[Co
 
 
 def live(us: Speaker, said: Conversation) -> tuple[Word, ...]:
-    """The words of a conversation as far as our end goes along."""
+    """Returns the words of a conversation as far as our end goes along."""
     life = Life(us)
     for at, word in enumerate(said):
         ending = next((each for each in said[at:] if each.startswith(rows.TRANSPORT)), "")

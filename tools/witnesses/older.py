@@ -1,4 +1,4 @@
-"""The sections of 0-8, 0-9 and 0-9-1: the rows as far as a version has their words, and the text of that version."""
+"""The sections of 0-8, 0-9 and 0-9-1: the rows, restricted to a version's words, and the grammar of that version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHERS: Final = {"client": "server", "server": "client"}
 
 
 def only(language: Automaton, verbs: Collection[str]) -> Automaton:
-    """The language without the methods that an edition lacks; what is no method stays."""
+    """Returns the language without methods that an edition lacks; words that are not methods stay."""
 
     def has(said: Word) -> bool:
         verb = said.partition(":")[2].partition(" by ")[0]
@@ -37,7 +37,7 @@ def only(language: Automaton, verbs: Collection[str]) -> Automaton:
 
 
 def asked_in_rows(edition: Edition) -> list[Question]:
-    """What is legal on an open channel, by the rows: the speaker, and what answers it."""
+    """Returns what is legal on an open channel according to the rows: the speaker, and the answers."""
     found: list[Question] = []
     for kind, arguments in sorted(edition.dialect.codec.methods.arguments.items(), key=lambda each: each[0].VERB):
         verb = kind.VERB
@@ -53,7 +53,7 @@ def asked_in_rows(edition: Edition) -> list[Question]:
 
 
 def answers(questions: Iterable[Question], any_time: Collection[str], most: int = 1) -> Automaton:
-    """What both sides ask and answer on one channel, `most` questions of each kind unanswered at any time."""
+    """Returns what both sides ask and answer on one channel, with at most `most` questions of each kind unanswered."""
     asked = list(questions)
     return interleaved(
         *[in_order([each for each in asked if each.word.startswith(who)], most, any_time) for who in OTHERS]
@@ -61,18 +61,18 @@ def answers(questions: Iterable[Question], any_time: Collection[str], most: int 
 
 
 def _confirms(word: Word) -> Word:
-    """The rows call what the server says of published messages by one word."""
+    """Maps a word to the rows': they have one word for the server's ack and nack of publishes."""
     return f"server:{CONFIRM}" if word in ("server:basic.ack", "server:basic.nack") else word
 
 
 def sections() -> list[Section]:
-    """Of every edition: its connections, channels, modes, answers and references."""
+    """Returns the sections of every edition: its connections, channels, modes, answers and references."""
     return [each for edition in EDITIONS for each in _sections(edition)]
 
 
 def _sections(edition: Edition) -> Iterator[Section]:
     def rows_of(table: Table) -> Callable[[], Automaton] | None:
-        """The table as far as the edition has its words, None for all of it."""
+        """Returns the table restricted to the edition's words, None when it has them all."""
         whole = automaton(table)
         return None if only(whole, edition.verbs).moves == whole.moves else lambda: only(whole, edition.verbs)
 

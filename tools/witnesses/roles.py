@@ -1,8 +1,8 @@
-"""Generated conversations held with what runs: `ClientConnection` and `ServerConnection`.
+"""Plays generated conversations with the implementation: `ClientConnection` and `ServerConnection`.
 
-A conversation of a grammar is played with one of them: what its peer says comes as octets, for what it says itself the player
-calls its methods, as a program does.  Words are what crossed the wire.  So the rows through which they go were reached by
-that role, which found no fault with any legal word of its peer.
+A conversation of a grammar is played with one of them: its peer's words come as octets; for its own words the player calls its
+methods, as an application does. The words are what crossed the wire. So that role has reached the rows that they cover, and
+blamed no legal word of its peer.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ EXCUSED: Final[dict[Speaker, dict[tuple[str, Move], str]]] = {
     }
     for us, them in zip(ROLES, reversed(ROLES), strict=True)
 }
-"""By role: rows of its peer that it does not reach although it can stand in their state, and why."""
+"""By role: rows of its peer that it does not reach although it can be in their state, and why."""
 
 
 class Player:
-    """One of our connections: its methods are called for its words, and its peer's come as octets."""
+    """One of our connections: its own words are method calls, its peer's words arrive as octets."""
 
     def __init__(self, us: Speaker, timeout: int = 0) -> None:
         self.us: Final = us
@@ -100,22 +100,22 @@ class Player:
             else ServerConnection(ServerConfig(profile=profile))
         )
         self.blamed: str | None = None
-        """The rule that it says its peer broke."""
+        """The rule that it reports its peer to have broken."""
         self._timeout: Final = timeout
         self._reader: Final = SegmentReader(DEFAULT_LIMITS)
         self._header = b""
 
     @property
     def session(self) -> Session | None:
-        """The session that it speaks on."""
+        """The session that it uses."""
         return next(iter(self.connection.sessions), None)
 
     def hear(self, octets: bytes) -> None:
-        """Its peer says something."""
+        """Passes in octets of its peer."""
         self.connection.receive_data(octets)
 
     def said(self) -> list[Step]:
-        """Hands out its events, and takes what it says."""
+        """Hands out its events, and returns its output."""
         for event in self.connection.events():
             self._look(event)
         octets = self.connection.data_to_send()
@@ -141,7 +141,7 @@ class Player:
             self.blamed = self.blamed or (event.violation.rule if event.violation is not None else "")
 
     def say(self, step: Step) -> None:
-        """Tells it to say something, unless it says that by itself.  Raises what its methods raise."""
+        """Calls the method of a step, unless it sends the step by itself. Raises what its methods raise."""
         said = step.said
         if isinstance(said, bytes):
             return
@@ -178,12 +178,12 @@ class Played(NamedTuple):
 
 
 def play(us: Speaker, part: Part, said: Conversation, timeout: int = 0) -> Played:
-    """Plays a conversation as far as our side says what it is to say."""
+    """Plays a conversation as long as our side sends what it should."""
     player = Player(us, timeout)
     voice = part.voice(Setting())
     words: list[Word] = []
 
-    pending: list[tuple[str, bool]] = []  # what our side has said and the conversation has not come to, and whether it counts
+    pending: list[tuple[str, bool]] = []  # sent by our side and not reached by the conversation yet, and whether it counts
 
     def take(begun: bool, wanted: Step | None = None) -> None:
         for step in player.said():
@@ -208,7 +208,7 @@ def play(us: Speaker, part: Part, said: Conversation, timeout: int = 0) -> Playe
                 if begun and step.word and not counted:
                     words.append(step.word)
                 return True
-        return not begun or isinstance(step.said, controls.CommandPoint)  # comes with the first command
+        return not begun or isinstance(step.said, controls.CommandPoint)  # sent with the first command
 
     def steps(begun: bool, some: Iterable[Step]) -> bool:
         for step in some:
@@ -233,7 +233,7 @@ def play(us: Speaker, part: Part, said: Conversation, timeout: int = 0) -> Playe
 
 
 def follow(table: Table, words: Iterable[Word]) -> Iterator[Move]:
-    """The rows of a table through which words go, up to the first that it refuses."""
+    """Yields the rows of a table that words cover, up to the first that it refuses."""
     known = {f"{row.speaker}:{row.verb}" for row in table.rows}
     machine = Machine(table)
     for word in words:
@@ -248,20 +248,20 @@ def follow(table: Table, words: Iterable[Word]) -> Iterator[Move]:
 
 
 class Walk:
-    """Which rows of one table the conversations of grammars go through, and which of them one role reached."""
+    """The rows of one table that the grammars' conversations cover, and which of them one role reached."""
 
     def __init__(self, table: Table, us: Speaker) -> None:
         self.table: Final = table
         self.us: Final = us
         self.legal: Final[set[Move]] = set()
-        """Rows that the grammar's conversations go through."""
+        """Rows that the grammar's conversations cover."""
         self.taken: Final[set[Move]] = set()
-        """Rows that were gone through with our side."""
-        self._heard_in: Final[set[str]] = set()  # states in which our side heard something before it spoke
+        """Rows covered with our side."""
+        self._heard_in: Final[set[str]] = set()  # states in which our side received something before it sent anything
         self._entered: Final[set[str]] = {table.initial}
 
     def add(self, said: Iterable[Word], played: Iterable[Word]) -> None:
-        """A conversation, and what became of it."""
+        """Adds a conversation, and its outcome."""
         self.legal.update(follow(self.table, said))
         for move in follow(self.table, played):
             self.taken.add(move)
@@ -274,25 +274,24 @@ class Walk:
 
     @property
     def unsaid(self) -> set[Move]:
-        """Rows in which our side would say what it does not say there."""
+        """Returns rows in which our side would send something that it does not send there."""
         return {move for move in self.legal - self.taken if self._ours(move)}
 
     @property
     def unheard(self) -> set[Move]:
-        """Rows of its peer in states that our side leaves, by its answer, before it hears any more; or does not come into."""
+        """Returns rows of its peer in states that our side does not enter, or leaves by its answer before it receives more."""
         return {move for move in self.legal - self.taken if not self._ours(move) and move[0] not in self._heard_in}
 
     @property
     def gaps(self) -> set[Move]:
-        """Rows of its peer that were not reached, though our side can stand in their states and hear something, and without a
-        reason."""
+        """Returns unreached rows of its peer, without a reason, in states where our side can receive something."""
         excused = EXCUSED[self.us]
         missing = self.legal - self.taken - self.unsaid - self.unheard
         return {move for move in missing if (self.table.name, move) not in excused}
 
 
 class Reached(NamedTuple):
-    """What one role reached, and the legal conversations with which it found fault."""
+    """What one role reached, and the legal conversations that it objected to."""
 
     walks: list[Walk]
     faults: list[tuple[str, Played]]
@@ -318,7 +317,7 @@ def reached(us: Speaker, lengths: Iterable[int] = (20, 60), seed: int = 1) -> Re
 
 
 def report(us: Speaker, found: Reached) -> str:
-    """One line for each table, one for each row that was not reached, one for each legal conversation that was objected to."""
+    """Returns a line for each table, each unreached row, and each legal conversation that it objected to."""
     lines = [f"  {us}:"]
     for walk in found.walks:
         rest = f"{len(walk.unsaid)} it never says, {len(walk.unheard)} it does not wait for"

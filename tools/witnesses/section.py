@@ -1,4 +1,4 @@
-"""A section: tables and the grammar that must be the same language, and how tables become one."""
+"""A section: tables and the grammar that must be the same language, and how several tables are combined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.witnesses import shared
 
 
 def automaton(table: Table, start: str = "") -> Automaton:
-    """The conversations that a table takes from its initial state (or `start`) on; they may break off anywhere."""
+    """Returns the conversations that a table accepts from its initial state (or `start`) on; they may break off anywhere."""
     rows: dict[str, dict[Word, str]] = {}
     for row in table.rows:
         rows.setdefault(row.state, {})[f"{row.speaker}:{row.verb}"] = row.next_state
@@ -24,7 +24,7 @@ def automaton(table: Table, start: str = "") -> Automaton:
 
 
 def spread(language: Automaton, word: Word, over: Iterable[Word]) -> Automaton:
-    """The language with any of `over` wherever it has `word`: a machine that tells fewer words apart hears them so."""
+    """Returns the language with any of `over` wherever it has `word`, for a machine that distinguishes fewer words."""
     texts = tuple(over)
     moves = [
         {text: to for said, to in each.items() for text in (texts if said == word else (said,))} for each in language.moves
@@ -34,14 +34,14 @@ def spread(language: Automaton, word: Word, over: Iterable[Word]) -> Automaton:
 
 @cache
 def _beginnings(grammar: Callable[[], Automaton]) -> Automaton:
-    """The language of a grammar that may break off anywhere: many ask, and it takes its time."""
+    """Returns the prefixes of a grammar's language; cached, because it takes long and has many callers."""
     return grammar().prefixes()
 
 
 class Section(NamedTuple):
-    """`tables` together must take the beginnings of the conversations of `grammar`, where `beside` allows them.
+    """`tables` together must accept the prefixes of the conversations of `grammar`, where `beside` allows them.
 
-    `beside` is what the tables leave to memory; `reason` tells why.
+    `beside` is what the tables leave to memory; `reason` explains why.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Section(NamedTuple):
     """The speakers, where several sessions follow one table at the same time (`shared`)."""
 
     def run(self) -> Automaton:
-        """The language of the tables."""
+        """Returns the language of the tables."""
         if self.sessions:
             language = shared.automaton(self.sessions)
         else:
@@ -63,23 +63,22 @@ class Section(NamedTuple):
         return (together(language, self.beside()) if self.beside else language).prefixes()
 
     def said(self) -> Automaton:
-        """The language of the grammar, which may break off anywhere."""
+        """Returns the language of the grammar, which may break off anywhere."""
         return _beginnings(self.grammar)
 
     def heard(self, table: Table, word: Word) -> Word | None:
-        """A word of the grammar as one of the tables hears it; None: not at all."""
+        """Returns a word of the grammar as one of the tables knows it; None: not at all."""
         known = {f"{row.speaker}:{row.verb}" for row in table.rows}
         other = f"{word.partition(':')[0]}:{connection_rows.OTHER}"
         return word if word in known else other if other in known else None
 
     def difference(self) -> Difference | None:
-        """The shortest conversation on which they differ; `in_first`: the tables take it."""
+        """Returns the shortest conversation on which they differ; `in_first`: the tables accept it."""
         return shortest_difference(self.run(), self.said())
 
 
 def told(difference: Difference | None) -> str:
-    """A difference for a person: which of the two takes the conversation that the other refuses, and the conversation, a word a
-    line."""
+    """Describes a difference: which of the two accepts the conversation, and the conversation, one word per line."""
     if difference is None:
         return "the same"
     one, other = ("table", "grammar") if difference.in_first else ("grammar", "table")
@@ -88,7 +87,7 @@ def told(difference: Difference | None) -> str:
 
 
 def dialogue(rows: Table) -> Automaton:
-    """The three machines of a connection as `ConnectionDialogue` joins them; `rows` are the handshake's."""
+    """Returns the three machines of a connection as `ConnectionDialogue` joins them; `rows` are the handshake's."""
     handshake = automaton(rows)
     closes: list[Automaton] = []
     for table in (connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER):

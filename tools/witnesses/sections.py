@@ -1,4 +1,4 @@
-"""Section by section, the tables and the grammar that must be the same language, and why where they may differ."""
+"""The sections: tables and the grammar that must be the same language, and why they may differ where they do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _closes() -> Automaton:
 
 
 def _memory(branches: int) -> Automaton:
-    """How many branches a session has, and how many of them it has suspended."""
+    """Returns the limits on how many branches a session has, and how many of them are suspended."""
     d = demarcation
     started = answered(d.START, d.END, d.END_SUSPENDED, most=branches)
     suspended = answered(d.SUSPEND, d.RESUME, d.END_SUSPENDED, most=branches)

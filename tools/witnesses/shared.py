@@ -1,4 +1,4 @@
-"""One branch and several sessions, from the rows: how the branch stands for each of them is what its machine stands in."""
+"""One branch and several sessions, derived from the rows: each session's machine is in the branch's standing towards it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _WORDS: Final = tuple(dict.fromkeys((row.speaker, row.verb) for row in BRANCH.ro
 
 
 class Shared(NamedTuple):
-    """The phase of a branch, and what each session has to do with it: NOBODY, HERE or SUSPENDED."""
+    """The phase of a branch, and each session's relation to it: NOBODY, HERE or SUSPENDED."""
 
     phase: Phase
     parts: tuple[Relation, ...]
 
     def standing(self, session: int) -> Standing:
-        """How the branch stands for one of them."""
+        """Returns the standing of the branch towards one session."""
         own = self.parts[session]
         if own is Relation.NOBODY and any(part is not Relation.NOBODY for part in self.parts):
             own = Relation.ELSEWHERE
         return Standing(self.phase, own)
 
     def after(self, session: int, name: str) -> Shared:
-        """What it is when the branch now stands so for one of them."""
+        """Returns the result when the branch now has this standing towards one session."""
         phase, relation = _BY_NAME[name]
         if phase is Phase.UNKNOWN:
             return begin(len(self.parts))
@@ -35,12 +35,12 @@ class Shared(NamedTuple):
 
 
 def begin(sessions: int) -> Shared:
-    """Nobody has ever heard of the branch."""
+    """Returns the state of an unknown branch."""
     return Shared(UNKNOWN.phase, (Relation.NOBODY,) * sessions)
 
 
 def moves(at: Shared, sessions: tuple[str, ...]) -> Iterator[tuple[Word, tuple[str, str, str], Shared]]:
-    """What is legal: the word, the row (state, speaker, verb) of the session concerned, and what comes of it."""
+    """Yields the legal words: the word, the row (state, speaker, verb) of the session concerned, and the result."""
     for number, session in enumerate(sessions):
         state = at.standing(number).name
         for speaker, verb in _WORDS:
@@ -51,9 +51,9 @@ def moves(at: Shared, sessions: tuple[str, ...]) -> Iterator[tuple[Word, tuple[s
 
 
 def automaton(sessions: tuple[str, ...]) -> Automaton:
-    """The conversations that the rows take; they may break off anywhere.
+    """Returns the conversations that the rows accept; they may break off anywhere.
 
-    AssertionError when the clock or the administrator leads sessions to different ends.
+    Raises AssertionError when the clock or the administrator leads sessions to different states.
     """
 
     def found(at: Shared) -> dict[Word, Shared]:
@@ -66,7 +66,7 @@ def automaton(sessions: tuple[str, ...]) -> Automaton:
 
 
 def rows(sessions: tuple[str, ...], said: Iterable[Word]) -> tuple[set[tuple[str, str, str]], Word | None]:
-    """The rows that a conversation goes through for any session, and the first word that is refused."""
+    """Returns the rows that a conversation covers for any session, and the first word that is refused."""
     at = begin(len(sessions))
     taken: set[tuple[str, str, str]] = set()
     for word in said:

@@ -1,1 +1,1 @@
-"""Modules that the compiled build has instead of those of the same place under src/amqp_sansio."""
+"""Modules that replace those of the same path under src/amqp_sansio in the compiled build."""

@@ -1,1 +1,1 @@
-"""Broker-J's own selectors: its classes answer for selectors and messages that we make up, without a broker around them."""
+"""Broker-J's own selectors: its classes evaluate generated selectors and messages, without a running broker."""

@@ -1,4 +1,4 @@
-"""What Broker-J answers: a line in, a line out, from a Java program of our own over its classes."""
+"""Broker-J's answers: a line in, a line out, from a Java program of ours that uses its classes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ INTEGERS: Final = range(-(2**31), 2**31)
 
 
 def prepare(folder: Path) -> tuple[Path, Path]:
-    """Where our classes and Broker-J's jars are, fetched and compiled once.  NotAvailable."""
+    """Returns the folders of our classes and of Broker-J's jars, fetched and compiled once. Raises NotAvailable."""
     libraries = fetch(broker_j.POM, folder)
     return compiled(SOURCES, libraries, folder), libraries
 
 
 def answers(folder: Path, asked: Iterable[tuple[str, Mapping[str, Value]]]) -> list[str]:
-    """For each selector and message: `true`, `false`, `refused ERROR` (no selector) or `raised ERROR` (while selecting)."""
+    """For each selector and message, returns `true`, `false`, `refused ERROR` (no selector) or `raised ERROR` (evaluating)."""
     classes, libraries = prepare(folder)
     lines = "".join([_line(text, properties) for text, properties in asked])
     command = [java(), "-Dfile.encoding=UTF-8", "-cp", f"{classes}:{libraries}/*", "Selectors"]

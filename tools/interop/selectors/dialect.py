@@ -1,7 +1,7 @@
-"""Where Broker-J's selectors differ from JMS 1.1 and from ours: the list of differences, as an evaluator that has them.
+"""The differences of Broker-J's selectors from JMS 1.1 and from ours: a list, and an evaluator that implements them.
 
-Found by asking Broker-J 9.2; `DIFFERENCES` says each in a sentence.  The reach of NOT is grammar, which the evaluator
-does not have.  What both accept and neither our selectors nor this evaluator explain is a defect of one of us.
+Found with Broker-J 9.2; `DIFFERENCES` describes each in a sentence. The scope of NOT is grammar, which the evaluator lacks. A
+result that both accept and that neither our selectors nor this evaluator explain is a defect of one of them.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ DIFFERENCES: Final = {
 
 
 class Raised(Exception):
-    """Broker-J raises for this message."""
+    """Broker-J raises an exception for this message."""
 
 
 class Integer(int):
-    """A number of Java's type Integer, whose results of 32 bits are Integers again."""
+    """A number of Java's type Integer; 32-bit results are Integers again."""
 
 
 def _typed(value: Value) -> Value:
@@ -72,7 +72,7 @@ def _like(a: Value, b: Value) -> bool:
 
 
 def _double(value: int | float | str) -> tuple[bool, float, float]:
-    """The order of Java's Double.compareTo."""
+    """Returns a key with the order of Java's Double.compareTo."""
     number = float(value)
     return (True, 0.0, 0.0) if number != number else (False, number, copysign(1.0, number) if number == 0.0 else 0.0)
 
@@ -119,7 +119,7 @@ def _truth(value: Value) -> bool | None:
 
 
 def evaluate(expression: Expression, lookup: Lookup) -> Value:
-    """The value that Broker-J finds.  Raised where it finds none."""
+    """Returns the value that Broker-J finds. Raises Raised when it finds none."""
     if isinstance(expression, Constant):
         return _typed(expression.constant)
     if isinstance(expression, Identifier):

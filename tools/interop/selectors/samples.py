@@ -1,4 +1,4 @@
-"""Selectors and messages from a seed, in the language of JMS 1.1: mostly well typed, with NULLs and unlike types in between."""
+"""Generates selectors and messages from a seed, by JMS 1.1: mostly well typed, with NULLs and type mismatches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES: Final = {
     "ok": "truth",
     "no": "truth",
 }
-"""The identifiers, with what each is when it is what it should be."""
+"""The identifiers, and the expected type of each."""
 STRINGS: Final = ("red", "blue", "", "it's", "a_b", "100%", "x", "grün")
 NUMBERS: Final = (
     "0",
@@ -46,7 +46,7 @@ class Samples:
         self._random: Final = Random(seed)
 
     def message(self) -> Mapping[str, Value]:
-        """Properties: some missing, a few of another type than selectors expect."""
+        """Returns properties: some missing, a few of an unexpected type."""
         random, found = self._random, dict[str, Value]()
         for name, kind in NAMES.items():
             kind = random.choice(("string", "number", "truth")) if random.random() < 0.05 else kind
@@ -61,7 +61,7 @@ class Samples:
         return found
 
     def selector(self, depth: int = 4) -> str:
-        """One selector."""
+        """Returns one selector."""
         return self._condition(self._random.randint(1, depth))
 
     def _name(self, kind: str) -> str:
@@ -76,7 +76,7 @@ class Samples:
             kind = random.choice(("AND", "OR", "NOT", "()"))
             if kind == "NOT":
                 operand = self._predicate(depth) if random.random() < 0.5 else f"({self._condition(depth - 1)})"
-                return f"(NOT {operand})"  # in parentheses: Broker-J's NOT denies all that follows
+                return f"(NOT {operand})"  # in parentheses: Broker-J's NOT applies to all that follows
             if kind == "()":
                 return f"({self._condition(depth - 1)})"
             return f" {kind} ".join([self._inside(depth) for _ in range(random.randint(2, 3))])

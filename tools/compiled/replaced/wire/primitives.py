@@ -1,7 +1,7 @@
-"""The primitives of reading and writing fixed widths, big-endian, as the compiled build has them.
+"""Reads and writes fixed-width numbers, big-endian, in the compiled build.
 
-The same names as in `amqp_sansio.wire.primitives`, which see.  Reading puts octets together in native numbers; what is written
-with every message is one number made octets, the rest stays with `struct`.
+The same names as in `amqp_sansio.wire.primitives`, which documents them. Readers combine octets in native integers; writers
+used for every message encode one combined number, and the others use `struct`.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def put_sizes(size: int, count: int) -> bytes:
 
 
 def uuid_of(octets: bytes) -> UUID:
-    """A UUID of 16 octets, without the checks that make `UUID(bytes=...)` slow."""
+    """Makes a UUID from 16 octets, without the checks that make `UUID(bytes=...)` slow."""
     made = _blank_uuid()
     _set_int(made, _number(octets, "big"))
     _set_is_safe(made, _UNKNOWN)
@@ -254,7 +254,7 @@ def uuid_of(octets: bytes) -> UUID:
 
 _blank_uuid: Final[Callable[[], UUID]] = partial(object.__new__, UUID)
 _number: Final[Callable[..., object]] = int.from_bytes
-# A UUID refuses to be written to; its slots do not, and are what its own constructor writes in the end.
+# A UUID is read-only; its slots are not, and its own constructor also writes to them in the end.
 _set_int: Final = UUID.__dict__["int"].__set__
 _set_is_safe: Final = UUID.__dict__["is_safe"].__set__
 _UNKNOWN: Final = SafeUUID.unknown
