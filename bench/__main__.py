@@ -1,6 +1,6 @@
 """`make bench`: ours, pamqp and pika take turns in one process; medians of ratios over the rounds, against the targets.
 
-Then clients on real sockets: ours, pika and aiormq, each in its own process, against brokers started for it. Exit code 0 when
+Then clients on real sockets: ours, pika and aiormq, each in its own process, against brokers started for it.  Exit code 0 when
 every target is met, else 1.
 """
 
@@ -37,7 +37,7 @@ from bench.messages import messages
 class Case(NamedTuple):
     """One comparison: contenders by name, and the targets for ours against each; `compiled`: the compiled build's targets.
 
-    `channels`: ours speaks 0-9-1, as the peers do, else 0-10. `read`: every property is read; None: it publishes.
+    `channels`: ours speaks 0-9-1, as the peers do, else 0-10.  `read`: every property is read; None: it publishes.
     """
 
     label: str
@@ -77,7 +77,7 @@ def contenders(case: Case, count: int, varied: bool) -> dict[str, Fresh]:
 
 
 def compare(count: int, turns: int, built: bool = False) -> list[str]:
-    """Prints the table of ratios; returns the missed targets. `built`: ours is the compiled build."""
+    """Prints the table of ratios; returns the missed targets.  `built`: ours is the compiled build."""
     missed: list[str] = []
     print(f"\n{'microseconds per message':44} {'ours':>7} {'pamqp':>7} {'pika':>7}   {'pamqp/ours':>18} {'pika/ours':>18}")
     for case in CASES:

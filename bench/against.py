@@ -1,15 +1,15 @@
 """Compares the speed of this tree with another commit: both do the same work in turn, in one run, pure and compiled.
 
 In every round each tree has a fresh process, and both do each piece of work (`bench.workloads`) in turn, twice, the first time
-as a warm-up; the order changes from round to round. The processes are fresh because the layout of objects in memory makes a
+as a warm-up; the order changes from round to round.  The processes are fresh because the layout of objects in memory makes a
 process up to 5 % faster or slower for its whole life.
 
-The verdict is on the median ratio of this tree to the other: the work is slower when its whole 90 % interval is above 1.02. The
-interval is that of order statistics, which assumes nothing about the distribution of times.
+The verdict is on the median ratio of this tree to the other: the work is slower when its whole 90 % interval is above 1.02.
+The interval is that of order statistics, which assumes nothing about the distribution of times.
 
 python -m bench.against COMMIT [--rounds 15] [--only NAME ...] [--build pure|compiled|both]
 
-Exit code 0: nothing is slower. 1: something is. 2: the commit cannot be compared. A compiled build that cannot be made here is
+Exit code 0: nothing is slower. 1: something is. 2: the commit cannot be compared.  A compiled build that cannot be made here is
 reported as not run.
 """
 
@@ -56,7 +56,7 @@ class Interval(NamedTuple):
 
 
 def interval(ratios: Sequence[float]) -> Interval:
-    """Returns the median and its interval from order statistics. Raises ValueError for fewer than five ratios."""
+    """Returns the median and its interval from order statistics.  Raises ValueError for fewer than five ratios."""
     count, ordered = len(ratios), sorted(ratios)
     if count < 5:
         raise ValueError(f"{count} ratios have no {CONFIDENCE:.0%} interval: at least 5 do")

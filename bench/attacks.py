@@ -1,6 +1,6 @@
 """Measures what strangers and clients can cost a broker: `python -m bench.attacks`; `--src DIR` attacks another tree.
 
-Each attack meets a fresh `amqp-sansio serve` in its own process. Linux only: memory is read from /proc.
+Each attack meets a fresh `amqp-sansio serve` in its own process.  Linux only: memory is read from /proc.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures the credit of one message: in the ledger that client and server keep, and in an observer's subscriptions.
 
 The latter finds the subscription by name and remembers each delivery until it is completed, which client and server do anyway
-with their deliveries. This is why they do not use it (tests/contracts/test_books.py).
+with their deliveries.  This is why they do not use it (tests/contracts/test_books.py).
 
 python -m bench.books
 """

@@ -1,6 +1,6 @@
 """Measures the codecs that every message passes, in microseconds per call: `python bench/codec.py` (with src on the path).
 
-Rich: 8 properties, 4 application headers, exchange and routing key. Medians of the best of several rounds.
+Rich: 8 properties, 4 application headers, exchange and routing key.  Medians of the best of several rounds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 python -m bench.crowds OUT.pcap --count 20000 [--foreign] [--open 50]
 
-Equal arguments give equal files. Each connection has six packets: it opens, either side sends once, it is closed.
+Equal arguments give equal files.  Each connection has six packets: it opens, either side sends once, it is closed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SIGTERM under load: how long a broker with many persistent messages takes to end: `python -m bench.ending`.
 
-The broker is filled and, while a client goes on publishing, asked to end. After a restart, everything that was confirmed must
+The broker is filled and, while a client goes on publishing, asked to end.  After a restart, everything that was confirmed must
 be there.
 """
 

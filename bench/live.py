@@ -1,6 +1,6 @@
 """Measures the live source and sink of Spark: rows per second in and out, exactly-once and at-least-once.
 
-`python -m bench.live --rows 20000` measures it alone; `make bench-spark` does so at its end. The broker is `amqp-sansio serve
+`python -m bench.live --rows 20000` measures it alone; `make bench-spark` does so at its end.  The broker is `amqp-sansio serve
 --data-dir` in its own process; both modes take turns in one warmed-up session.
 """
 

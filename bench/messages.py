@@ -1,6 +1,6 @@
 """The messages: the same for every contender, independent of protocol versions.
 
-«minimal» has an exchange and a routing key; «rich» also has eight typical properties and four application headers. «repeated»
+«minimal» has an exchange and a routing key; «rich» also has eight typical properties and four application headers.  «repeated»
 is the same message again and again; «varied» changes everything that a real stream of messages changes, so that no cache hides
 a cost.
 """

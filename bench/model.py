@@ -1,7 +1,7 @@
 """Measures the model of a broker: the cost of one message must not depend on what else exists.
 
 Each case does the same with little and with much around it, in turn, and prints the ratio of the medians; `python -m
-bench.model` runs it alone. Memory is what tracemalloc counts for queued messages of 100 octets.
+bench.model` runs it alone.  Memory is what tracemalloc counts for queued messages of 100 octets.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ SOURCE: Final = Path(__file__).with_name("loopback") / f"{CEILING}.c"
 
 
 def ceiling(folder: str) -> tuple[str, ...]:
-    """Compiles the client in C, and returns its command. Raises NotAvailable."""
+    """Compiles the client in C, and returns its command.  Raises NotAvailable."""
     program = f"{folder}/{CEILING}"
     try:
         done = subprocess.run(
@@ -52,7 +52,7 @@ def ceiling(folder: str) -> tuple[str, ...]:
 
 
 def turns(url: str, programs: dict[str, tuple[str, ...]], count: int, rounds: int) -> dict[tuple[str, str], Cost]:
-    """Returns the median costs by case and client. A queue is published full, then consumed empty."""
+    """Returns the median costs by case and client.  A queue is published full, then consumed empty."""
     took: dict[tuple[str, str], list[Cost]] = defaultdict(list)
     node = Broker("RabbitMQ", url, tuple(programs))
     for number in range(rounds):

@@ -1,6 +1,6 @@
 """Measures subscriptions with selectors on a long queue: twice the messages may take twice the time, and no more.
 
-Ten subscriptions join a full queue; each wants a tenth of it, and all look at nearly everything. `python -m bench.selecting`
+Ten subscriptions join a full queue; each wants a tenth of it, and all look at nearly everything.  `python -m bench.selecting`
 runs it alone.
 """
 

@@ -2,7 +2,7 @@
 
 python -m bench.traffic OUT.pcap --octets 150000000 [--connections 64] [--skew 0.9] [--body 400] [--faults 0.01] [--seed 1]
 
-Equal arguments give equal files. Every connection proceeds in bursts of a few messages; bursts of all connections interleave.
+Equal arguments give equal files.  Every connection proceeds in bursts of a few messages; bursts of all connections interleave.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Wire:
 
 
 class Talker:
-    """One connection. `burst` continues its conversation."""
+    """One connection.  `burst` continues its conversation."""
 
     def __init__(self, wire: Wire, number: int, random: Random, body: int, faults: float, repeats: float) -> None:
         self._wire: Final = wire

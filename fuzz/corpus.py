@@ -56,7 +56,7 @@ class Recorder:
 
 
 def listen(path: Path) -> list[Recorder]:
-    """Returns the TCP connections of a file. A reused port makes another conversation."""
+    """Returns the TCP connections of a file.  A reused port makes another conversation."""
     recorders: list[Recorder] = []
     talking: dict[frozenset[tuple[bytes, int]], Recorder] = {}
     for packet in read_packets(str(path), lambda text: None):

@@ -44,7 +44,7 @@ KINDS: Final[tuple[Callable[[Layout, bytes], Decoded], ...]] = (_control, _comma
 def decoder(said: Said) -> list[str]:
     """Decodes them as each kind, by the two lowest bits of the first octet; the third bit chooses the layout.
 
-    A decoded value is encoded and decoded again, and must be equal. An exception is the stand-alone xid, which came with the
+    A decoded value is encoded and decoded again, and must be equal.  An exception is the stand-alone xid, which came with the
     errata: the layout of the first edition decodes it, but never encodes it.
     """
     octets = b"".join([octets for _, octets in said])

@@ -125,7 +125,7 @@ def reader(said: Said) -> list[str]:
 
 
 def decoder(said: Said) -> list[str]:
-    """Decodes them as the kind of the first octet. A decoded value must encode to the same octets or an equal value."""
+    """Decodes them as the kind of the first octet.  A decoded value must encode to the same octets or an equal value."""
     octets = b"".join([octets for _, octets in said])
     if not octets:
         return []

@@ -1,4 +1,4 @@
-"""The subjects of the fuzzer. Each returns everything that came out, as text, so that two runs can be compared."""
+"""The subjects of the fuzzer.  Each returns everything that came out, as text, so that two runs can be compared."""
 
 from __future__ import annotations
 

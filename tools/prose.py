@@ -1,10 +1,10 @@
 """Finds two habits that make a text read like a translation, in what users read.
 
-* `who` or `whoever` as a subject without a noun before it. `A client that waits ...` names the actor.
-* A passive of `tell`, `say`, `hear`, `give up` or `take out`, which hides the actor. `The broker reports ...` names it.
+* `who` or `whoever` as a subject without a noun before it.  `A client that waits ...` names the actor.
+* A passive of `tell`, `say`, `hear`, `give up` or `take out`, which hides the actor.  `The broker reports ...` names it.
 
 Users read the texts and docstrings of src, examples and the tools, the manual, the news fragments and the names of the tests.
-Generated code is skipped: its source is checked. The exit code is 1 when anything is found.
+Generated code is skipped: its source is checked.  The exit code is 1 when anything is found.
 
 python -m tools.prose [PATH ...]
 """

@@ -1,7 +1,7 @@
 """Joins two machines in memory, and brings a fresh one to the same place again with the recorded octets.
 
-A *script* is a generator of the actions of one side: it yields whenever it waits for the other side. `record` runs it against a
-live partner and records what the partner sent at each wait; `replay` runs it again with those octets alone, which is fast.
+A *script* is a generator of the actions of one side: it yields whenever it waits for the other side.  `record` runs it against
+a live partner and records what the partner sent at each wait; `replay` runs it again with those octets alone, which is fast.
 """
 
 from __future__ import annotations

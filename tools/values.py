@@ -1,7 +1,7 @@
 """Digests of the product's results for fixed inputs: the proof that an internal change did not change the behaviour.
 
 Inputs: every recording in tests/data, damaged copies of the small ones (each from a seed), generated traffic with nanosecond
-times, and simulated seeds. Values: frames, events and findings as `decode` and `check` see them; rows of all tables of
+times, and simulated seeds.  Values: frames, events and findings as `decode` and `check` see them; rows of all tables of
 `analyze` (converted back to schema version 1, so that its digests hold); and all octets of a simulation.
 
 python -m tools.values --check                 lists the digests that differ from tests/data/values.json
@@ -207,7 +207,7 @@ def of_traffic() -> Values:
 
 
 def of_seed(seed: int) -> Values:
-    """Returns all values of a simulation. Raises AssertionError when an invariant did not hold."""
+    """Returns all values of a simulation.  Raises AssertionError when an invariant did not hold."""
     outcome = simulate(seed)
     assert outcome.ok, (seed, outcome.failure)
     return {"octets": [f"{outcome.digest:08x}"], "counts": [outcome.summary, _show(outcome.counts)]}

@@ -1,6 +1,6 @@
 """Walks: the files and functions that the library goes through for one task, traced in a real run.
 
-`kernel`, `spec`, `events` and generated code do not count. A walk lists files in the order in which the run first enters them,
+`kernel`, `spec`, `events` and generated code do not count.  A walk lists files in the order in which the run first enters them,
 with the function that it enters first, and calls back up: into a file that is still waiting for a callee in another file.
 
 python -m tools.walks            prints them

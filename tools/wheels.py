@@ -58,7 +58,7 @@ class WheelError(Exception):
 
 
 def run(*words: object, where: Path = ROOT, environment: dict[str, str] | None = None) -> str:
-    """Returns the output of a command. Raises WheelError, with all the output, when it fails."""
+    """Returns the output of a command.  Raises WheelError, with all the output, when it fails."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     command = [str(word) for word in words]
     done = subprocess.run(command, cwd=where, env={**kept, **(environment or {})}, capture_output=True, text=True, check=False)

@@ -1,18 +1,18 @@
 """Loopback: ours against Broker-J and `serve`, pika and aiormq against RabbitMQ, one client at a time, in turn.
 
 Each client is its own process; its figure is the CPU (user and system, all threads) between its first and last message; brokers
-are other processes. The acknowledgements are the same everywhere:
+are other processes.  The acknowledgements are the same everywhere:
 
 * publish, settled at the end: messages one after the other, and one barrier after them;
 * publish, each confirmed, 100 in flight (pika's BlockingConnection cannot);
 * publish, each confirmed before the next;
 * consume, 100 prefetched, each acknowledged individually.
 
-«Each confirmed before the next» runs client and broker on one core (`cores`), because each message wakes a process. The table
+«Each confirmed before the next» runs client and broker on one core (`cores`), because each message wakes a process.  The table
 also shows the floor: the same octets with a socket, asyncio and trio alone, with the fewest wakes possible, and as ordinary
-programs do it (futures, streams). As the floor shows, code that awaits pays for its event loop at each wake: so in this case
+programs do it (futures, streams).  As the floor shows, code that awaits pays for its event loop at each wake: so in this case
 blocking code is compared with blocking code and code that awaits with code that awaits, and the other ratios are printed
-without a verdict. In all other cases each of ours is compared with each of theirs.
+without a verdict.  In all other cases each of ours is compared with each of theirs.
 """
 
 from __future__ import annotations

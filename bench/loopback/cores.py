@@ -26,7 +26,7 @@ def one_core() -> Iterator[bool]:
     """Confines this process and its descendants to one core; yields whether the system supports that.
 
     Sending to a process on a sleeping core includes the cost of waking it, on a virtual machine through the hypervisor: several
-    times the cost of the client itself, and changing from minute to minute. On one core a wake is just a context switch, for
+    times the cost of the client itself, and changing from minute to minute.  On one core a wake is just a context switch, for
     ours and for theirs.
     """
     if not hasattr(os, "sched_setaffinity") or not (PROCESSES / "self" / "task").exists():

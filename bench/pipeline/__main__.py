@@ -1,9 +1,9 @@
 """`make bench-spark`: generated captures of sizes x1, x4 and x16 through the pipeline; medians, and the targets met or missed.
 
 Each way runs in a fresh process, is warmed up on a small capture and then measured: five turns at x1, three above. --octets and
---sizes make it smaller: a target is only judged at its own size, otherwise printed. `check` and `analyze` also run cold, each
-in a new process, on 1 and 5 MB and x1; a plain process also runs 20,000 short connections and 100,000 of another protocol. Exit
-code 0 when every target that could be judged is met, else 1.
+--sizes make it smaller: a target is only judged at its own size, otherwise printed.  `check` and `analyze` also run cold, each
+in a new process, on 1 and 5 MB and x1; a plain process also runs 20,000 short connections and 100,000 of another protocol.
+Exit code 0 when every target that could be judged is met, else 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`make changelog VERSION=x.y.z`: moves the contents of `changes/` to a section of CHANGELOG.md.
 
-`changes/x.y.z.md`, if it exists, is that section, hand-written; the fragments then count as included. Otherwise towncrier
+`changes/x.y.z.md`, if it exists, is that section, hand-written; the fragments then count as included.  Otherwise towncrier
 builds the section from them.
 """
 

@@ -1,7 +1,7 @@
 """Generates sessions and channels for blocking code from `conversation`, and connections from those for asyncio.
 
 Blocking code is the asynchronous code without `await`; connections for trio and blocking code are those for asyncio in other
-terms. Tasks switch at an `await`; threads are kept apart by a lock: what a method does between two waits is one turn of the
+terms.  Tasks switch at an `await`; threads are kept apart by a lock: what a method does between two waits is one turn of the
 connection (`adapters/sync/turn.py`).
 """
 

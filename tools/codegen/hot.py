@@ -1,7 +1,7 @@
 """The verbs on hot paths, which have straight-line code; all others use `wire.interpreter`.
 
 The figures are from `python -m bench.verbs` on 2026-11-23 (CPython 3.11, pure): how often `bench.workloads` reads and writes
-the verb; then nanoseconds to read it, and to write it, each by straight-line code and by the interpreter. The interpreter's
+the verb; then nanoseconds to read it, and to write it, each by straight-line code and by the interpreter.  The interpreter's
 extra cost is about the cost of a message in the engine, so verbs that occur once per connection or subscription are not in the
 list.
 """

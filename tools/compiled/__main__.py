@@ -48,7 +48,7 @@ def _show(done: int, of: int) -> None:
 
 
 def build(out: Path, level: str, jobs: int) -> None:
-    """Builds the folder. Raises BuildError."""
+    """Builds the folder.  Raises BuildError."""
     work = out / ".work"
     work.mkdir(parents=True, exist_ok=True)
     sources.copy(out / "amqp_sansio")

@@ -65,7 +65,7 @@ class Factory:
         """The number of files that had to be compiled."""
 
     def make(self, extensions: Sequence[Extension]) -> list[Path]:
-        """Builds all of them and removes outdated extensions. Raises BuildError."""
+        """Builds all of them and removes outdated extensions.  Raises BuildError."""
         (self._work / "objects").mkdir(parents=True, exist_ok=True)
         jobs = [(source, each) for each in extensions for source in each["sources"]]
         jobs.sort(key=lambda job: -(self._tree / job[0]).stat().st_size)  # so that no large file is compiled last

@@ -45,7 +45,7 @@ LEFT_OUT: Final = {
 
 
 def modules(package: Path) -> list[Path]:
-    """Returns the compiled files, relative to `package`, in a fixed order. Raises ValueError for a pattern without a match."""
+    """Returns the compiled files, relative to `package`, in a fixed order.  Raises ValueError for a pattern without a match."""
     found: dict[Path, None] = {}
     for pattern in PATTERNS:
         files = sorted(package.glob(pattern))

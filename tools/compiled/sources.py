@@ -2,7 +2,7 @@
 
 * Modules under `replaced/` replace those of the same path (the primitives of `wire.primitives`).
 * Instance attributes of the engine lose their `Final`: only its own constructor can set a compiled Final attribute, but a
-  snapshot is restored attribute by attribute. Events and the vocabulary keep theirs.
+  snapshot is restored attribute by attribute.  Events and the vocabulary keep theirs.
 * `__match_args__` becomes a ClassVar: otherwise mypyc makes it an instance attribute, which patterns do not find.
 * `Command` is not generic: mypyc cannot make a subclass of Generic acyclic, and no compiled code needs the result type.
 * Classes are marked for mypyc: those that snapshots restore can be created without their constructor, and plain values are not

@@ -31,9 +31,9 @@ _TRASHCAN: Final = re.compile(r"^ *CPy_TRASHCAN_(?:BEGIN|END)\(.*\)\n", re.MULTI
 def without_trashcan(text: str) -> str:
     """Patches mypyc's C so that only objects tracked by the garbage collector use CPython's trashcan.
 
-    The trashcan links objects that wait for deallocation through the collector's header, which precedes the object. Objects of
+    The trashcan links objects that wait for deallocation through the collector's header, which precedes the object.  Objects of
     an acyclic class have none, but mypyc 2.4 passes them to the trashcan all the same: CPython then overwrites the memory
-    before such an object when it deallocates one inside fifty containers. They only nest in dicts and tuples, which bound the
+    before such an object when it deallocates one inside fifty containers.  They only nest in dicts and tuples, which bound the
     depth.
     """
 

@@ -1,7 +1,7 @@
 """Draws a state diagram of a table, as SVG on one line, so that Markdown passes it through.
 
 igraph computes the layout (Sugiyama's method): states are in layers by their distance from the initial one, and the words of an
-arrow are a box of their own in the layers between, so that nothing overlaps. Words that change no state are inside the state's
+arrow are a box of their own in the layers between, so that nothing overlaps.  Words that change no state are inside the state's
 box; the colour of an arrow shows the speaker.
 """
 

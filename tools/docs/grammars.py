@@ -44,7 +44,7 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def grammars_page() -> str:
-    """Returns every section: the size of its grammar, and that it equals the tables. Raises ValueError when one does not."""
+    """Returns every section: the size of its grammar, and that it equals the tables.  Raises ValueError when one does not."""
     rows: list[tuple[str, ...]] = []
     for section in SECTIONS:
         difference = section.difference()

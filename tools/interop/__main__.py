@@ -1,7 +1,7 @@
 """`make interop`: our clients and servers with real peers, which it starts on loopback and stops.
 
-As root, on a system with apt-get, it installs the missing Debian packages, and says so. For a peer that is not available here
-it prints one line, and runs the rest. Exit 0: all that ran passed. 75: nothing could run. Otherwise something was found.
+As root, on a system with apt-get, it installs the missing Debian packages, and says so.  For a peer that is not available here
+it prints one line, and runs the rest.  Exit 0: all that ran passed. 75: nothing could run.  Otherwise something was found.
 
 python -m tools.interop [--as-it-is] [--fetch] [--only PEER] [pytest options]
 
@@ -24,7 +24,7 @@ from tools.interop.peers import PEERS, VARIABLE
 ROOT: Final = Path(__file__).resolve().parents[2]
 NOT_RUN: Final = 75
 PROCESSES: Final = ("-n", "2", "--dist", "loadfile", "--max-worker-restart", "0")
-"""RabbitMQ in one process, Broker-J in the other: with either, tests mostly wait. Use -n 0 for a debugger."""
+"""RabbitMQ in one process, Broker-J in the other: with either, tests mostly wait.  Use -n 0 for a debugger."""
 
 
 def main(arguments: list[str]) -> int:

@@ -92,7 +92,7 @@ class _Direction:
 
 
 def compare(capture: Path, tshark: Tshark, words: Mapping[tuple[str, str], str] = NO_WORDS) -> Comparison:
-    """Compares everything that both find in a capture. `words` are tshark's other names, also for structs (field "")."""
+    """Compares everything that both find in a capture.  `words` are tshark's other names, also for structs (field "")."""
     ours = _heard(capture)
     theirs: dict[tuple[int, bool], list[TsharkFrame]] = {}
     for frame in tshark.frames(capture):

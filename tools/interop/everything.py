@@ -61,7 +61,7 @@ class Two:
         self._resume: Final = resume
 
     def run(self) -> None:
-        """Runs until both are silent. The server answers requests, and completes the commands."""
+        """Runs until both are silent.  The server answers requests, and completes the commands."""
         busy = True
         while busy:
             busy = False
@@ -98,7 +98,7 @@ class Two:
 
 
 def conversation(say: Callable[[], Say]) -> list[Event]:
-    """Runs all of it; returns the events of both sides. `say` makes the recorder of one more connection."""
+    """Runs all of it; returns the events of both sides.  `say` makes the recorder of one more connection."""
     heard = _redirected(say())
     two = Two(say(), *_machines())
     two.run()

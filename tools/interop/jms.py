@@ -21,7 +21,7 @@ PATIENCE: Final = 120.0
 
 
 class Jms:
-    """The client, fetched and compiled. Raises NotAvailable."""
+    """The client, fetched and compiled.  Raises NotAvailable."""
 
     def __init__(self, folder: Path) -> None:
         self._java: Final = java()
@@ -29,7 +29,7 @@ class Jms:
         self._path: Final = f"{compiled(SOURCES, libraries, folder)}:{libraries}/*"
 
     def run(self, scenario: str, url: str, *more: str) -> list[str]:
-        """Returns the output of a scenario. Raises AssertionError, with the output, when it failed."""
+        """Returns the output of a scenario.  Raises AssertionError, with the output, when it failed."""
         return self.run_all([scenario], url, *more)[scenario]
 
     def run_all(self, scenarios: Iterable[str], url: str, *more: str) -> dict[str, list[str]]:

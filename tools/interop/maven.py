@@ -18,7 +18,7 @@ class NotAvailable(Exception):
 
 
 def java(program: str = "java") -> str:
-    """Returns a program of Java 17 or later ("java", "javac"), from JAVA_HOME or the path. Raises NotAvailable."""
+    """Returns a program of Java 17 or later ("java", "javac"), from JAVA_HOME or the path.  Raises NotAvailable."""
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / program) if home else shutil.which(program)
     if found is None or not Path(found).is_file():
@@ -32,7 +32,7 @@ def java(program: str = "java") -> str:
 
 
 def fetch(pom: Path, folder: Path) -> Path:
-    """Returns the folder with the jars of a POM and their dependencies, downloaded by Maven once. Raises NotAvailable."""
+    """Returns the folder with the jars of a POM and their dependencies, downloaded by Maven once.  Raises NotAvailable."""
     libraries = folder / "lib"
     stamp = folder / "fetched"
     if stamp.is_file() and stamp.read_text() == pom.read_text():
@@ -55,7 +55,7 @@ def fetch(pom: Path, folder: Path) -> Path:
 
 
 def compiled(sources: Path, libraries: Path, folder: Path) -> Path:
-    """Compiles our Java sources if they have changed. Raises NotAvailable without a compiler, ValueError for errors."""
+    """Compiles our Java sources if they have changed.  Raises NotAvailable without a compiler, ValueError for errors."""
     files = sorted(sources.glob("*.java"))
     text = "".join([file.read_text() for file in files])
     classes, stamp = folder / "classes", folder / "compiled"

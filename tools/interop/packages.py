@@ -15,7 +15,7 @@ CODECS: Final = Path(__file__).with_name("codecs.txt")
 
 
 def install(program: str, requirements: Path, folder: Path) -> Path:
-    """Returns the folder of the packages, installed once by that Python's own pip. Raises NotAvailable."""
+    """Returns the folder of the packages, installed once by that Python's own pip.  Raises NotAvailable."""
     library = folder / "lib"
     stamp = folder / "installed"
     wanted = f"{program}\n{requirements.read_text()}"

@@ -18,7 +18,7 @@ PORT: Final = 5672
 
 
 class PcapWriter:
-    """A capture file. `now` returns POSIX seconds."""
+    """A capture file.  `now` returns POSIX seconds."""
 
     def __init__(self, path: Path, now: Callable[[], float]) -> None:
         self._file: Final = path.open("wb")

@@ -20,7 +20,7 @@ VARIABLE: Final = "AMQP_INTEROP"
 
 @attrs.frozen
 class Peer:
-    """Third-party software. `ready` fetches it, or raises NotAvailable."""
+    """Third-party software.  `ready` fetches it, or raises NotAvailable."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ def _qpid_python() -> None:
 
 
 def chromium() -> str:
-    """Returns the path of the browser. Raises NotAvailable."""
+    """Returns the path of the browser.  Raises NotAvailable."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found

@@ -29,7 +29,7 @@ class Restarted:
         self.starts = 0
 
     def connect(self) -> SocketTransport:
-        """Returns a connection. Raises ProbeError when the broker is gone, after starting a new one."""
+        """Returns a connection.  Raises ProbeError when the broker is gone, after starting a new one."""
         if self._broker is None:
             self._start()
         assert self._broker is not None

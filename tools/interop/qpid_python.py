@@ -47,7 +47,7 @@ RACE: Final = re.compile(
 """The ends of that thread that are a race in the client.
 
 `Driver.stop` closes and clears the transport in the application's thread while the thread of `Selector.run` is about to ask it
-for its descriptor, to read or to write. Any other end may be the broker's fault.
+for its descriptor, to read or to write.  Any other end may be the broker's fault.
 """
 ATTEMPTS: Final = 3
 """How many consecutive runs the race may end without any outcome before that counts."""
@@ -85,7 +85,7 @@ class Report:
 
 
 class Suites:
-    """The client and its suites, installed. Raises NotAvailable."""
+    """The client and its suites, installed.  Raises NotAvailable."""
 
     def __init__(self, folder: Path) -> None:
         self._python: Final = python()
@@ -185,7 +185,7 @@ def outcomes(text: str) -> dict[str, str]:
 
 
 def python() -> str:
-    """Returns the path of a Python 2.7: on the path, or built by pyenv. Raises NotAvailable."""
+    """Returns the path of a Python 2.7: on the path, or built by pyenv.  Raises NotAvailable."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     candidates = [shutil.which("python2.7"), *map(str, sorted(pyenv.glob("2.7*/bin/python2.7"), reverse=True))]
     for candidate in candidates:

@@ -29,7 +29,7 @@ _TLS_FILES: Final = {"cacertfile": "ca.pem", "certfile": "server.pem", "keyfile"
 
 
 def program() -> str:
-    """Returns the path of its name daemon, if the server is installed, too. Raises NotAvailable."""
+    """Returns the path of its name daemon, if the server is installed, too.  Raises NotAvailable."""
     names = shutil.which("epmd")
     if not SERVER.is_file() or names is None:
         raise NotAvailable("RabbitMQ is not here: apt install rabbitmq-server")
@@ -40,7 +40,7 @@ class RabbitMq:
     """One node with the user guest; it only listens on loopback, and leaves nothing behind.
 
     `tls`: a folder with ca.pem, server.pem and server.key; the node then also listens on `tls_port`, and a client with a
-    certificate of that authority may log in by its common name (EXTERNAL). Raises NotAvailable when the package is missing, or
+    certificate of that authority may log in by its common name (EXTERNAL).  Raises NotAvailable when the package is missing, or
     the node does not start.
     """
 
@@ -104,7 +104,7 @@ class RabbitMq:
             time.sleep(0.2)
 
     def restart(self) -> None:
-        """Starts it again after a kill, with the data on its disk. Raises NotAvailable."""
+        """Starts it again after a kill, with the data on its disk.  Raises NotAvailable."""
         assert self._node is not None
         self._node.wait(30)
         self._start()
@@ -122,7 +122,7 @@ class RabbitMq:
             return False
 
     def control(self, *words: str) -> str:
-        """Returns the output of an operator's command (rabbitmqctl). Raises CalledProcessError."""
+        """Returns the output of an operator's command (rabbitmqctl).  Raises CalledProcessError."""
         done = subprocess.run(
             [str(CONTROL), "-q", *words], env=self._environment, cwd=self._folder.name, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, check=True, timeout=CONTROL_SECONDS,

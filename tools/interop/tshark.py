@@ -26,7 +26,7 @@ QUIET: Final = ("_ws.expert", "amqp.struct.packing", "amqp.method.arguments")
 class Shown:
     """A field as tshark shows it: the name of its filter, its label, the text after that, and its position.
 
-    `start` counts octets from the beginning of the frame. `value` is what a filter compares with; `octets` are those of the
+    `start` counts octets from the beginning of the frame.  `value` is what a filter compares with; `octets` are those of the
     field: for a bit, a single bit of them.
     """
 
@@ -59,7 +59,7 @@ class TsharkFrame:
 
 
 def program() -> str:
-    """Returns its path. Raises NotAvailable."""
+    """Returns its path.  Raises NotAvailable."""
     found = shutil.which("tshark")
     if found is None:
         raise NotAvailable("there is no tshark here")

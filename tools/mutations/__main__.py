@@ -3,8 +3,8 @@
 At least 240 faults (a row left out, a comparison flipped, an off-by-one, something not counted, a call left out, ...) in
 kernel, tables, ledger, engine, broker, wire, conversation/channels, captures/replay and testing/speech, chosen by the seed, are
 injected into a copy of this tree one at a time; the tests that run the line run up to the first failure. out/mutations keeps
-the results, so that a stopped run continues. No room may notice a smaller share than tools/mutations/shares.json records, which
---keep writes.
+the results, so that a stopped run continues.  No room may notice a smaller share than tools/mutations/shares.json records,
+which --keep writes.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Covering:
         self.lines: Final[dict[tuple[str, int], list[str]]] = {}
 
     def measure(self) -> int:
-        """Measures the test files that have changed, or all when a module has; returns how many. Raises Unsound."""
+        """Measures the test files that have changed, or all when a module has; returns how many.  Raises Unsound."""
         modules = _digest(sorted((self.tree / PACKAGE).rglob("*.py")))
         places = [self.tree / "tests" / place for place in TESTS]
         files = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("test_*.py")))]

@@ -29,7 +29,7 @@ class Fault(NamedTuple):
         return f"{self.path} {self.function or '(module)'}: {self.kind}: {_short(self.text)} -> {_short(self.instead)}"
 
     def applied(self, source: bytes) -> bytes:
-        """Returns the module with the fault in it. Raises ValueError when it is not the module of the fault."""
+        """Returns the module with the fault in it.  Raises ValueError when it is not the module of the fault."""
         if source[self.start : self.end] != self.text.encode():
             raise ValueError(f"{self.path}:{self.line} is not what it was")
         return source[: self.start] + self.instead.encode() + source[self.end :]

@@ -55,7 +55,7 @@ def by_room(faults: list[Fault], record: Record, seed: int, commit: str) -> dict
 
 
 def reasons(path: Path = REASONS) -> dict[str, str]:
-    """Returns why a fault survives, by its name. Raises AssertionError for an empty reason."""
+    """Returns why a fault survives, by its name.  Raises AssertionError for an empty reason."""
     found: dict[str, str] = {}
     for line in tomllib.loads(path.read_text(encoding="utf-8"))["survivor"]:
         assert line["reason"].strip(), line

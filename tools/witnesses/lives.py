@@ -1,6 +1,6 @@
 """Holds generated conversations of a session's life at one end with the implementation, over any number of connections.
 
-Our end is a session of `ClientConnection` or of `ServerConnection`; octets play the other end. A word counts when our session
+Our end is a session of `ClientConnection` or of `ServerConnection`; octets play the other end.  A word counts when our session
 is afterwards in the state to which the word's row leads.
 """
 

@@ -1,7 +1,7 @@
 """Plays generated conversations with the implementation: `ClientConnection` and `ServerConnection`.
 
 A conversation of a grammar is played with one of them: its peer's words come as octets; for its own words the player calls its
-methods, as an application does. The words are what crossed the wire. So that role has reached the rows that they cover, and
+methods, as an application does.  The words are what crossed the wire.  So that role has reached the rows that they cover, and
 blamed no legal word of its peer.
 """
 
@@ -141,7 +141,7 @@ class Player:
             self.blamed = self.blamed or (event.violation.rule if event.violation is not None else "")
 
     def say(self, step: Step) -> None:
-        """Calls the method of a step, unless it sends the step by itself. Raises what its methods raise."""
+        """Calls the method of a step, unless it sends the step by itself.  Raises what its methods raise."""
         said = step.said
         if isinstance(said, bytes):
             return

@@ -40,10 +40,10 @@ WORK: Final = 16 * TURN
 class Broker:
     """A broker in memory.
 
-    Connections come from `connect`; their sockets are yours. The order in a loop: `Peer.receive_data`, `tick`, `events`, for
-    each of `ready` `Peer.data_to_send`, and last `due`, the moment of the next round. As long as anything can be done at once,
-    `ready` is not empty or `due` has come. `ready` contains a connection until its octets are taken; while its socket accepts
-    none, set `Peer.writable`. Nothing that a client sends makes it raise.
+    Connections come from `connect`; their sockets are yours.  The order in a loop: `Peer.receive_data`, `tick`, `events`, for
+    each of `ready` `Peer.data_to_send`, and last `due`, the moment of the next round.  As long as anything can be done at once,
+    `ready` is not empty or `due` has come.  `ready` contains a connection until its octets are taken; while its socket accepts
+    none, set `Peer.writable`.  Nothing that a client sends makes it raise.
 
     `fronts` are the protocol families that it serves.
     """
@@ -102,7 +102,7 @@ class Broker:
     # --- connections ------------------------------------------------------------------------------------------------------
 
     def connect(self, config: ServerConfig | None = None) -> Peer:
-        """Returns a new connection, which waits for its client. Raises what `ServerConnection` raises for a config.
+        """Returns a new connection, which waits for its client.  Raises what `ServerConnection` raises for a config.
 
         The config sets who may connect, and by which mechanisms; its `virtual_hosts` restrict those of the broker.
         """
@@ -353,9 +353,9 @@ class Broker:
     def tick(self, now: float) -> float | None:
         """Advances the clock to `now` (monotonic seconds), and does what is due; returns `due` as of this point.
 
-        Sends heartbeats; ends handshakes and connections that time out, expired sessions, messages and branches. Call it after
+        Sends heartbeats; ends handshakes and connections that time out, expired sessions, messages and branches.  Call it after
         `receive_data` and before `events`, in every round in which octets came: a message with a ttl expires that long after
-        the last tick. If its octets were stored after that, its time starts at the next tick, so that a program that ticks
+        the last tick.  If its octets were stored after that, its time starts at the next tick, so that a program that ticks
         after the events loses nothing; only the expiration in its header (BrokerConfig.epoch) then counts from the last tick,
         and may be early.
         """
@@ -386,9 +386,9 @@ class Broker:
     def due(self) -> float | None:
         """The next moment at which there is something to do (monotonic seconds), None for never.
 
-        Read it last, after `ready` and `Peer.data_to_send`. It is not after the last tick while anything besides what `ready`
+        Read it last, after `ready` and `Peer.data_to_send`.  It is not after the last tick while anything besides what `ready`
         returns can be done at once: octets to read, deliveries that others' progress allows, a timer that starts with the next
-        tick. Then run another round without waiting.
+        tick.  Then run another round without waiting.
         """
         if self._untold or self._settling or self._deletions or self._readable() or any(front.busy for front in self._fronts):
             return self._at_once
@@ -410,7 +410,7 @@ class Broker:
         return self._journals.take()
 
     def journalled(self, number: int) -> None:
-        """Records that entries up to this number are stored, and does what waited. LocalProtocolError for one not taken."""
+        """Records that entries up to this number are stored, and does what waited.  LocalProtocolError for one not taken."""
         self._journals.journalled(number)
         self._work()
 

@@ -1,8 +1,8 @@
 """The reasons for which a broker refuses a command, one row for each.
 
-Rows are independent of families: each front has a column with its family's codes. A template makes the text from the model's
-facts; a front may replace it. Where one of the two profiles does not refuse at all, the model accepts the command in that
-profile (`counts`). Nothing else is ever raised because of what a client sends.
+Rows are independent of families: each front has a column with its family's codes.  A template makes the text from the model's
+facts; a front may replace it.  Where one of the two profiles does not refuse at all, the model accepts the command in that
+profile (`counts`).  Nothing else is ever raised because of what a client sends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Condition:
 
 
 class Refused(Exception):
-    """A command cannot be executed, and nothing has changed. The front reports it to its client."""
+    """A command cannot be executed, and nothing has changed.  The front reports it to its client."""
 
     def __init__(self, condition: Condition, **facts: object) -> None:
         self.condition: Final = condition

@@ -43,16 +43,16 @@ def _tag(instance: object, attribute: attrs.Attribute[str], tag: str) -> None:
 
 @attrs.frozen(kw_only=True)
 class BrokerConfig:
-    """The settings of a broker. Those of a connection are in its `ServerConfig`."""
+    """The settings of a broker.  Those of a connection are in its `ServerConfig`."""
 
     virtual_hosts: tuple[str, ...] | None = attrs.field(
         default=None, converter=attrs.converters.optional(_names), validator=_host_names
     )
-    """The virtual hosts that exist; any other is answered with close 402. None: any, created when first opened."""
+    """The virtual hosts that exist; any other is answered with close 402.  None: any, created when first opened."""
     journal: bool = False
     """True: durable changes are entries of `Broker.journal`, and what depends on them waits for `Broker.journalled`."""
     epoch: float | None = None
-    """POSIX seconds at moment 0 of the broker's clock. None: unknown, and messages get no expiration."""
+    """POSIX seconds at moment 0 of the broker's clock.  None: unknown, and messages get no expiration."""
     error_codes: ErrorCodes = "qpid"
     """What to refuse, and with which code, where deployed brokers deviate from the letter.
 
@@ -68,7 +68,7 @@ class BrokerConfig:
     By it, Qpid JMS recognises that two connections have the same resource manager.
     """
     access: Access | None = None
-    """The access rules; None: every user may do everything. `Broker.set_access` changes it later."""
+    """The access rules; None: every user may do everything.  `Broker.set_access` changes it later."""
     limits: BrokerLimits = DEFAULT_BROKER_LIMITS
 
     @property

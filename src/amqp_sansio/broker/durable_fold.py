@@ -1,6 +1,6 @@
 """Folds the operations of a snapshot and of later journal entries into the durable state, as plain values.
 
-It is independent of the model: a broker is built from the result. An operation that cannot apply raises RestoreError, so a
+It is independent of the model: a broker is built from the result.  An operation that cannot apply raises RestoreError, so a
 journal with a gap is never mistaken for a complete one.
 """
 
@@ -84,7 +84,7 @@ class HostLedger:
         self._places: dict[int, int] = {}  # on how many queues and in how many branches each message is
 
     def apply(self, operation: Operation) -> None:
-        """Applies one operation. Raises ValueError or KeyError when it cannot apply."""
+        """Applies one operation.  Raises ValueError or KeyError when it cannot apply."""
         match operation:
             case MessageStored():
                 if operation.number in self.lent:  # the session committed it
@@ -164,7 +164,7 @@ class HostLedger:
         self.lent.update([number for number, places in self._places.items() if not places])
 
     def delete_queue(self, name: str) -> None:
-        """Removes a queue with its messages. Raises KeyError for an unknown one."""
+        """Removes a queue with its messages.  Raises KeyError for an unknown one."""
         del self.queues[name]
         for exchange, key in self.bindings.pop(name):
             self._forget_key(exchange, name, key)
@@ -188,7 +188,7 @@ class HostLedger:
         return {xid: self._standing(branch, self._prepared_after[xid]) for xid, branch in self._branches.items()}
 
     def _standing(self, branch: BranchPrepared, after: int) -> BranchPrepared:
-        """Returns what is left of a branch. A queue declared later is a different one, even under the same name."""
+        """Returns what is left of a branch.  A queue declared later is a different one, even under the same name."""
         gone = self._deletions
         published = [
             (number, tuple([queue for queue in queues if gone.get(queue, 0) <= after])) for number, queues in branch.published
@@ -197,7 +197,7 @@ class HostLedger:
         return BranchPrepared(self.name, branch.xid, published, accepted, branch.timeout, branch.began_by)
 
     def leave(self, queue: str, number: int) -> None:
-        """Removes a message from a queue. Raises KeyError when it is not there."""
+        """Removes a message from a queue.  Raises KeyError when it is not there."""
         del self.contents[queue][number]
         self._leaves(number)
 
@@ -242,7 +242,7 @@ def _new(known: dict, key: object, value: object, what: str) -> None:  # type: i
 
 
 class Ledger:
-    """The durable state of a broker. `number` is that of the last journal entry in it."""
+    """The durable state of a broker.  `number` is that of the last journal entry in it."""
 
     __slots__ = ("closed", "entered", "hosts", "last_message", "left", "number")
 
@@ -266,7 +266,7 @@ class Ledger:
         return host
 
     def add(self, operations: Iterable[Operation], what: str) -> None:
-        """Applies operations in order. Raises RestoreError, which names `what`, when one cannot apply."""
+        """Applies operations in order.  Raises RestoreError, which names `what`, when one cannot apply."""
         for operation in operations:
             if isinstance(operation, Opened | Closed):
                 continue
@@ -282,7 +282,7 @@ class Ledger:
                 self.last_message = max(self.last_message, operation.number)
 
     def enter(self, entry: Entry) -> bool:
-        """Applies a journal entry; returns False for one that is included already. Raises RestoreError for a gap."""
+        """Applies a journal entry; returns False for one that is included already.  Raises RestoreError for a gap."""
         if entry.number <= self.number:
             return False
         if entry.number != self.number + 1:

@@ -98,7 +98,7 @@ def declared(host: str, queue: Queue) -> QueueDeclared:
 class Rebuilding:
     """Rebuilds an empty virtual host from its durable state, without journalling.
 
-    `redelivered`: every message counts as delivered before, for it may have been. `epoch` is the broker's current one; `forms`
+    `redelivered`: every message counts as delivered before, for it may have been.  `epoch` is the broker's current one; `forms`
     are those of its families, by name.
     """
 
@@ -117,7 +117,7 @@ class Rebuilding:
         self._forms: Final = forms
 
     def build(self, ledger: HostLedger) -> None:
-        """Builds it. Raises RestoreError when the host refuses something: its limits or rules have changed."""
+        """Builds it.  Raises RestoreError when the host refuses something: its limits or rules have changed."""
         journal = self.host.journal
         enabled, journal.enabled = journal.enabled, False
         try:

@@ -1,7 +1,7 @@
 """Encodes journal entries and snapshots: an envelope around one map of AMQP 0-10.
 
 The envelope is the kind (4 octets), the version (2), the length of the map with its size (8) and a checksum of all that and the
-map (CRC-32, 4). So the reader recognises truncated, misplaced or damaged data, and other versions. Nothing is ever unpickled.
+map (CRC-32, 4).  So the reader recognises truncated, misplaced or damaged data, and other versions.  Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entry(octets: bytes) -> Entry:
-    """Decodes an entry. Raises RestoreError for octets that are not an entry of a supported version."""
+    """Decodes an entry.  Raises RestoreError for octets that are not an entry of a supported version."""
     value = unpack(ENTRY, "journal entry", octets)
     try:
         number = value["number"]

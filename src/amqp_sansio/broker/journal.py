@@ -1,11 +1,11 @@
 """Durable changes as numbered entries, and what waits until they are stored.
 
 The broker writes; an adapter takes the entries, stores any number of them together, and reports up to which number they are
-safe. Whatever depends on an entry (a completion, a result, a message becoming visible) is held back until then.
+safe.  Whatever depends on an entry (a completion, a result, a message becoming visible) is held back until then.
 
-An entry consists of operations, one small class of plain values for each kind of durable change. Each names its virtual host
-first. Queues and exchanges are identified by name, messages by their numbers (serials of the broker), branches by the three
-parts of their xid. Moments are seconds on the broker's clock plus its epoch. Operations are applied in order; a message is
+An entry consists of operations, one small class of plain values for each kind of durable change.  Each names its virtual host
+first.  Queues and exchanges are identified by name, messages by their numbers (serials of the broker), branches by the three
+parts of their xid.  Moments are seconds on the broker's clock plus its epoch.  Operations are applied in order; a message is
 stored before it is enqueued, and is forgotten when it is on no queue and in no prepared branch any more.
 """
 
@@ -220,7 +220,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     QueueDeclared, QueueDeleted, ExchangeDeclared, ExchangeDeleted, Bound, Unbound, MessageStored, Enqueued, Dequeued,
     BranchPrepared, BranchDecided, BranchEnded, SessionLeft, Opened, Marks, Closed,
 )  # fmt: skip
-"""All classes of operations. Append new ones: the index is the code in encoded entries."""
+"""All classes of operations.  Append new ones: the index is the code in encoded entries."""
 
 
 class Entry(Fields):
@@ -236,7 +236,7 @@ class Entry(Fields):
 
 
 class Journal:
-    """The journal of one broker. `enabled` False: nothing is kept, every number is 0 and nothing ever waits.
+    """The journal of one broker.  `enabled` False: nothing is kept, every number is 0 and nothing ever waits.
 
     `last` is the number of the last entry written, `done` that of the last one journalled.
     """
@@ -269,7 +269,7 @@ class Journal:
     def journalled(self, number: int) -> None:
         """Records that entries up to `number` are stored; runs what waited for them, in the order of the entries.
 
-        Repeating a number changes nothing. Raises LocalProtocolError for one that was not taken yet.
+        Repeating a number changes nothing.  Raises LocalProtocolError for one that was not taken yet.
         """
         if not whole(number, self._taken):
             raise LocalProtocolError(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Peer:
     """A connection of the broker, made by `Broker.connect`; the application owns the socket.
 
-    `receive_data` and `receive_eof` store; `Broker.next_event` acts. `Broker.ready` returns it when there is output to take.
+    `receive_data` and `receive_eof` store; `Broker.next_event` acts.  `Broker.ready` returns it when there is output to take.
     """
 
     __slots__ = (
@@ -85,7 +85,7 @@ class Peer:
         self._broker._stored(self)
 
     def receive_eof(self) -> None:
-        """Records that the client sends nothing more. May be repeated."""
+        """Records that the client sends nothing more.  May be repeated."""
         if self._door is None:
             self._connection.receive_eof()
         else:
@@ -104,7 +104,7 @@ class Peer:
             self._door = None
 
     def data_to_send(self) -> bytes:
-        """Takes all pending output. What waited for room continues, perhaps with more output at once."""
+        """Takes all pending output.  What waited for room continues, perhaps with more output at once."""
         octets = self._connection.data_to_send()
         self._broker._taken(self)
         return octets
@@ -214,8 +214,8 @@ class Peer:
 class Service:
     """Acts on the events of a connection, before they are returned.
 
-    A base class, from which each family derives its own with one method per event. It handles what all families share: the
-    client's identity, the virtual host, and the end. It serves a connection until its dialect is known.
+    A base class, from which each family derives its own with one method per event.  It handles what all families share: the
+    client's identity, the virtual host, and the end.  It serves a connection until its dialect is known.
     """
 
     serves = False

@@ -1,7 +1,7 @@
 """Converts a broker to a plain value and back.
 
-The value consists of builtins (dict, tuple, str, bytes, int, float, bool, None). `encode_snapshot` encodes it. A restart loses
-what it leaves out: connections; sessions that are attached or not kept; transient things that no kept session needs; and
+The value consists of builtins (dict, tuple, str, bytes, int, float, bool, None).  `encode_snapshot` encodes it.  A restart
+loses what it leaves out: connections; sessions that are attached or not kept; transient things that no kept session needs; and
 unprepared transactions outside kept sessions.
 """
 
@@ -48,9 +48,9 @@ def take(broker: Broker) -> dict[str, object]:
 def conclude(broker: Broker) -> bool:
     """Writes the clean end as one journal entry, which is cheaper than a last snapshot: it repeats no message.
 
-    Once it is stored, snapshot and entries are equivalent to a snapshot taken now. Returns False, and writes nothing, when they
-    would not be: without a journal, while a client is connected or a session is kept, or when the lifetime of a message started
-    after it was journalled.
+    Once it is stored, snapshot and entries are equivalent to a snapshot taken now.  Returns False, and writes nothing, when
+    they would not be: without a journal, while a client is connected or a session is kept, or when the lifetime of a message
+    started after it was journalled.
     """
     hosts = [site.host for site in broker._sites.values()]
     if (
@@ -214,7 +214,7 @@ def encode_snapshot(snapshot: Mapping[str, object]) -> bytes:
 
 
 def decode_snapshot(octets: bytes) -> dict[str, object]:
-    """Decodes a snapshot. Raises RestoreError for octets that are not a snapshot of a supported version."""
+    """Decodes a snapshot.  Raises RestoreError for octets that are not a snapshot of a supported version."""
     value = encoding.unpack(encoding.SNAPSHOT, _WHAT, octets)
     return {key: _unwired(item) for key, item in value.items()}
 

@@ -2,7 +2,7 @@
 
 A Connection is a carrier; the tests of sessions use one made of two lists.
 
-Names with a leading underscore are not for applications. The engine's modules, and the broker and the client that are built on
+Names with a leading underscore are not for applications.  The engine's modules, and the broker and the client that are built on
 it, call them on one another to skip the checks of the public methods (docs/topics/laws.md).
 """
 
@@ -127,11 +127,11 @@ class Carrier:
         raise NotImplementedError
 
     def _code(self, said: str, code: object) -> int:
-        """Checks the code that the application gives for a close. Raises LocalProtocolError for one that the dialect lacks."""
+        """Checks the code that the application gives for a close.  Raises LocalProtocolError for one that the dialect lacks."""
         raise NotImplementedError
 
     def _at_fault(self, verb: object) -> tuple[int, int] | None:
-        """Returns class and method number of the verb at fault; None for "". Raises EncodeError for an unknown verb."""
+        """Returns class and method number of the verb at fault; None for "".  Raises EncodeError for an unknown verb."""
         found = self.codec.numbers_of(verb) if isinstance(verb, str) else None
         if found is None and verb != "":
             raise EncodeError("method", f'takes the name of one that the dialect has, such as "queue.bind", not {verb!r:.80}')
@@ -164,8 +164,8 @@ Answered: TypeAlias = Event | Unheard | None
 class Endpoints:
     """All endpoints of one connection.
 
-    A base class rather than a protocol: every message passes through it. A Connection hands over each unit that is not its own,
-    on a channel within the negotiated range, and calls `flush` before its octets are taken.
+    A base class rather than a protocol: every message passes through it.  A Connection hands over each unit that is not its
+    own, on a channel within the negotiated range, and calls `flush` before its octets are taken.
     """
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ _NORMAL: Final = 200
 class ChannelChecker(Checker):
     """Checks a conversation on channels; see `Checker`.
 
-    With `counted`, channel-max is the number of channels, not the highest channel number. `variants` loads other editions of
+    With `counted`, channel-max is the number of channels, not the highest channel number.  `variants` loads other editions of
     the same document, in which an unreadable method may be readable.
     """
 
@@ -227,7 +227,7 @@ class ChannelChecker(Checker):
             self.findings.breach(rule, verb, str(wrong), legal_of(wrong), wrong.code)
 
     def _read(self, speaker: Speaker, payload: bytes) -> Method | Control:
-        """Reads a method. Raises DecodeError.
+        """Reads a method.  Raises DecodeError.
 
         Of several candidate dialects, drops those in which it cannot be read or `speaker` may not send it.
         """

@@ -287,7 +287,7 @@ class ConversationWitness(ConnectionWitness):
 class NumberedWitness:
     """One channel from one opening to the next.
 
-    Reports into `findings`, whose speaker and offset the caller sets. `late`: we missed part of it, so nothing that depends on
+    Reports into `findings`, whose speaker and offset the caller sets.  `late`: we missed part of it, so nothing that depends on
     the missing part is a violation.
     """
 
@@ -334,7 +334,7 @@ class NumberedWitness:
         self._used().break_off(speaker, verb, method)
 
     def refused(self, speaker: str, verb: str) -> None:
-        """Records a method that came at the wrong time. The other side may accept it, so later methods are not blamed."""
+        """Records a method that came at the wrong time.  The other side may accept it, so later methods are not blamed."""
         self._used().ask(speaker, verb, None)
         self._used().taken(verb)
 

@@ -39,7 +39,7 @@ _OTHER: Final = {CLIENT: SERVER, SERVER: CLIENT}
 
 
 class ChannelUse:
-    """Judges the methods on an open channel. Creates each part when it is first needed.
+    """Judges the methods on an open channel.  Creates each part when it is first needed.
 
     `late`: we missed some methods, so nothing that depends on them is a violation.
     """
@@ -299,7 +299,7 @@ class Questions:
         self._asked: Final[dict[str, PendingReplies[Question]]] = {}
 
     def ask(self, speaker: str, verb: str, no_ack: bool, tag: str, most: int) -> bool:
-        """Records a request of `speaker`. Beyond `most`, forgets the oldest one and returns True."""
+        """Records a request of `speaker`.  Beyond `most`, forgets the oldest one and returns True."""
         asked = self._asked.setdefault(speaker, PendingReplies())
         asked.ask(verb, Question(no_ack, tag))
         return asked.bound(most)
@@ -391,7 +391,7 @@ class Consumers:
         self._tags.unnamed = True
 
     def consume(self, verb: str, tag: str, no_ack: bool, waits: bool, held: bool) -> bool:
-        """Records basic.consume; `waits`: for an answer; `held`: nothing was missed. Returns False beyond the limit."""
+        """Records basic.consume; `waits`: for an answer; `held`: nothing was missed.  Returns False beyond the limit."""
         key = _key(verb, tag)
         if tag and self._tags.taken(key) and held:
             legal = ("a tag that is not in use", "an empty one")
@@ -407,7 +407,7 @@ class Consumers:
         self._tags.started(_key(verb, tag), False, no_ack)
 
     def cancel(self, verb: str, tag: str, waits: bool) -> bool:
-        """Records the client's cancel; `waits`: for an answer. Returns False beyond the limit."""
+        """Records the client's cancel; `waits`: for an answer.  Returns False beyond the limit."""
         self._tags.cancel(_key(verb, tag), waits)
         return self._bounded()
 

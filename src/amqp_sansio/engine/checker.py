@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 
 class Checker:
-    """The checker of one family; the observer creates it when it knows the dialect. A base class.
+    """The checker of one family; the observer creates it when it knows the dialect.  A base class.
 
-    What was sent goes to `said` at once, verdicts to `findings`, whose speaker and offset the observer sets. `ears` are the
+    What was sent goes to `said` at once, verdicts to `findings`, whose speaker and offset the observer sets.  `ears` are the
     observer's.
     """
 
@@ -89,7 +89,7 @@ class Checker:
         raise NotImplementedError
 
     def shake(self, shaky: bool) -> None:
-        """Prepares for a unit. `shaky`: the search for a speaker's frames goes on, so units may be missing; see `unsettle`."""
+        """Prepares for a unit.  `shaky`: the search for a speaker's frames goes on, so units may be missing; see `unsettle`."""
         raise NotImplementedError
 
     def unsettle(self) -> None:
@@ -115,5 +115,5 @@ class Checker:
         raise NotImplementedError
 
     def resume(self, state: object) -> None:
-        """Restores what `state` returned. Raises DecodeError for anything else."""
+        """Restores what `state` returned.  Raises DecodeError for anything else."""
         raise NotImplementedError

@@ -195,5 +195,5 @@ _HEARS: Final[dict[type[Control], Callable[[ClientHandshake, Any, Assembly], Non
 
 
 def _reason(error: Exception) -> str:
-    """Returns why a mechanism failed. Only the text of a SaslError is known to contain no secret."""
+    """Returns why a mechanism failed.  Only the text of a SaslError is known to contain no secret."""
     return str(error) if isinstance(error, SaslError) else type(error).__name__

@@ -25,7 +25,7 @@ def _acks(command: Consume) -> bool:
 class Consumers:
     """The consumers of one class.
 
-    `late`: we missed the beginning of the conversation, so any tag may be in use. `role`: a server executes a cancel when it
+    `late`: we missed the beginning of the conversation, so any tag may be in use.  `role`: a server executes a cancel when it
     receives it; a client sends nothing that would leave it unsure what to acknowledge.
     """
 
@@ -143,7 +143,7 @@ class Consumers:
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         for tag, states, acks in snapshot["tags"]:
             self._machines[typed(tag, str)] = machine_in(Machine(self._table), states)
             self._acks[tag] = typed(acks, bool, type(None))

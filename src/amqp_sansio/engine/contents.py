@@ -80,7 +80,7 @@ class ContentClass:
         return {"qos": self.qos.states, "publishing": self.publishing.states, "consumers": self.consumers.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         machine_in(self.qos, snapshot["qos"])
         machine_in(self.publishing, snapshot["publishing"])
         self.consumers.restore(snapshot["consumers"])
@@ -89,7 +89,7 @@ class ContentClass:
 class Contents:
     """The files and streams of one session.
 
-    `role` is the side that runs it, None for an observer. `late`: we missed the beginning. At a client every command it reads
+    `role` is the side that runs it, None for an observer.  `late`: we missed the beginning.  At a client every command it reads
     is received, at a server executed; to an observer it may still be in flight.
     """
 
@@ -200,7 +200,7 @@ class Contents:
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         self._file.restore(snapshot["file"])
         self._stream.restore(snapshot["stream"])
         for who, staging in self._staging.items():

@@ -77,7 +77,7 @@ def _check_ranges(session: Session, said: str, offset: int) -> None:
 
 
 def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet, offset: int) -> bool:
-    """Returns whether a set with ids that nobody has sent ends the session. It does wherever an observer would report it."""
+    """Returns whether a set with ids that nobody has sent ends the session.  It does wherever an observer would report it."""
     if not beyond:
         return False
     violate(
@@ -156,7 +156,10 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
 
 
 def completed_run(session: Session, low: int, high: int, timely: bool, offset: int) -> CommandsCompleted | None:
-    """Does the same as `completed` for one range of ids. Returns the event if it is the only effect, instead of queueing it."""
+    """Does the same as `completed` for one range of ids.
+
+    Returns the event if it is the only effect, instead of queueing it.
+    """
     outbound, subscribers = session._outbound, session._subscribers
     if (
         subscribers.windows or subscribers.replenished or session._subscriptions.withdrawals or session._outbound.asked

@@ -30,10 +30,10 @@ Delivery: TypeAlias = tuple[str, int | None, int, int]
 class Deliveries:
     """The deliveries of one session.
 
-    `late`: we missed some deliveries, so any tag may name one. `at_once`: a delivery counts as received when it is read.
+    `late`: we missed some deliveries, so any tag may name one.  `at_once`: a delivery counts as received when it is read.
 
-    `_open` is in order. `_perhaps` holds deliveries that an acknowledgement of "all" may have crossed in flight. `_all` is the
-    last such acknowledgement until the server has completed it: until then, any delivery may have been sent before it.
+    `_open` is in order.  `_perhaps` holds deliveries that an acknowledgement of "all" may have crossed in flight.  `_all` is
+    the last such acknowledgement until the server has completed it: until then, any delivery may have been sent before it.
     """
 
     __slots__ = ("_all", "_at_once", "_count", "_ids", "_octets", "_open", "_perhaps", "_received", "_window", "late")
@@ -170,7 +170,7 @@ class Deliveries:
         return {"deliveries": tuple(kept), "count": self._count, "window": self._window, "all": self._all}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         self._count = typed(snapshot["count"], int)
         for tag, state, id, octets, number in snapshot["deliveries"]:
             if {type(each) for each in (tag, octets, number)} != {int} or state not in rows.DELIVERY.states:

@@ -32,7 +32,7 @@ COMMANDS: Final = (tx.Select, tx.Commit, tx.Rollback, dtx.Select, dtx.Recover, *
 
 
 def check(session: Session, command: Command) -> Effect:
-    """Checks whether our client may send a command of class tx or dtx; returns its effect. Raises LocalProtocolError."""
+    """Checks whether our client may send a command of class tx or dtx; returns its effect.  Raises LocalProtocolError."""
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         raise EncodeError(f"{command.VERB}.xid", "names the branch")
     demarcation = session._demarcation
@@ -131,7 +131,7 @@ def _code(session: Session, cell: rows.Forbidden) -> int | None:
 
 
 class DemarcationWitness:
-    """Checks a client against the rows. What deployed brokers accept is a note, unless strict.
+    """Checks a client against the rows.  What deployed brokers accept is a note, unless strict.
 
     While a dtx.start is unanswered its outcome is unknown, and the client may act on either.
     """

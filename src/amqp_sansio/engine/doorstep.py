@@ -28,8 +28,8 @@ def speaking(config: ServerConfig, dialect: int = 0) -> ServerHandshake:
 class Doorstep:
     """Buffers a client's first octets until they identify its dialect.
 
-    Until then `connection` speaks the preferred dialect and has received no octets. It keeps the handshake timeout, and answers
-    a header of an unsupported dialect.
+    Until then `connection` speaks the preferred dialect and has received no octets.  It keeps the handshake timeout, and
+    answers a header of an unsupported dialect.
     """
 
     def __init__(self, config: ServerConfig, wake: Callable[[], object] | None = None) -> None:

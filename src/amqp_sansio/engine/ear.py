@@ -10,7 +10,7 @@ from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.framing import Assembly, Carries, Cut, Framing, Malformed, Reader
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Found
-"""One item of a stream. Found: the framing of its frames, where several were possible."""
+"""One item of a stream.  Found: the framing of its frames, where several were possible."""
 
 HEADER: Final = "header"
 """Expects a protocol header: we have the beginning of the conversation."""
@@ -33,10 +33,10 @@ class Heard(NamedTuple):
 
 
 class Ear:
-    """Reads one speaker's stream: `receive` stores, `next` hands out one item. Offsets include lost octets.
+    """Reads one speaker's stream: `receive` stores, `next` hands out one item.  Offsets include lost octets.
 
-    `framing` creates the reader of frames, and `carries` is passed to it. `known`: frames may come without a header before
-    them. `others`: further candidate framings for a stream that starts in the middle. Hands out the first framing in which
+    `framing` creates the reader of frames, and `carries` is passed to it.  `known`: frames may come without a header before
+    them.  `others`: further candidate framings for a stream that starts in the middle.  Hands out the first framing in which
     three consecutive frames are found; the observer then plugs it in.
     """
 
@@ -191,7 +191,7 @@ class Ear:
         return Heard(thing.offset, min(thing.offset + reader.HEAD, self.received), thing)
 
     def cut(self) -> Cut | None:
-        """See `Reader.cut_run`. It only reads frames like earlier ones, to which no doubt applies."""
+        """See `Reader.cut_run`.  It only reads frames like earlier ones, to which no doubt applies."""
         reader = self.reader
         if reader is None or self.state != FRAMES or not reader.known:
             return None
@@ -263,7 +263,7 @@ class Ear:
         return Heard(found.place, found.place + 1, found)
 
     def read_frames(self, start: int = SIZE) -> None:
-        """Reads frames from here on. In the middle of a stream, searches for the first one."""
+        """Reads frames from here on.  In the middle of a stream, searches for the first one."""
         reader = self.framing.overhearing(self._limits, self._carries, start)
         if self.late:
             self.opaque_start = start

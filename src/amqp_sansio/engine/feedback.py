@@ -35,7 +35,7 @@ def answer_flush(session: Session, asked: int) -> None:
     channel, inbound = session._channel, session._inbound
     assert channel is not None
     if asked & ASKED_EXPECTED:
-        # A single control. If it is too small for all holes, it names the first ones: its greatest id stands for everything
+        # A single control.  If it is too small for all holes, it names the first ones: its greatest id stands for everything
         # after it, so we receive some commands twice and discard them.
         channel.say(Expected(parts(session, inbound.expected(new=session._attachments <= 1))[0]))
         inbound.stream.step(session.role, EXPECTED)

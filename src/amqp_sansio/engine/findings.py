@@ -55,7 +55,7 @@ class Findings:
         self.found.append(Note(rule, text, self.channel))
 
     def divergence(self, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0, about: str = "") -> None:
-        """Reports a deviation of deployed peers: a note, or a violation when strict. Once per channel and `about`."""
+        """Reports a deviation of deployed peers: a note, or a violation when strict.  Once per channel and `about`."""
         if self._first(rule, about):
             if self.strict:
                 self.breach(rule, said, text, legal, code)
@@ -63,7 +63,7 @@ class Findings:
                 self.note(rule, text)
 
     def letter(self, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0, about: str = "") -> None:
-        """Reports a deviation that is common among deployed peers, and only when strict. Once per channel and `about`."""
+        """Reports a deviation that is common among deployed peers, and only when strict.  Once per channel and `about`."""
         if self.strict and self._first(rule, about):
             self.breach(rule, said, text, legal, code)
 

@@ -21,8 +21,8 @@ class Found(NamedTuple):
 class Guess:
     """Keeps octets until one of the `framings` finds three consecutive frames in them.
 
-    Drops what no framing needs, so each keeps at most three frames. Linear: with much in store it searches only after growth by
-    a sixteenth to an eighth, and each framing continues where it stopped.
+    Drops what no framing needs, so each keeps at most three frames.  Linear: with much in store it searches only after growth
+    by a sixteenth to an eighth, and each framing continues where it stopped.
     """
 
     __slots__ = ("_kept", "_places", "_wanted", "base", "begun", "framings", "passed", "size")
@@ -54,7 +54,7 @@ class Guess:
         """Returns the framing in which three consecutive frames are found; None until then.
 
         The result does not depend on how the octets were split: it counts from the first octet that completes the frames or,
-        with much in store, from the next fixed point of search. What is kept ends there.
+        with much in store, from the next fixed point of search.  What is kept ends there.
         """
         if self.size < self._wanted and not ended:
             return None

@@ -97,10 +97,10 @@ def hear_transfer(
     subscription: Subscription | None,
     empty_body: bool = False,
 ) -> TransferReceived | None:
-    """Handles a message with a checked header; returns its event without queueing it. `empty_body`: it has a body of 0 octets.
+    """Handles a message with a checked header; returns its event without queueing it.  `empty_body`: it has a body of 0 octets.
 
-    `subscription` is our subscription at the transfer's destination. Returns None when the message broke a rule, is a duplicate
-    or no longer counts, and has been dealt with.
+    `subscription` is our subscription at the transfer's destination.  Returns None when the message broke a rule, is a
+    duplicate or no longer counts, and has been dealt with.
     """
     inbound = session._inbound
     id = inbound.cursor
@@ -418,7 +418,7 @@ def _note_flush(session: Session, id: int, command: message.Flush) -> None:
 def _note_settled(
     session: Session, id: int, command: message.Accept | message.Reject | message.Release | message.Acquire
 ) -> Objection | None:
-    """Checks ids in settlements. By default ignores ids that we never sent, as deployed peers do (real-traffic.md)."""
+    """Checks ids in settlements.  By default ignores ids that we never sent, as deployed peers do (real-traffic.md)."""
     if not session.profile.strict:
         return None
     ids = command.transfers or EMPTY

@@ -115,7 +115,7 @@ class Inbound(OwnIds):
     def point(self, id: int) -> None:
         """Handles session.command-point with offset 0: the next command has this id.
 
-        A lower id than the highest received: the commands up to there are duplicates. A higher one: the ids in between become
+        A lower id than the highest received: the commands up to there are duplicates.  A higher one: the ids in between become
         holes.
         """
         self.stream.step(self.sender, COMMAND_POINT)
@@ -236,7 +236,7 @@ class Inbound(OwnIds):
         self.due = True
 
     def gap(self, ids: RangeSet) -> RangeSet:
-        """Handles session.gap: these ids will never come. Returns those that were not received before.
+        """Handles session.gap: these ids will never come.  Returns those that were not received before.
 
         All of them now count as completed and confirmed, including received commands that are still incomplete.
         """
@@ -303,8 +303,8 @@ class Inbound(OwnIds):
         Reports a changed range whole: some clients only understand up to which id everything is complete.
         """
         # By the letter, completed informs "of all commands completed", except those that the sender is known to consider
-        # complete. What we leave out here was reported with timely-reply on this attachment, after which "the sender is no
-        # longer free to delay the known-completed reply", and that reply would have removed it from the set. A sender that
+        # complete.  What we leave out here was reported with timely-reply on this attachment, after which "the sender is no
+        # longer free to delay the known-completed reply", and that reply would have removed it from the set.  A sender that
         # keeps this rule gets everything; one that does not would make us repeat the same thousands of ranges at each flush.
         told = self.untold_completed()
         self.due = False
@@ -367,7 +367,7 @@ class Inbound(OwnIds):
         return {"inbound": half, "throttle": self.throttle and self.throttle.snapshot(), "owed": owed}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         half, throttle = snapshot["inbound"], snapshot["throttle"]
         received, syncs = half["received"], half["syncs"]
         self._restore_sets(_SETS, half)

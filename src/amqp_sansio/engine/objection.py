@@ -12,7 +12,7 @@ class Objection(NamedTuple):
     """Why a command is illegal.
 
     `legal`: what would have been legal; `code`: an error code; `sure`: False when only this side's view of the conversation
-    speaks against it. When one of our limits is exceeded, `rule` is "limits." and its name, and `legal` what it allows.
+    speaks against it.  When one of our limits is exceeded, `rule` is "limits." and its name, and `legal` what it allows.
     """
 
     rule: str
@@ -29,7 +29,7 @@ def refused(machine: Machine, speaker: str, verb: str) -> Refusal | None:
 
 
 def machine_in(machine: Machine, states: object) -> Machine:
-    """Returns the machine, put into the states that a snapshot names. Raises ValueError for unknown states."""
+    """Returns the machine, put into the states that a snapshot names.  Raises ValueError for unknown states."""
     if not isinstance(states, tuple) or not states or not set(states) <= set(machine.table.states):
         raise ValueError(f"states {states!r:.80} of {machine.table.name}")
     machine.states = tuple([state for state in machine.table.states if state in states])

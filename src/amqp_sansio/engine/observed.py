@@ -13,7 +13,7 @@ from amqp_sansio.wire.framing import KnownCommand
 T = TypeVar("T")
 
 Speaker: TypeAlias = Literal["C", "S"]
-"""C: the side that opened the connection, or that sent the protocol header first. S: the other one."""
+"""C: the side that opened the connection, or that sent the protocol header first.  S: the other one."""
 
 
 class Observed(NamedTuple):

@@ -75,7 +75,7 @@ def names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:
 
 
 def load_state(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]], carries: Carries) -> State:
-    """Restores the parts of an observer, like `load`. Raises DecodeError for anything but a snapshot of one."""
+    """Restores the parts of an observer, like `load`.  Raises DecodeError for anything but a snapshot of one."""
     state = load(plain, checker, dialects, carries)
     former = isinstance(state, tuple) and state[:1] != (VERSION,)
     if isinstance(state, tuple) and len(state) == (8 if former else 10):

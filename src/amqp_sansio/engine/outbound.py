@@ -22,7 +22,7 @@ from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EX
 _STATUSES: Final = {int(status): status for status in XaStatus}
 
 Said = tuple[bytes, bytes | None, bytes | None]
-"""The octets of a command: command, header and body segment. Frames are cut anew on replay."""
+"""The octets of a command: command, header and body segment.  Frames are cut anew on replay."""
 
 _SETS: Final = {"outstanding": "outstanding", "confirmed": "confirmed", "known": "known"}
 """The sets of ids, by their names in a snapshot."""
@@ -35,7 +35,7 @@ class Outbound(OwnIds):
     * `known_due`: the peer asked for a timely reply about what is `known`.
     * `expected_asked`: how many session.expected are still to come, one for each flush that asked for it.
     * `kept`: octets that may have to be replayed; empty unless `retain`.
-    * `bare`: ids in doubt whose octets are not kept. Those sent from `bare_from` on, while nothing was kept, are added on
+    * `bare`: ids in doubt whose octets are not kept.  Those sent from `bare_from` on, while nothing was kept, are added on
       demand.
     * `asked`: commands in the order sent that await a result or, of class tx and dtx, their outcome.
     * `stray`: the number of results without a command that awaits one.
@@ -84,7 +84,10 @@ class Outbound(OwnIds):
         return self.producer is not None and not self.producer.available
 
     def check_room(self, octets: int, limits: Limits, commands: int = 1) -> None:
-        """Raises LimitError when `commands` commands of `octets` octets in total cannot be kept for replay. Changes nothing."""
+        """Raises LimitError when `commands` commands of `octets` octets in total cannot be kept for replay.
+
+        Changes nothing.
+        """
         if len(self.kept) + commands > limits.replay_commands:
             raise LimitError("replay_commands", limits.replay_commands, len(self.kept) + commands)
         if self.kept_octets + octets > limits.replay_octets:
@@ -329,7 +332,7 @@ class Outbound(OwnIds):
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         half, producer, unanswered = snapshot["outbound"], snapshot["producer"], snapshot["unanswered"]
         self._restore_sets(_SETS, half)
         self.next_id = self.bare_from = RangeSet.of(half["next_id"]).first

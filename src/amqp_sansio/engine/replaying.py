@@ -147,7 +147,10 @@ def _done(session: Session) -> None:
 
 
 def _give_up(session: Session, origin: Origin, text: str) -> None:
-    """Ends a session that cannot be resumed. Tells the client why in an exception: session.detach has neither code nor text."""
+    """Ends a session that cannot be resumed.
+
+    Tells the client why in an exception: session.detach has neither code nor text.
+    """
     if session.role == "server":
         description = f"session cannot be resumed: {text}"
         say_exception(session, execution.Exception_(ErrorCode.ILLEGAL_STATE, description=description))

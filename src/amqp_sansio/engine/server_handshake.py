@@ -140,7 +140,7 @@ class ServerHandshake(Connection):
         return not self._deciding and super().wants_data
 
     def _reject(self, reason: str) -> None:
-        """Refuses a login. That breaks no rule, and the answer holds nothing that an attacker could use."""
+        """Refuses a login.  That breaks no rule, and the answer holds nothing that an attacker could use."""
         text, code = "authentication failed", self._codes.login
         self._closed_cause = f"{text}: {reason}"
         if self._handshake.silent_refusal and not self.capable(SAYS_REFUSED):

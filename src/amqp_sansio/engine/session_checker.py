@@ -88,7 +88,7 @@ REPEATING: Final = 256
 class QuickTransfers:
     """Fast path for transfers and their answers on channels where they change no state.
 
-    Remembers delivery properties by their octets. Call `forget` when something arrives that may change a state.
+    Remembers delivery properties by their octets.  Call `forget` when something arrives that may change a state.
     """
 
     __slots__ = ("_deliveries", "_limits", "_quiet", "_reading")
@@ -121,7 +121,7 @@ class QuickTransfers:
         return found
 
     def read(self, seen: CommandSeen, header: bytes, layout: Layout) -> bool:
-        """Decodes a header whose sizes were checked, and stores the result in `seen`. Returns whether it was decodable."""
+        """Decodes a header whose sizes were checked, and stores the result in `seen`.  Returns whether it was decodable."""
         first = 4 + u32(header, 0)[0]
         octets = header[:first]
         found = self._deliveries.get(octets)
@@ -144,7 +144,7 @@ class QuickTransfers:
         self, speaker: str, findings: Findings, witness: ChannelWitness, layout: Layout,
         known: KnownCommand[Transfer], header: bytes, body: bytes | None, start: int,
     ) -> CommandSeen:  # fmt: skip
-        """Judges one transfer that begins at `start`; returns its event. `body` is None when it has no body segment."""
+        """Judges one transfer that begins at `start`; returns its event.  `body` is None when it has no body segment."""
         findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
         size = len(body or b"")
         octets = size + len(header)

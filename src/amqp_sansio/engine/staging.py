@@ -113,7 +113,7 @@ class Staging:
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         machine_in(self._machine, snapshot["states"])
         self._size, self._offset = [typed(snapshot[name], int, type(None)) for name in ("size", "offset")]
         self._sizes.update({identifier: typed(size, int, type(None)) for identifier, size in snapshot["files"]})

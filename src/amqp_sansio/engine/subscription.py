@@ -53,7 +53,7 @@ class Terms:
 
 
 class Subscription(Terms):
-    """One of our subscriptions. Messages come while there is credit in both units; it starts with none, in window mode.
+    """One of our subscriptions.  Messages come while there is credit in both units; it starts with none, in window mode.
 
     The credit is an upper bound of what may still come: messages that the peer has sent and we have not read are not subtracted
     yet.
@@ -83,7 +83,7 @@ class Subscription(Terms):
     def grant(self, messages: int, octets: int = INFINITE) -> CommandId:
         """Grants credit in both units, each 0 to 2**32 - 1 (INFINITE); with 0 in either, nothing flows.
 
-        Sends nothing for a unit whose grant is 0 or that already has infinite credit. Returns the id of the last command sent.
+        Sends nothing for a unit whose grant is 0 or that already has infinite credit.  Returns the id of the last command sent.
         Raises LocalProtocolError when nothing would be sent.
         """
         for value in (messages, octets):
@@ -101,15 +101,15 @@ class Subscription(Terms):
         return self._session.send_all(flows)[-1]
 
     def flush(self, sync: bool = False) -> CommandId:
-        """Asks for what credit and queue allow now, and then drops the credit. Done when the command is complete."""
+        """Asks for what credit and queue allow now, and then drops the credit.  Done when the command is complete."""
         return self._session.send(message.Flush(self.destination), sync=sync)
 
     def stop(self, sync: bool = False) -> CommandId:
-        """Withdraws all credit. No message comes after the command is complete."""
+        """Withdraws all credit.  No message comes after the command is complete."""
         return self._session.send(message.Stop(self.destination), sync=sync)
 
     def cancel(self, sync: bool = False) -> CommandId:
-        """Ends the subscription. Messages may come until the command is complete, and can still be settled later."""
+        """Ends the subscription.  Messages may come until the command is complete, and can still be settled later."""
         return self._session.send(message.Cancel(self.destination), sync=sync)
 
     def set_mode(self, mode: FlowMode, sync: bool = False) -> CommandId:
@@ -157,7 +157,7 @@ class Subscriptions:
         self.unreported: Final[dict[CreditBook, None]] = {}
 
     def usable(self, verb: str, destination: str, rule: str) -> Subscription:
-        """Returns the subscription that `verb` names. Raises LocalProtocolError when it does not exist or is cancelled."""
+        """Returns the subscription that `verb` names.  Raises LocalProtocolError when it does not exist or is cancelled."""
         subscription = self.current.get(destination)
         if subscription is None:
             legal = [f"{verb} {name!r}" for name, each in self.current.items() if not each.cancelled][:8]
@@ -183,7 +183,7 @@ class Subscriptions:
     def withdraw(self, completed: RangeSet) -> bool:
         """Handles completed commands: stop, flush and cancel among them have withdrawn their credit.
 
-        Returns True when a subscription has ended with it. After a resume, a server reports its completions before it resends
+        Returns True when a subscription has ended with it.  After a resume, a server reports its completions before it resends
         lost messages; only completions of later commands follow those.
         """
         for id in pick(completed, self.withdrawals):
@@ -240,7 +240,7 @@ class Subscriptions:
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any], session: Session) -> None:
-        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         every = [
             Subscription(
                 session, queue, destination, accept_mode, acquire_mode, CreditBook.restore(*book),
@@ -279,7 +279,7 @@ class Subscribers:
         self.replenished: Final[dict[Subscriber, None]] = {}
 
     def able(self, destination: str, cost: int) -> Subscriber:
-        """Returns the subscriber at a destination if it has the credit. Raises LocalProtocolError or NoCredit."""
+        """Returns the subscriber at a destination if it has the credit.  Raises LocalProtocolError or NoCredit."""
         subscriber = self.current.get(destination)
         if subscriber is None:
             raise self.no_such(destination)
@@ -339,7 +339,7 @@ class Subscribers:
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restores what `snapshot` returned. Raises TypeError, ValueError or KeyError for anything else."""
+        """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         every = [
             Subscriber(queue, destination, accept_mode, acquire_mode, CreditBook.restore(book))
             for queue, destination, accept_mode, acquire_mode, book in snapshot["subscribers"]

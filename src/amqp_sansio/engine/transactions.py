@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Tx:
     """A client's commands on a session with tx.select; on any other session they raise LocalProtocolError.
 
-    Only messages published and accepted on this session belong to the open transaction. Commit and rollback start the next one
-    immediately, without waiting. Each transaction ends with one `TransactionEnded`.
+    Only messages published and accepted on this session belong to the open transaction.  Commit and rollback start the next one
+    immediately, without waiting.  Each transaction ends with one `TransactionEnded`.
     """
 
     __slots__ = ("session",)
@@ -53,10 +53,10 @@ class Tx:
 
 
 class Dtx:
-    """A client's commands for branches. Only `start` and `end` need dtx.select on the session.
+    """A client's commands for branches.  Only `start` and `end` need dtx.select on the session.
 
     Each method sends its command and returns its id; the answer is an event: `BranchAnswered`, `BranchTimeout` or
-    `BranchesRecovered`. When the server refuses a command, it ends the session, and with it every association.
+    `BranchesRecovered`.  When the server refuses a command, it ends the session, and with it every association.
     """
 
     __slots__ = ("session",)
@@ -67,8 +67,8 @@ class Dtx:
     def start(self, xid: Xid, *, join: bool = False, resume: bool = False) -> CommandId:
         """Associates the session with a branch: from now on, what it publishes and accepts belongs to it (dtx.start).
 
-        `join` a branch started elsewhere; `resume` one that this session suspended. The association holds only if the answer is
-        XA_OK; with any other status the session is associated with no branch.
+        `join` a branch started elsewhere; `resume` one that this session suspended.  The association holds only if the answer
+        is XA_OK; with any other status the session is associated with no branch.
         """
         check_xid("dtx.start.xid", xid)
         return self._say(dtx.Start(xid, bool(join), bool(resume)))
@@ -76,7 +76,7 @@ class Dtx:
     def end(self, xid: Xid, *, suspend: bool = False, fail: bool = False) -> CommandId:
         """Ends the session's association with a branch (dtx.end).
 
-        `suspend`: until this session resumes it. `fail`: the work failed, and the branch can only be rolled back.
+        `suspend`: until this session resumes it.  `fail`: the work failed, and the branch can only be rolled back.
         """
         return self._about(dtx.End(xid, bool(fail), bool(suspend)), xid)
 
@@ -120,7 +120,7 @@ class Dtx:
         ])  # fmt: skip
 
     def _about(self, command: Command, xid: object) -> CommandId:
-        """Sends a command about a branch. Does not check the length of its xid, which may come from a server's list."""
+        """Sends a command about a branch.  Does not check the length of its xid, which may come from a server's list."""
         if not isinstance(xid, Xid):
             raise EncodeError(f"{command.VERB}.xid", f"an Xid, not {type(xid).__name__}")
         return self._say(command)

@@ -259,7 +259,7 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
 
 
 def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
-    """Writes what was prepared. Raises LimitError, and writes nothing, when it cannot all be kept for replay."""
+    """Writes what was prepared.  Raises LimitError, and writes nothing, when it cannot all be kept for replay."""
     assert session._channel is not None
     outbound, carrier = session._outbound, session._channel.carrier
     if outbound.retain:
@@ -297,9 +297,9 @@ def transfer(
     split_header: bool = False,
     empty_body: bool = False,
 ) -> CommandId:
-    """Sends a message; the only place that does. Nothing changes before everything is checked and encoded.
+    """Sends a message; the only place that does.  Nothing changes before everything is checked and encoded.
 
-    Takes either `headers`, or `header`, a valid header segment. `split_header` splits one that does not fit into one frame.
+    Takes either `headers`, or `header`, a valid header segment.  `split_header` splits one that does not fit into one frame.
     `empty_body` sends a body of 0 octets as a segment, which is otherwise left out.
     """
     channel = session._channel

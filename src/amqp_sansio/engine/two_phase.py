@@ -1,9 +1,9 @@
-"""Two-phase commit over several brokers: what to ask which broker next, and the outcome. No I/O, and no connection.
+"""Two-phase commit over several brokers: what to ask which broker next, and the outcome.  No I/O, and no connection.
 
-`take` returns what to do: an `Ask` for a participant, or, once, a `Decide` with the decision to make durable. The answers come
-back through `hear` (events of the participant's session), `answered`, `recovered` and `durable`. No commit is handed out before
-`durable` is called. A transaction without a stored decision counts as rolled back (presumed abort), so only a decision to
-commit has to be stored.
+`take` returns what to do: an `Ask` for a participant, or, once, a `Decide` with the decision to make durable.  The answers come
+back through `hear` (events of the participant's session), `answered`, `recovered` and `durable`.  No commit is handed out
+before `durable` is called.  A transaction without a stored decision counts as rolled back (presumed abort), so only a decision
+to commit has to be stored.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Decision(Value):
 
     @property
     def plain(self) -> tuple[tuple[str, int, bytes, bytes], ...]:
-        """Returns a plain value: participant, format, global id and branch id of each branch. See `of`."""
+        """Returns a plain value: participant, format, global id and branch id of each branch.  See `of`."""
         return tuple([(name, *key_of(xid)) for name, xid in self.branches])
 
     @classmethod
     def of(cls, plain: Iterable[Iterable[object]]) -> Decision:
-        """Returns the decision of a plain value. Raises DecodeError for anything that `plain` did not return."""
+        """Returns the decision of a plain value.  Raises DecodeError for anything that `plain` did not return."""
         try:
             return cls(tuple([(_text(name), _xid((form, g, b))) for name, form, g, b in plain]))
         except (TypeError, ValueError) as why:
@@ -114,7 +114,7 @@ class TwoPhase:
 
     * `outcome`: None until it is decided; what is not finished then will be.
     * `finished`: nothing is left to do.
-    * `heuristics`: participants that decided on their own, or lost what they had promised, with the status that says how. Only
+    * `heuristics`: participants that decided on their own, or lost what they had promised, with the status that says how.  Only
       then may participants end differently.
 
     A single participant commits in one phase, without a decision; participants that only read take no part in the second phase.
@@ -124,7 +124,7 @@ class TwoPhase:
     __slots__ = ("_branches", "_course", "_decided", "_machines", "heuristics")
 
     def __init__(self, branches: Mapping[str, dtx.Xid]) -> None:
-        """`branches`: the xid of each participant, by any name. Raises EncodeError when there is none, or it is no xid."""
+        """`branches`: the xid of each participant, by any name.  Raises EncodeError when there is none, or it is no xid."""
         if not branches:
             raise EncodeError("two-phase commit", "takes at least one branch")
         for name, xid in branches.items():
@@ -194,7 +194,7 @@ class TwoPhase:
         self._advance()
 
     def lost(self, participant: str) -> None:
-        """Records that a participant's session ended without an answer. Raises LocalProtocolError when none is awaited."""
+        """Records that a participant's session ended without an answer.  Raises LocalProtocolError when none is awaited."""
         self.answered(participant, None)
 
     def recovered(self, participant: str, xids: Iterable[dtx.Xid] | None) -> None:
@@ -220,7 +220,7 @@ class TwoPhase:
         self._course = "committing"
 
     def abort(self) -> None:
-        """Rolls everything back. Raises LocalProtocolError once decided, or after asking a single participant to commit."""
+        """Rolls everything back.  Raises LocalProtocolError once decided, or after asking a single participant to commit."""
         alone = self._course == "alone" and all(machine.state == rows.ENDED for machine in self._machines.values())
         if self._course != "voting" and not alone:
             raise LocalProtocolError("abort", self._course, (), "only before anything is decided")
@@ -289,7 +289,7 @@ class TwoPhase:
     def restore(cls, snapshot: tuple[object, ...]) -> TwoPhase:
         """Restores a snapshot; a decision that is not known to be durable is handed out again.
 
-        Awaited answers are still awaited: call `lost` for sessions that are gone. Raises DecodeError for anything but a
+        Awaited answers are still awaited: call `lost` for sessions that are gone.  Raises DecodeError for anything but a
         snapshot.
         """
         try:
@@ -370,8 +370,8 @@ def presumed_aborts(
 ) -> list[TwoPhase]:
     """Returns what is left to roll back after a crash: one TwoPhase for each transaction without a stored decision.
 
-    `in_doubt`: each participant's list (dtx.recover), taken while no transaction of ours is being prepared. `ours`: whether we
-    made an xid; branches of other transaction managers are left alone. Branches of one transaction share format and global id.
+    `in_doubt`: each participant's list (dtx.recover), taken while no transaction of ours is being prepared.  `ours`: whether we
+    made an xid; branches of other transaction managers are left alone.  Branches of one transaction share format and global id.
     """
     kept = {key_of(xid)[:2] for decision in decisions for _, xid in decision.branches}
     found: dict[tuple[int, bytes], list[tuple[str, dtx.Xid]]] = {}

@@ -138,7 +138,7 @@ class Witness(ConnectionWitness):
         return self._channels.get(witness.number) is witness
 
     def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:
-        """Handles a command that never came whole: returns its session and its id. Its content is not judged."""
+        """Handles a command that never came whole: returns its session and its id.  Its content is not judged."""
         witness = self._channels.get(channel)
         return (None, None) if witness is None else (witness.name, witness.taken(WHO[speaker]))
 
@@ -326,7 +326,7 @@ class ChannelWitness:
         return False
 
     def attach(self, speaker: str, control: Attach, late: bool = False, known: bool = False) -> None:
-        """Judges session.attach. `late`: we may have missed the beginning of what the other side sends in it.
+        """Judges session.attach.  `late`: we may have missed the beginning of what the other side sends in it.
 
         `known`: a session of that name was attached before, and this may be the same one.
         """

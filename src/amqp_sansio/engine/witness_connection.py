@@ -23,7 +23,7 @@ _OTHER: Final[dict[str, str]] = {"C": "S", "S": "C"}
 
 
 class ConnectionWitness:
-    """Judges what concerns the connection. A base class: each family decides what to report, and what to forget after a gap.
+    """Judges what concerns the connection.  A base class: each family decides what to report, and what to forget after a gap.
 
     Findings collect in `findings.found`; the caller sets `findings.offset` to the unit under judgement.
     """
@@ -83,5 +83,5 @@ class ConnectionWitness:
         return False
 
     def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
-        """Reports the rule that `who` broke. The machines have kept their states."""
+        """Reports the rule that `who` broke.  The machines have kept their states."""
         raise NotImplementedError

@@ -28,7 +28,7 @@ _WRONG: Final = {
 
 
 class HandshakeWitness:
-    """Remembers the offers, and judges the answers. Accuses no side because of something it missed."""
+    """Remembers the offers, and judges the answers.  Accuses no side because of something it missed."""
 
     __slots__ = ("_findings", "channels", "insist", "locales", "max_frame_size", "mechanism", "mechanisms", "offered")
 

@@ -16,7 +16,7 @@ MOST: Final = 64
 def xid(format: int, global_id: bytes, branch_id: bytes = b"") -> Xid:
     """Makes an xid within the limits of X/Open XA.
 
-    Raises EncodeError unless `global_id` has 1 to 64 octets and `branch_id` at most 64. `format` says how the two are built:
+    Raises EncodeError unless `global_id` has 1 to 64 octets and `branch_id` at most 64.  `format` says how the two are built:
     any number from 0 to 2**32 - 1, by convention 0 for OSI CCR. All branches of one transaction share format and global id.
     """
     made = Xid(format, global_id, branch_id)

@@ -1,9 +1,9 @@
 """Attachment of one session to one channel (class session: attach, attached, detach, detached).
 
-The specification has no grammar of class session. `session` is what its rules imply for a conversation in which nothing
+The specification has no grammar of class session.  `session` is what its rules imply for a conversation in which nothing
 crosses; `half` is what binds one speaker when words cross, and what is legal without a session: "the transport MUST be attached
-in order to use any control other than attach, attached, detach or detached". It covers one session name. "other" is every other
-control and every command.
+in order to use any control other than attach, attached, detach or detached".  It covers one session name.  "other" is every
+other control and every command.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VERBS: Final = ("session.attach", "session.attached", "session.detach", "session
 def session(asks: str, grants: str) -> Automaton:
     """Returns one session, from the attach of `asks` to its end.
 
-    attach is answered by attached, or by detached (busy); a repeated attach gets a repeated answer. Either side may end the
+    attach is answered by attached, or by detached (busy); a repeated attach gets a repeated answer.  Either side may end the
     session: by detach, which the other side confirms with detached, or by an unsolicited detached.
     """
     attach, granted = f"{asks}:session.attach", f"{grants}:session.attached"

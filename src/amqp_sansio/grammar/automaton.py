@@ -1,6 +1,6 @@
 """Deterministic automata over words such as "client:session.attach".
 
-An automaton reads words one by one, and refuses a word without a move; there is no stored dead state. Automata are values: no
+An automaton reads words one by one, and refuses a word without a move; there is no stored dead state.  Automata are values: no
 operation changes its operands.
 """
 

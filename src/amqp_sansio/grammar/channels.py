@@ -1,6 +1,6 @@
 """Connections and channels of 0-8, 0-9 and 0-9-1, as an observer between client and server may hear them.
 
-The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which. In the languages here words may cross, and a
+The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which.  In the languages here words may cross, and a
 client may send before its previous request is answered ("synchronous" binds the answering side, which must answer in order).
 "session-traffic" and "work" are everything that a language does not name.
 """
@@ -26,7 +26,7 @@ def handshake(*ends: Word) -> Automaton:
     """Returns the connection up to its use; `ends` are the answers to open.
 
     A client may send ahead, but cannot answer a challenge that it does not know: start-ok, tune-ok and open may come before
-    start, tune and open-ok, but secure-ok only after its secure. The server sends nothing unasked.
+    start, tune and open-ok, but secure-ok only after its secure.  The server sends nothing unasked.
     """
     client = sequence(
         words("client:protocol-header", "client:connection.start-ok"),
@@ -72,8 +72,8 @@ class Traffic(NamedTuple):
 def connection(traffic: Traffic = Traffic()) -> Automaton:
     """Returns a whole connection: opened, used, closed by either side.
 
-    The client may use channels from its open on, the server from its open-ok on. Heartbeats are frames, not methods, and no
-    document restricts when they may come. Either side may close once the header was sent.
+    The client may use channels from its open on, the server from its open-ok on.  Heartbeats are frames, not methods, and no
+    document restricts when they may come.  Either side may close once the header was sent.
     """
     ends = ("server:connection.open-ok", "server:connection.redirect")[: 1 + traffic.redirects]
     opened = handshake(*ends)
@@ -118,8 +118,8 @@ def refused(traffic: Iterable[Word], closes: Iterable[Word]) -> Automaton:
 def channel(opens: Mapping[Word, Word]) -> Automaton:
     """Returns one channel number: opened, used, closed by either side, and so on; `opens` maps opening words to their answers.
 
-    The client uses the channel from its open on, the server from its answer on. Every close is answered, also one that crosses
-    another; until its close-ok a side may still send what it had in flight. The number is free when every close has its
+    The client uses the channel from its open on, the server from its answer on.  Every close is answered, also one that crosses
+    another; until its close-ok a side may still send what it had in flight.  The number is free when every close has its
     close-ok.
     """
     return repeated(one_of(*[_life(ask, answer) for ask, answer in opens.items()]))
@@ -164,8 +164,8 @@ class _Tag(NamedTuple):
 def consumer(name: str = "basic", notified: bool = False, most: int = 2) -> Automaton:
     """Returns one consumer tag; at most `most` words of the client are neither executed nor answered.
 
-    The client may reuse a tag after cancelling it; a cancel of an unused tag is answered, too. The server executes words in
-    order, delivers between consume and cancel, and answers in order, perhaps later. `notified`: the server may cancel, too,
+    The client may reuse a tag after cancelling it; a cancel of an unused tag is answered, too.  The server executes words in
+    order, delivers between consume and cancel, and answers in order, perhaps later.  `notified`: the server may cancel, too,
     which frees the tag (RabbitMQ); a client's cancel that crosses it is still answered.
     """
     consume, cancel = f"client:{name}.consume", f"client:{name}.cancel"
@@ -201,7 +201,7 @@ def consumer(name: str = "basic", notified: bool = False, most: int = 2) -> Auto
 def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = (), name: str = "basic") -> Automaton:
     """Returns one delivery tag: settled at most once, by a word for it or for all up to it; without acknowledgement, never.
 
-    `recovers` request redelivery of everything unsettled, and may come at any time. The documents do not say whether that
+    `recovers` request redelivery of everything unsettled, and may come at any time.  The documents do not say whether that
     invalidates the old tags: after it, all is legal.
     """
     each = [f"client:{name}.{verb}" for verb in settles]

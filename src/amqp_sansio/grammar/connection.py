@@ -1,7 +1,7 @@
 """Connection (class connection, grammar and rules): header exchange, negotiation, use, close in both directions.
 
-connection = open-connection *use-connection close-connection. The grammar is loose about `S:OPEN-OK | S:REDIRECT`; it means one
-answer to one open. "session-traffic" is any control or command of another class.
+connection = open-connection *use-connection close-connection.  The grammar is loose about `S:OPEN-OK | S:REDIRECT`; it means
+one answer to one open.  "session-traffic" is any control or command of another class.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def handshake() -> Automaton:
 def closing(speaker: str, other: str, says: tuple[Word, ...], what: str = "connection") -> Automaton:
     """Returns close-connection as far as it binds one speaker; `says` are its legal words until it has closed.
 
-    `what` is closed: a connection, or a channel of the versions with channels. After its close, a side only sends the close-ok
-    to a close that crossed it. After the other side's close, what was in flight is legal until the close-ok, which is the last
+    `what` is closed: a connection, or a channel of the versions with channels.  After its close, a side only sends the close-ok
+    to a close that crossed it.  After the other side's close, what was in flight is legal until the close-ok, which is the last
     word.
     """
     close, close_ok = f"{speaker}:{what}.close", f"{speaker}:{what}.close-ok"

@@ -14,7 +14,7 @@ def sets(receiver: str) -> Automaton:
 def expected(receiver: str, sender: str, most: int | None = None) -> Automaton:
     """Returns expected, which is "never sent spontaneously": once for each flush that asked for it.
 
-    Counting is not regular. With `most` (1 or more), at most that many flushes are unanswered at a time; with None, expected
+    Counting is not regular.  With `most` (1 or more), at most that many flushes are unanswered at a time; with None, expected
     only has to follow some flush that asked for it.
     """
     asks, answers = f"{sender}:session.flush expected", f"{receiver}:session.expected"
@@ -31,8 +31,8 @@ def timeouts(asks: str, grants: str, most: int = 1) -> Automaton:
 def life(sender: str, receiver: str, result: bool = False) -> Automaton:
     """Returns the words about one command id, in the order in which its receiver hears and sends them.
 
-    A set may repeat an id until known-completed has named it ("MUST be excluded"). The sender may confirm every completed. The
-    result comes before the completion of a command that has one. An exception ends everything.
+    A set may repeat an id until known-completed has named it ("MUST be excluded").  The sender may confirm every completed.
+    The result comes before the completion of a command that has one.  An exception ends everything.
     """
     completed, confirmed = f"{receiver}:session.completed", f"{receiver}:session.confirmed"
     known = f"{sender}:session.known-completed"

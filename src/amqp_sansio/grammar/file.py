@@ -23,9 +23,9 @@ def qos(name: str = "file", most: int = 1) -> Automaton:
 def consumer(name: str = "file") -> Automaton:
     """Returns one consumer tag: consume and its answer (unless nowait), deliveries, cancel, deliveries in flight.
 
-    The client may cancel before it has its answer, which still comes. It may reuse the tag after the cancel ("MUST NOT refer to
-    an existing consumer") if its last consume was answered: deliveries before the next answer are for the former consumer,
-    unless the cancel is complete. "session.completed" is the completion of the last cancel while no consumer has the tag.
+    The client may cancel before it has its answer, which still comes.  It may reuse the tag after the cancel ("MUST NOT refer
+    to an existing consumer") if its last consume was answered: deliveries before the next answer are for the former consumer,
+    unless the cancel is complete.  "session.completed" is the completion of the last cancel while no consumer has the tag.
     """
     consume, ok, cancel = f"client:{name}.consume", f"server:{name}.consume-ok", f"client:{name}.cancel"
     nowait, late = f"{consume} nowait", repeated(f"server:{name}.deliver")

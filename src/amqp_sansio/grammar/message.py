@@ -24,7 +24,7 @@ def explicit(acquired: bool) -> Automaton:
     """Returns one transfer with accept-mode explicit, pre-acquired or not.
 
     "The recipient MUST have acquired a message in order to accept it" (or reject it); release returns an acquired message and
-    forgets any other. After each of them "the command-id may no longer be referenced from other commands". Completion settles
+    forgets any other.  After each of them "the command-id may no longer be referenced from other commands".  Completion settles
     nothing, and is repeated until the sender has confirmed it.
     """
     settled = optional(one_of("recipient:message.accept", "recipient:message.reject", RELEASE))

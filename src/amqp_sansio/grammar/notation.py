@@ -1,10 +1,10 @@
 """Reads grammars in the notation of the specifications.
 
-A rule is `name = alternatives`, separated by `/`; an alternative is a sequence of items. `C:class.method` is a word of the
+A rule is `name = alternatives`, separated by `/`; an alternative is a sequence of items.  `C:class.method` is a word of the
 client, `S:class.method` one of the server; `+` separates a qualifier from the word's name (`C:queue.declare+nowait` is the word
-"client:queue.declare nowait"). `( )` groups, `[ ]` is optional, `*` precedes what may come any number of times, any other item
-is the name of a rule. `content` comes from the speaker of the word before it. `{mark}` at the beginning of an alternative names
-who added it to the specification. A line that begins with a space continues the previous one.
+"client:queue.declare nowait").  `( )` groups, `[ ]` is optional, `*` precedes what may come any number of times, any other item
+is the name of a rule.  `content` comes from the speaker of the word before it.  `{mark}` at the beginning of an alternative
+names who added it to the specification.  A line that begins with a space continues the previous one.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ _Owed: TypeAlias = tuple[tuple[Word, ...], tuple[Word, ...]]
 def in_order(questions: Iterable[Question], most: int = 2, any_time: Collection[str] = ()) -> Automaton:
     """Returns questions and answers: answers come in the order of the questions, those to `any_time` (verbs) at any time.
 
-    At most `most` of each kind are unanswered; methods without an answer may come at any time. Without a bound it would not be
-    a regular language. Raises ValueError unless `most` is at least 1.
+    At most `most` of each kind are unanswered; methods without an answer may come at any time.  Without a bound it would not be
+    a regular language.  Raises ValueError unless `most` is at least 1.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, not {most}")

@@ -31,7 +31,7 @@ def credit() -> Automaton:
     """Returns where there may be credit: after both units were granted, and not after the completion of a stop or a flush.
 
     The mode may be set while both balances are zero when the command is executed: before any flow, and after a stop or flush
-    that followed the last flow. Only one stop or flush is incomplete at a time.
+    that followed the last flow.  Only one stop or flush is incomplete at a time.
     """
     start: _Balance = (frozenset(), "", frozenset())
 

@@ -1,8 +1,9 @@
 """The grammar of 0-9, written from its XML and, for class queue, from the document that prints one.
 
 The printed grammar of class queue has an answer after every method, but its methods have `nowait`, which suppresses it: the
-methods win. In that document queue.unbind has nowait too; in the XML it does not. Every method of class message is answered by
-a method of class message that does not name the request. RabbitMQ serves 0-9 with its extensions of 0-9-1, which are marked.
+methods win.  In that document queue.unbind has nowait too; in the XML it does not.  Every method of class message is answered
+by a method of class message that does not name the request.  RabbitMQ serves 0-9 with its extensions of 0-9-1, which are
+marked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The grammar of 0-9-1, written from its XML.
 
-The XML tells which methods answer which (response), which side accepts them (chassis), and which carry a content. RabbitMQ's
+The XML tells which methods answer which (response), which side accepts them (chassis), and which carry a content.  RabbitMQ's
 additions are marked; blocked, unblocked, update-secret and access.request, which it keeps for old clients, are not in its XML
-either. `no-wait` suppresses the answer; queue.unbind lacks the field. The XML prints no grammar; the prose of 0-9-1 says what
+either.  `no-wait` suppresses the answer; queue.unbind lacks the field.  The XML prints no grammar; the prose of 0-9-1 says what
 belongs together.
 """
 

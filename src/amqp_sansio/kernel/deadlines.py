@@ -12,7 +12,7 @@ AT_ONCE: Final = -math.inf
 
 
 def moment_of(now: object) -> float:
-    """Returns the argument of `tick` as a float. Raises EncodeError for anything but a finite number."""
+    """Returns the argument of `tick` as a float.  Raises EncodeError for anything but a finite number."""
     if type(now) is float and AT_ONCE < now < math.inf:  # nearly always
         return now
     if isinstance(now, (int, float)):

@@ -1,7 +1,7 @@
 """The credit of one subscription: how many messages and octets one side may transfer to one destination of the other.
 
 In window mode credit is a limit and a used count, not a balance: a transfer uses credit, its completion gives it back, and stop
-removes the limit without resetting the used count. In credit mode a transfer lowers the limit for good.
+removes the limit without resetting the used count.  In credit mode a transfer lowers the limit for good.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Credit:
         return self.limit == INFINITE or self.used + cost <= self.limit
 
     def grant(self, value: int) -> None:
-        """Adds `value`. INFINITE plus anything is INFINITE; otherwise the sum saturates at MOST."""
+        """Adds `value`.  INFINITE plus anything is INFINITE; otherwise the sum saturates at MOST."""
         if self.limit == INFINITE or value == INFINITE:
             self.limit = INFINITE
         else:
@@ -117,15 +117,15 @@ class Grants:
 
 
 class CreditBook:
-    """The credit of one destination in both units, and its mode. It answers two questions.
+    """The credit of one destination in both units, and its mode.  It answers two questions.
 
-    What has the subscriber granted? `messages` and `octets`, as deployed servers count it; the deliverer itself needs no more.
+    What has the subscriber granted?  `messages` and `octets`, as deployed servers count it; the deliverer itself needs no more.
     message.flush, once executed, removes the credit that existed when it was sent, but not what was granted since; so grants
     after a flush are remembered until `end_flush`.
 
-    How much may the deliverer still believe that it has? `most_messages` and `most_octets` are an upper bound: a deliverer that
-    sends more has exceeded its credit, whatever the timing. They follow the text of message.set-flow-mode and message.flow,
-    which allows more than deployed servers count:
+    How much may the deliverer still believe that it has?  `most_messages` and `most_octets` are an upper bound: a deliverer
+    that sends more has exceeded its credit, whatever the timing.  They follow the text of message.set-flow-mode and
+    message.flow, which allows more than deployed servers count:
 
     * A grant counts from when it was sent.
     * What stop, flush or cancel removes counts until the deliverer has completed the last of them, the `barrier`.

@@ -1,7 +1,7 @@
 """The transactions of one session, as known to the client, the server or an observer.
 
 It follows the client's commands by the rows of `tables.demarcation`, and stores with which branch the session is associated and
-which it has suspended. `verb` translates a command into the rows' words, `refusal` tells whether it is legal, and `said`
+which it has suspended.  `verb` translates a command into the rows' words, `refusal` tells whether it is legal, and `said`
 records it as sent.
 """
 
@@ -142,9 +142,9 @@ class Demarcation:
                 self.associated = self.start = None
 
     def answered(self, id: int | None, status: int, *, heard: bool) -> None:
-        """Records the result of the client's command `id`. A dtx.start that did not succeed associates nothing.
+        """Records the result of the client's command `id`.  A dtx.start that did not succeed associates nothing.
 
-        `heard`: the client has received it. Otherwise it may have sent its next command before: both states are possible.
+        `heard`: the client has received it.  Otherwise it may have sent its next command before: both states are possible.
         """
         if status == XaStatus.XA_OK or id is None:
             return
@@ -181,7 +181,7 @@ class Demarcation:
 
     @classmethod
     def restore(cls, value: tuple[object, ...]) -> Demarcation:
-        """Restores a snapshot. Raises ValueError or TypeError for anything else."""
+        """Restores a snapshot.  Raises ValueError or TypeError for anything else."""
         states, associated, start, suspended, late = value
         if not isinstance(states, tuple) or not states or not set(states) <= set(rows.DEMARCATION.states):
             raise ValueError(f"demarcation {states!r}")
@@ -195,7 +195,7 @@ class Demarcation:
 
 
 def key_in(value: object) -> XidKey:
-    """Returns the key in a plain value. Raises TypeError or ValueError for anything else."""
+    """Returns the key in a plain value.  Raises TypeError or ValueError for anything else."""
     form, global_id, branch_id = typed(value, tuple)
     if not isinstance(form, int) or not isinstance(global_id, bytes) or not isinstance(branch_id, bytes):
         raise TypeError("xid")

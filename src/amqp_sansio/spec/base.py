@@ -68,7 +68,7 @@ class BodyContent(Value):
 
 
 def made_of(make: Callable[[T], U], value: T, what: str) -> U:
-    """Converts a caller's value to that of a field. Raises EncodeError when that is not possible."""
+    """Converts a caller's value to that of a field.  Raises EncodeError when that is not possible."""
     try:
         return make(value)
     except (TypeError, ValueError):

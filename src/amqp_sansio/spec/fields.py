@@ -24,7 +24,7 @@ DEEPEST: Final = 100
 
 
 class Field(Value):
-    """A value with its type letter: `Field("B", 5)`. With the letter "" the dialect's profile chooses one.
+    """A value with its type letter: `Field("B", 5)`.  With the letter "" the dialect's profile chooses one.
 
     `octets` are the original ones after the letter, where the value alone would not reproduce them: a boolean that is neither 0
     nor 1, or a NaN.
@@ -43,7 +43,7 @@ class Field(Value):
 class FieldTable(Map):
     """A table: a read-only map of plain values (an array is a `List`); equal to any mapping with the same values.
 
-    `fields` keeps what the map lacks: letters, order, and each entry of a repeated name (the last one counts). With them, a
+    `fields` keeps what the map lacks: letters, order, and each entry of a repeated name (the last one counts).  With them, a
     decoded table is encoded again to the same octets.
     """
 
@@ -131,7 +131,7 @@ def _field(value: object, depth: int) -> Field:
 
 
 def as_table(value: Mapping[str, object] | None) -> Map:
-    """Does the same for a required argument: None becomes an empty table. Raises EncodeError."""
+    """Does the same for a required argument: None becomes an empty table.  Raises EncodeError."""
     table = as_fields(value)
     return EMPTY if table is None else table
 

@@ -88,7 +88,7 @@ class Datetime(int):
 
 
 class Bit(int):
-    """The type `bit`, whose presence is its meaning. Always 1; not sent by default."""
+    """The type `bit`, whose presence is its meaning.  Always 1; not sent by default."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0xF1
@@ -122,7 +122,7 @@ class _Real(float):
 
 
 class Float(_Real):
-    """IEEE 754 single precision. Rounds to what a single can hold; encoding a value beyond its range raises `EncodeError`.
+    """IEEE 754 single precision.  Rounds to what a single can hold; encoding a value beyond its range raises `EncodeError`.
 
     `octets` are the four octets of a NaN from the wire (None otherwise), since their payloads differ.
     """
@@ -132,7 +132,7 @@ class Float(_Real):
 
 
 class Double(_Real):
-    """IEEE 754 double precision; the default for a plain float. `octets` are the eight octets of a NaN from the wire."""
+    """IEEE 754 double precision; the default for a plain float.  `octets` are the eight octets of a NaN from the wire."""
 
     __slots__ = ()
     CODE: ClassVar[int] = 0x33

@@ -2,13 +2,13 @@
 
 Decoding returns the plain native (bool, int, float, str, bytes, None, UUID, Decimal, `Map`, `List`) where the default mapping
 would encode it to the same octets, and one of the classes here otherwise; so any decoded value is encoded to its original
-octets. The default mapping of natives: bool 08; int 31 (int64), 32 (uint64) from 2**63 on; float 33 (double); str 95 (str16;
+octets.  The default mapping of natives: bool 08; int 31 (int64), 32 (uint64) from 2**63 on; float 33 (double); str 95 (str16;
 longer than 65535 octets is an error, for 0-10 has no larger text); bytes 90 (vbin16), a0 (vbin32) when longer; UUID 48; None
 f0; Decimal d8 (dec64); mappings a8; lists and tuples a9; structs ab.
 
-To choose another type, name it: `Uint8(4)`, `Str8("x")`, `Vbin32(b"...")`, `Array(0x22, [1, 2])`. Range and form are checked
-when encoding (`EncodeError`), not here. All are immutable, hashable and picklable, and equal to their native value, except that
-NaN is equal to NaN of the same octets.
+To choose another type, name it: `Uint8(4)`, `Str8("x")`, `Vbin32(b"...")`, `Array(0x22, [1, 2])`.  Range and form are checked
+when encoding (`EncodeError`), not here.  All are immutable, hashable and picklable, and equal to their native value, except
+that NaN is equal to NaN of the same octets.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class NullList(List):
 
 
 class Array(tuple[Value, ...]):
-    """Values of one type, in order. `code` is the type code of the elements, even when there are none."""
+    """Values of one type, in order.  `code` is the type code of the elements, even when there are none."""
 
     CODE: ClassVar[int] = 0xAA
     null: ClassVar[bool] = False
@@ -267,7 +267,7 @@ class TextArray(tuple[str, ...]):
 
 
 class UnknownStruct(Struct):
-    """A struct of an unassigned code. `octets` is what follows class and code, forwarded unchanged."""
+    """A struct of an unassigned code.  `octets` is what follows class and code, forwarded unchanged."""
 
     __slots__ = ("class_code", "code", "octets")
     FIELDS: ClassVar[tuple[str, ...]] = ("class_code", "code", "octets")

@@ -65,7 +65,10 @@ class MemoryBroker:
         """Seconds since the start."""
 
     def connect(self, config: ClientConfig | None = None, server: ServerConfig | None = None) -> MemoryClient:
-        """Returns a new client whose connection is open. `server` configures the server half; the default accepts any login."""
+        """Returns a new client whose connection is open.
+
+        `server` configures the server half; the default accepts any login.
+        """
         client = MemoryClient(self, ClientConnection(config), self.broker.connect(server))
         self.clients.append(client)
         self.run()

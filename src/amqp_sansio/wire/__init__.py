@@ -1,1 +1,1 @@
-"""The wire format: types, frames, segments, layouts. Stateless."""
+"""The wire format: types, frames, segments, layouts.  Stateless."""

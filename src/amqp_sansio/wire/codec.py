@@ -13,10 +13,10 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 
 class Codec:
-    """Encodes and decodes the methods of one dialect. A base class: 0-10 has a `Layout`.
+    """Encodes and decodes the methods of one dialect.  A base class: 0-10 has a `Layout`.
 
     All dialects use the controls of `spec.connection`, which follow 0-10 because it has the most fields; other dialects
-    translate. The payload of a heartbeat may be empty.
+    translate.  The payload of a heartbeat may be empty.
     """
 
     __slots__ = ("name",)
@@ -25,16 +25,18 @@ class Codec:
         self.name: Final = name
 
     def read_control(self, unit: Assembly, reading: Reading) -> Control:
-        """Decodes the control of a unit. Raises DecodeError."""
+        """Decodes the control of a unit.  Raises DecodeError."""
         raise NotImplementedError
 
     def write_control(self, control: Control) -> bytes:
-        """Encodes a control as a payload. Raises EncodeError."""
+        """Encodes a control as a payload.  Raises EncodeError."""
         raise NotImplementedError
 
     def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[Value, bool]:
         """Decodes the control, command or method of a unit, and whether it asks for completion at once (`sync`).
-        DecodeError."""
+
+        DecodeError.
+        """
         raise NotImplementedError
 
     def said_in(self, unit: Assembly) -> str:

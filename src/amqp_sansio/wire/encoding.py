@@ -1,6 +1,6 @@
 """Encodes values: maps, lists, arrays and structs, and the choice of a wire type for each value.
 
-The `encode_...` functions raise `EncodeError` and nothing else. `wire.types` decodes what they write.
+The `encode_...` functions raise `EncodeError` and nothing else.  `wire.types` decodes what they write.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def type_code_of(value: Value) -> int:
 
 
 def encode_value(value: Value) -> tuple[int, bytes]:
-    """Encodes any value; returns its type code and octets. Raises EncodeError."""
+    """Encodes any value; returns its type code and octets.  Raises EncodeError."""
     code = type_code_of(value)
     return code, _write(code, value, 0)
 
@@ -102,7 +102,7 @@ _CHECKED: Final[dict[int, Struct]] = {}
 
 
 def _put_inner_struct(struct: Struct, depth: int) -> bytes:
-    """Encodes a struct inside a value. Its writer does not know the depth, so its content is checked first, once."""
+    """Encodes a struct inside a value.  Its writer does not know the depth, so its content is checked first, once."""
     if id(struct) in _CHECKED:
         return encode_struct32(struct)
     inner = _inner_structs(struct, depth)
@@ -116,7 +116,7 @@ def _put_inner_struct(struct: Struct, depth: int) -> bytes:
 
 
 def _inner_structs(struct: Struct, depth: int) -> list[Struct]:
-    """Returns the structs inside a struct. Raises EncodeError when they are nested too deeply."""
+    """Returns the structs inside a struct.  Raises EncodeError when they are nested too deeply."""
     inner: list[Struct] = []
     within: list[tuple[object, int]] = [(each, depth + 1) for each in struct.values()]
     while within:
@@ -167,7 +167,7 @@ _PLAIN_MAPS: Final = (dict, Map)  # nearly all: an isinstance check of an abstra
 
 
 def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
-    """Encodes a map with its size. Raises EncodeError, which names the key."""
+    """Encodes a map with its size.  Raises EncodeError, which names the key."""
     entries = value._entries if type(value) is Map else value
     parts: list[bytes] = []
     key: object = None
@@ -223,7 +223,7 @@ def _put_map_slowly(value: Mapping[str, Value], depth: int) -> bytes:
 
 
 def encode_list(value: Sequence[Value], depth: int = 0) -> bytes:
-    """Encodes a list with its size. Raises EncodeError, which names the index from 0."""
+    """Encodes a list with its size.  Raises EncodeError, which names the index from 0."""
     if isinstance(value, List) and value.null:
         return b"\0\0\0\0"
     parts: list[bytes] = []
@@ -253,7 +253,7 @@ def encode_list(value: Sequence[Value], depth: int = 0) -> bytes:
 
 
 def encode_array(value: Array, depth: int = 0) -> bytes:
-    """Encodes an array with its size. Raises EncodeError, which names the index from 0."""
+    """Encodes an array with its size.  Raises EncodeError, which names the index from 0."""
     if value.null:
         return b"\0\0\0\0"
     if isinstance(value, RawArray):
@@ -283,7 +283,7 @@ def encode_texts(value: tuple[str, ...]) -> bytes:
 
 
 def encode_struct32(value: Struct) -> bytes:
-    """Encodes a coded struct with its size. Raises EncodeError, which names the field; also for a struct without a code."""
+    """Encodes a coded struct with its size.  Raises EncodeError, which names the field; also for a struct without a code."""
     write = STRUCT_WRITERS.get(type(value))
     if write is None:
         return _put_other_struct(value)

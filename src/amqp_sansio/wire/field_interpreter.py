@@ -114,7 +114,7 @@ def _unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, wh
 
 
 def read_struct_slowly(why: Exception, b: bytes, p: int, end: int, reading: Reading) -> tuple[Struct, int]:
-    """Decodes a coded struct on which the fast path gave up because of `why`. Raises DecodeError."""
+    """Decodes a coded struct on which the fast path gave up because of `why`.  Raises DecodeError."""
     from amqp_sansio.wire.layouts import fields
 
     if p + 8 <= end:

@@ -1,6 +1,6 @@
 """The field tables of the older dialects: names and values, each value after a letter for its type.
 
-A table is its size in octets (4) and then, for each entry, the name (a short string), the letter and the value. The set of
+A table is its size in octets (4) and then, for each entry, the name (a short string), the letter and the value.  The set of
 letters and their meaning differ between specifications and brokers: a `Profile` describes one.
 """
 
@@ -52,7 +52,7 @@ class Profile:
     """The meaning of a table's letters, by one specification or broker.
 
     `letters` maps each letter to a type: one of `FORMS`, or "text" and "octets" (after a size of 4 octets), "short-text" (after
-    1 octet), "table", "array", "void". `written` lists, for a Python type, the letters under which its values are written: the
+    1 octet), "table", "array", "void".  `written` lists, for a Python type, the letters under which its values are written: the
     first one that can hold the value.
     """
 
@@ -72,7 +72,7 @@ class Profile:
         """Like `write`, for a dict; but a value that it cannot write may raise one of `UNWRITABLE` instead."""
 
     def read(self, b: bytes, p: int, end: int, reading: Reading = DEFAULT_READING, depth: int = 0) -> tuple[FieldTable, int]:
-        """Decodes the table whose size is at `p`; returns it and its end. `depth`, a parameter of all readers, is 0 here.
+        """Decodes the table whose size is at `p`; returns it and its end.  `depth`, a parameter of all readers, is 0 here.
 
         Raises DecodeError, which names the entry: 502, or 506 for one of our limits (limits.nesting, TABLE_ENTRIES,
         TABLE_OCTETS).
@@ -93,7 +93,7 @@ class Profile:
             raise DecodeError(f"table{why.what}", why.octet, why.rule, why.code) from None
 
     def write(self, table: object) -> bytes:
-        """Encodes any mapping as a table, with its size. Raises EncodeError, which names the entry."""
+        """Encodes any mapping as a table, with its size.  Raises EncodeError, which names the entry."""
         plain: Mapping[str, object] | None = None
         if type(table) is dict:  # isinstance is slow with an abstract base class
             plain = table
@@ -278,7 +278,7 @@ def _read_form(kind: str, letter: str, b: bytes, at: int, end: int) -> tuple[Fie
 
 
 def _write_plain(kind: str, value: object) -> bytes:
-    """Encodes a scalar value. Raises ValueError, TypeError and the like for what the type cannot hold."""
+    """Encodes a scalar value.  Raises ValueError, TypeError and the like for what the type cannot hold."""
     if kind == "void" and value is None:
         return b""
     if kind == "decimal" and isinstance(value, Decimal):
@@ -300,7 +300,7 @@ def _write_plain(kind: str, value: object) -> bytes:
 
 
 def _is_moment(value: object) -> TypeGuard[_Moment]:
-    """Returns whether it is a `datetime.datetime`. This module must not import that one, which has a clock."""
+    """Returns whether it is a `datetime.datetime`.  This module must not import that one, which has a clock."""
     return hasattr(value, "timestamp") and hasattr(value, "tzinfo")
 
 

@@ -26,7 +26,7 @@ KINDS: Final = ("control", "command", "header", "body")
 
 
 def frame_control(channel: int, payload: bytes, max_frame: int = MAX_FRAME_SIZE) -> bytes:
-    """Encodes a control as one frame, as deployed peers require. Raises EncodeError when it exceeds `max_frame` octets."""
+    """Encodes a control as one frame, as deployed peers require.  Raises EncodeError when it exceeds `max_frame` octets."""
     size = len(payload) + FRAME_HEADER_SIZE
     if size > max_frame:
         raise _too_large("control", size, max_frame)
@@ -48,8 +48,8 @@ def frame_command(
 ) -> list[bytes]:
     """Encodes a command and its content as frames of at most `max_frame` octets, headers included.
 
-    None omits a segment; an empty body is one empty frame. Only the body is ever split, as deployed peers require: raises
-    EncodeError when the command or the header exceeds one frame. `split_header` splits such a header as well, to forward a
+    None omits a segment; an empty body is one empty frame.  Only the body is ever split, as deployed peers require: raises
+    EncodeError when the command or the header exceeds one frame.  `split_header` splits such a header as well, to forward a
     message from a peer with larger frames.
     """
     size = len(payload) + FRAME_HEADER_SIZE
@@ -118,7 +118,7 @@ def uncuttable(flags: int, size: int, channel: int, offset: int) -> Malformed:
 def check_header(
     flags: int, kind: int, size: int, zero: int, track: int, channel: int, max_frame_size: int, offset: int
 ) -> Malformed | None:
-    """Returns the first violation in a frame header. Ignores octets 8 to 11, as peers do."""
+    """Returns the first violation in a frame header.  Ignores octets 8 to 11, as peers do."""
     legal: tuple[str, ...]
     if size > max_frame_size:
         rule, text = "connection.tune-ok.max-frame-size.max-frame-size", "a frame larger than what was agreed"
@@ -147,7 +147,7 @@ _LEGAL_SEGMENT: Final = ("b header", "b body")
 class Assembler:
     """Takes frames one by one.
 
-    `frame` returns the assembly that it completes if there is nothing else; otherwise everything goes to `queue`. `carries`,
+    `frame` returns the assembly that it completes if there is nothing else; otherwise everything goes to `queue`.  `carries`,
     `strict` and `tolerant`: see `SegmentReader`.
     """
 

@@ -130,7 +130,7 @@ class KnownCommand(Generic[C]):
         self.command: Final = command
         self.sync: Final = sync
         self.payload: Final = payload
-        self.account: Final = account  # the counter to charge. Any: its type is known only to the code that learned the command
+        self.account: Final = account  # the counter to charge.  Any: only the code that learned the command knows its type
 
 
 Cut: TypeAlias = tuple[KnownCommand[Any], bytes, "int | None", bytes, int, int]
@@ -153,7 +153,7 @@ _SMALL: Final = 512
 
 
 class Partial:
-    """An incomplete assembly, at most one per (channel, track). Keeps the parts, and joins them when their segment ends."""
+    """An incomplete assembly, at most one per (channel, track).  Keeps the parts, and joins them when their segment ends."""
 
     __slots__ = (
         "channel", "track", "kind", "start", "end", "state", "segment", "edges", "octets", "segment_octets", "empties", "sound",
@@ -216,7 +216,7 @@ class Partial:
                 self._small += octets
 
     def end_segment(self) -> None:
-        """Joins the parts of the current segment. An additional header or body is appended to the first one."""
+        """Joins the parts of the current segment.  An additional header or body is appended to the first one."""
         octets = self._joined()
         if self.segment == HEADER:
             self._header = _with(self._header, octets)
@@ -346,7 +346,7 @@ class Reader:
         return None
 
     def break_off(self) -> bool:
-        """Breaks off what is incomplete, which `next` then returns (to an observer). Returns False when there is nothing."""
+        """Breaks off what is incomplete, which `next` then returns (to an observer).  Returns False when there is nothing."""
         raise NotImplementedError
 
     def forget(self, channel: int) -> None:
@@ -364,7 +364,7 @@ class Reader:
     def _find(self, octets: bytes, start: int) -> tuple[int, int]:
         """Finds the next frame from `start` on that another frame (or, at EOF, the end) follows.
 
-        Returns (index, 0), or (index, octets needed from there on) when there are too few to decide. Linear: octets before the
+        Returns (index, 0), or (index, octets needed from there on) when there are too few to decide.  Linear: octets before the
         index are not looked at again.
         """
         raise NotImplementedError
@@ -388,7 +388,7 @@ class Reader:
     def cut_run(self, head: int, most: int) -> list[Cut]:
         """The fast path for contents: returns up to `most` messages that repeat known ones, until one needs the general path.
 
-        `head` is how many octets of each body are wanted. Empty when more octets are needed or the next unit is a different
+        `head` is how many octets of each body are wanted.  Empty when more octets are needed or the next unit is a different
         one: then `next` reads the same octets with every check.
         """
         return []
@@ -457,7 +457,7 @@ class Reader:
             self._pending_octets += size
 
     def ready(self) -> bool:
-        """Returns whether as many octets are at hand as were found to be needed. Releases a buffer that is read to its end."""
+        """Returns whether as many octets are at hand as were found to be needed.  Releases a buffer that is read to its end."""
         if self.ahead:  # the buffer stays: they may have to be put back
             return True
         at = self.position
@@ -510,7 +510,7 @@ class Reader:
     def lost(self, octets: int) -> None:
         """Records that `octets` octets are missing after what was received (0: unknown, within a frame).
 
-        Breaks off incomplete units. Reading continues at the next octets that look like the first frame of a unit, followed by
+        Breaks off incomplete units.  Reading continues at the next octets that look like the first frame of a unit, followed by
         another frame.
         """
         if self.dead:
@@ -567,8 +567,8 @@ class Reader:
 class Framing:
     """The framing of one family; `smallest` and `largest` are sizes of whole frames in octets.
 
-    Before the sides have negotiated a size, the letter allows no frame larger than `smallest`. `usual` is the default of the
-    largest frame that a side wants. `overhead` is the octets of a frame other than its payload.
+    Before the sides have negotiated a size, the letter allows no frame larger than `smallest`.  `usual` is the default of the
+    largest frame that a side wants.  `overhead` is the octets of a frame other than its payload.
     """
 
     def __init__(self, overhead: int, smallest: int, usual: int, largest: int) -> None:
@@ -597,7 +597,7 @@ class Framing:
         """Finds three consecutive frames from `start` on, which distinguish this framing from others.
 
         Returns (index, 0), or (index, octets needed from there on) while there are too few to decide; when the octets have
-        `ended`, it can find no more. Linear: octets before the index are not looked at again.
+        `ended`, it can find no more.  Linear: octets before the index are not looked at again.
         """
         raise NotImplementedError
 
@@ -610,5 +610,5 @@ class Framing:
         raise NotImplementedError
 
     def own(self, payload: bytes, max_frame: int) -> bytes:
-        """Encodes the frame of a control of the connection. Raises EncodeError when it exceeds `max_frame` octets."""
+        """Encodes the frame of a control of the connection.  Raises EncodeError when it exceeds `max_frame` octets."""
         raise NotImplementedError

@@ -94,8 +94,8 @@ def masked(header: bytes) -> tuple[bytes, bytes | None, int, int]:
     """Returns a walked header segment without what differs between similar messages, its message-id, and two offsets.
 
     Leaves out timestamp and expiration of delivery properties that come first, and content-length and message-id of message
-    properties that come first or second. The message-id is None when it is not left out. If two headers are equal without
-    these, either both can be decoded or neither. The offsets are those of the first octet left out and of the message-id; 0, 0
+    properties that come first or second.  The message-id is None when it is not left out.  If two headers are equal without
+    these, either both can be decoded or neither.  The offsets are those of the first octet left out and of the message-id; 0, 0
     when there is no message-id, or something before it is left out as well.
     """
     size, key, flags = struct_head(header, 0)
@@ -126,7 +126,7 @@ def masked(header: bytes) -> tuple[bytes, bytes | None, int, int]:
 
 
 def encode_headers(structs: Iterable[Struct]) -> bytes:
-    """Encodes a header segment of these structs. Raises EncodeError."""
+    """Encodes a header segment of these structs.  Raises EncodeError."""
     return b"".join([encode_struct32(struct) for struct in structs])
 
 

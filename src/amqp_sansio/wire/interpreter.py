@@ -1,6 +1,6 @@
 """Decodes and encodes controls, commands, structs and methods field by field, from the tables of their fields.
 
-Most verbs use this module. Those on hot paths have straight-line code in their layout, which fails without a reason: the same
+Most verbs use this module.  Those on hot paths have straight-line code in their layout, which fails without a reason: the same
 octets then go through here, and the error names the field, the offset and the rule.
 """
 
@@ -152,7 +152,7 @@ def read_fields(
     reading: Reading,
     sized: bool,
 ) -> T:
-    """Decodes a control, command or struct whose fields begin at `p`. Raises DecodeError, which names the field.
+    """Decodes a control, command or struct whose fields begin at `p`.  Raises DecodeError, which names the field.
 
     Unless it is `sized`, undefined flags are an error.
     """
@@ -297,7 +297,7 @@ _WRITE: Final[dict[str, FieldWriter]] = {
 
 
 def write_fields(thing: Value, fields: FieldTable, shapes: Shapes) -> tuple[int, bytes]:
-    """Encodes all fields; returns flags and octets. Raises one of `field_interpreter.UNWRITABLE` for an invalid value."""
+    """Encodes all fields; returns flags and octets.  Raises one of `field_interpreter.UNWRITABLE` for an invalid value."""
     flags = 0
     parts: list[bytes] = []
     for index, (name, of) in enumerate(fields):
@@ -338,9 +338,9 @@ def read_arguments(
 ) -> T:
     """Decodes a method whose arguments begin at `p` and end exactly at `end`.
 
-    Consecutive bits share an octet, the first in its lowest bit, reserved ones included. Unused bits and the values of reserved
-    arguments are ignored. `read_table` decodes field tables, which differ between dialects. Raises DecodeError, which names the
-    argument: 502, or 506 for one of our limits.
+    Consecutive bits share an octet, the first in its lowest bit, reserved ones included.  Unused bits and the values of
+    reserved arguments are ignored.  `read_table` decodes field tables, which differ between dialects.  Raises DecodeError,
+    which names the argument: 502, or 506 for one of our limits.
     """
     values: dict[str, object] = {}
     bit = 0  # the index of the next bit in the octet before `p`; 0 where a new octet begins
@@ -382,7 +382,7 @@ def read_arguments(
 def write_arguments(what: str, thing: Value, arguments: ArgumentTable, write_table: FieldWriter | None = None) -> bytes:
     """Encodes all arguments of a method.
 
-    None (an argument that was not given, or that the version lacks) is sent as 0 or empty. Raises one of
+    None (an argument that was not given, or that the version lacks) is sent as 0 or empty.  Raises one of
     `field_interpreter.UNWRITABLE` for a value that its type cannot hold.
     """
     parts: list[bytes] = []

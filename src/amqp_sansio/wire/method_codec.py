@@ -154,7 +154,7 @@ class MethodCodec(Codec):
     def read_properties(self, header: bytes, reading: Reading = DEFAULT_READING) -> Struct | None:
         """Decodes the properties in a content header; None for a class without contents, or too few octets for a class.
 
-        Raises DecodeError. `RepeatedProperties` is faster for a series of headers.
+        Raises DecodeError.  `RepeatedProperties` is faster for a series of headers.
         """
         if header[:2] == self.basic:
             try:
@@ -173,11 +173,11 @@ class MethodCodec(Codec):
         return read_properties(kind, "header", fields, header, PROPERTIES_AT, len(header), reading, self.methods.read_table)
 
     def write_header(self, class_code: int, size: int, properties: Value) -> bytes:
-        """Encodes the content header for a body of `size` octets. Raises EncodeError, which names the property."""
+        """Encodes the content header for a body of `size` octets.  Raises EncodeError, which names the property."""
         return put_u16(class_code) + b"\0\0" + put_u64(size) + self.write_properties(class_code, properties)
 
     def write_properties(self, class_code: int, properties: Value) -> bytes:
-        """Encodes the flags and properties of a content header. Raises EncodeError as `write_header` does."""
+        """Encodes the flags and properties of a content header.  Raises EncodeError as `write_header` does."""
         kind, fields = self.contents.get(class_code, (None, ()))
         if kind is not type(properties):
             raise EncodeError("content header", f"class {class_code} has no {type(properties).__name__}")

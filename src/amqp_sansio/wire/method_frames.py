@@ -51,7 +51,7 @@ def put_frame(kind: int, channel: int, payload: bytes) -> bytes:
 
 
 def frame_method(channel: int, payload: bytes, max_frame: int = FRAME_MAX_SIZE) -> bytes:
-    """Encodes a method as one frame. Raises EncodeError when the frame exceeds `max_frame` octets."""
+    """Encodes a method as one frame.  Raises EncodeError when the frame exceeds `max_frame` octets."""
     return _whole(METHOD, "method", channel, payload, max_frame)
 
 
@@ -66,8 +66,9 @@ def frame_content(
 ) -> list[bytes]:
     """Encodes a method and its content as frames of at most `max_frame` octets.
 
-    Only the body is ever split; an empty one has no frame. `properties` are the flags and the properties; `size` is the size of
-    the whole body where more than `body` follows. Raises EncodeError when the method or the header does not fit into one frame.
+    Only the body is ever split; an empty one has no frame.  `properties` are the flags and the properties; `size` is the size
+    of the whole body where more than `body` follows.  Raises EncodeError when the method or the header does not fit into one
+    frame.
     """
     octets = len(body) if size is None else size
     head = class_code.to_bytes(2, "big") + b"\0\0" + put_u64(octets) + properties
@@ -117,8 +118,8 @@ def plausible_frame(octets: bytes, at: int, max_frame_size: int) -> bool:
 def find_method_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> tuple[int, int]:
     """Finds the first method, header or heartbeat frame from `start` on with a valid end and another frame after it.
 
-    Returns (index, 0), or (index, octets needed from there on) when there are too few to decide. When the stream has `ended`, a
-    frame up to its very last octet is enough. Linear: octets before the index are not looked at again.
+    Returns (index, 0), or (index, octets needed from there on) when there are too few to decide.  When the stream has `ended`,
+    a frame up to its very last octet is enough.  Linear: octets before the index are not looked at again.
     """
     at, first = start, _first()
     while match := first.search(octets, at):

@@ -1,7 +1,7 @@
 """Reads one speaker's frames in the older dialects, and assembles methods with their contents.
 
-A content is a header frame and as many body frames as its size requires, after a method that carries one. Contents of different
-channels interleave; on one channel, nothing comes in between.
+A content is a header frame and as many body frames as its size requires, after a method that carries one.  Contents of
+different channels interleave; on one channel, nothing comes in between.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reads and writes fixed-width numbers, big-endian. The one module that a compiled build replaces.
+"""Reads and writes fixed-width numbers, big-endian.  The one module that a compiled build replaces.
 
-Readers take the octets and an offset, and return a tuple. They raise `struct.error` when octets are missing.
+Readers take the octets and an offset, and return a tuple.  They raise `struct.error` when octets are missing.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Publishing:
         return len(self.heads)
 
     def flags_of(self, properties: Properties) -> bytes:
-        """Encodes the flags and properties. Raises EncodeError as `MethodCodec.write_properties` does."""
+        """Encodes the flags and properties.  Raises EncodeError as `MethodCodec.write_properties` does."""
         if properties is not self._last:
             self._octets = self._codec.write_properties(_CLASS, properties)
             self._last = properties

@@ -10,7 +10,7 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 
 @final  # so that a type check is as good as isinstance, and faster
 class Reading(Value):
-    """What decoding a value may cost, and what it tolerates. The first three are the limits of the same name.
+    """What decoding a value may cost, and what it tolerates.  The first three are the limits of the same name.
 
     Not an attrs class: compiled code does not see an `__eq__` that is made at run time, and would compare by identity.
     """

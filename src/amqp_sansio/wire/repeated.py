@@ -106,7 +106,7 @@ class RepeatedProperties:
         return properties
 
     def _another(self, header: bytes) -> Beginning:
-        """Returns the first properties of this header. Raises one of `types.BAD` when the codec has to decode it."""
+        """Returns the first properties of this header.  Raises one of `types.BAD` when the codec has to decode it."""
         key = header[PROPERTIES_AT : PROPERTIES_AT + 3]
         begin = self._beginnings.get(key)
         if begin is None or header[PROPERTIES_AT : begin.end] != begin.octets:

@@ -21,8 +21,8 @@ _LONGEST: Final = 16
 def find_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> tuple[int, int]:
     """Finds the first frame from `start` on that another one follows.
 
-    It begins a control or command, or belongs to a header or body. Returns (index, 0), or (index, octets needed from there on)
-    when there are too few to decide. When the stream has `ended`, a frame up to its very last octet is enough. Linear: octets
+    It begins a control or command, or belongs to a header or body.  Returns (index, 0), or (index, octets needed from there on)
+    when there are too few to decide.  When the stream has `ended`, a frame up to its very last octet is enough.  Linear: octets
     before the index are not looked at again.
     """
     at = start

@@ -1,8 +1,8 @@
 """The scalar types: their widths, and a reader and a writer for each type code.
 
-A reader takes (octets, offset, end, reading, depth) and returns the value and the offset after it. Readers may raise
+A reader takes (octets, offset, end, reading, depth) and returns the value and the offset after it.  Readers may raise
 `struct.error`, `IndexError` or `UnicodeDecodeError` for missing or invalid octets, and may return an offset beyond `end`;
-`wire.types` turns all of that into `DecodeError`. A writer returns the octets without the type code and raises `EncodeError`
+`wire.types` turns all of that into `DecodeError`.  A writer returns the octets without the type code and raises `EncodeError`
 for a value that the type cannot hold.
 """
 
@@ -64,7 +64,7 @@ def prefix_width(code: int) -> int | None:
 
 
 def least_width(code: int, p: int) -> int:
-    """Returns the fewest octets of a value of this type code. Raises DecodeError for codes with the nibbles B and E."""
+    """Returns the fewest octets of a value of this type code.  Raises DecodeError for codes with the nibbles B and E."""
     width = FIXED.get(code >> 4, PREFIXES.get(code >> 4))
     if width is None:
         raise DecodeError(f"type code 0x{code:02x}", p, "no type has a code that begins with B or E")
@@ -72,7 +72,7 @@ def least_width(code: int, p: int) -> int:
 
 
 def span(code: int, b: bytes, p: int, end: int) -> tuple[int, int]:
-    """Returns where the content of a value begins and ends. Raises DecodeError 503 when it exceeds `end`."""
+    """Returns where the content of a value begins and ends.  Raises DecodeError 503 when it exceeds `end`."""
     start = p
     width = PREFIXES.get(code >> 4)
     if width is None:

@@ -1,7 +1,7 @@
 """Reads one speaker's frames in AMQP 0-10, and assembles controls and commands.
 
-Frames of different channels, and of the two tracks of one channel, interleave freely; those of one (channel, track) do not. The
-cost is linear however the octets are split: it remembers what is missing of a frame, and looks at nothing twice.
+Frames of different channels, and of the two tracks of one channel, interleave freely; those of one (channel, track) do not.
+The cost is linear however the octets are split: it remembers what is missing of a frame, and looks at nothing twice.
 """
 
 from __future__ import annotations
@@ -219,9 +219,9 @@ class SegmentReader(Reader):
     def cut_run(self, head: int, most: int = MOST_AT_ONCE) -> list[Cut]:
         """The fast path for contents: returns up to `most` known commands of one channel, until one needs the general path.
 
-        Each has one header frame and at most one body frame, not empty. `head` is how many octets of each body are wanted.
+        Each has one header frame and at most one body frame, not empty.  `head` is how many octets of each body are wanted.
         Empty when more octets are needed or the next unit is a different one: then `next` reads the same octets with every
-        check. Headers in practice have one or two structs; others are left to `next` and `walk_headers`.
+        check.  Headers in practice have one or two structs; others are left to `next` and `walk_headers`.
         """
         assembler = self.assembler
         if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None or not self.ready():
@@ -240,7 +240,7 @@ class SegmentReader(Reader):
         place = -1
         known: KnownCommand[Any] | None = None
         command, command_size = b"", 0  # the frame of the previous command, which nearly always repeats
-        # Similar messages are often of one size, too. Then all that is checked equals the previous one, octet for octet, up to
+        # Similar messages are often of one size, too.  Then all that is checked equals the previous one, octet for octet, up to
         # the size of its first struct and at the beginning of its body frame; relative to `at`, it is at:
         begin = between = b""
         size_end = head_end = body_begin = second = 0
@@ -435,7 +435,7 @@ class OneRange:
         self._command_asks: Final = u64(bytes(4) + command_asks, 0)[0]
 
     def cut(self, reader: SegmentReader, commands: bool = True) -> CutRange | None:
-        """Reads the next frame if it is one of them, and nothing is incomplete. Without `commands`, only the control.
+        """Reads the next frame if it is one of them, and nothing is incomplete.  Without `commands`, only the control.
 
         Returns None for anything else: `SegmentReader.next` reads the same octets with every check.
         """

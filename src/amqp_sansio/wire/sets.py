@@ -14,7 +14,7 @@ EMPTY: Final = RangeSet()
 
 
 def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[RangeSet, int]:
-    """Decodes a sequence-set. Joins unordered, overlapping or adjacent ranges (531 if `canonical`); a reversed one is 531."""
+    """Decodes a sequence-set.  Joins unordered, overlapping or adjacent ranges (531 if `canonical`); a reversed one is 531."""
     size: int = u16(b, p)[0]
     start = p + 2
     stop = start + size
@@ -49,7 +49,7 @@ def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
 
 
 def encode_set(ids: RangeSet) -> bytes:
-    """Encodes a sequence-set. Raises EncodeError beyond 8191 ranges, or when a range spans half of all serial numbers."""
+    """Encodes a sequence-set.  Raises EncodeError beyond 8191 ranges, or when a range spans half of all serial numbers."""
     ranges = ids.ranges
     if len(ranges) == 1:  # nearly always
         ((low, high),) = ranges
@@ -80,7 +80,7 @@ def read_byte_ranges(b: bytes, p: int, end: int, reading: Reading, depth: int) -
 
 
 def encode_byte_ranges(ranges: ByteRanges) -> bytes:
-    """Encodes byte-ranges. Raises EncodeError beyond 4095, and for reversed, unordered or adjacent ones, or beyond 64 bits."""
+    """Encodes byte-ranges.  Raises EncodeError beyond 4095, and for reversed, unordered or adjacent ones, or beyond 64 bits."""
     if len(ranges) > 4095:
         raise EncodeError("byte-ranges", f"holds at most 4095 ranges; {len(ranges)} given")
     why = _wrong(ranges)

@@ -1,11 +1,11 @@
 """Decodes the type system: maps, lists, arrays and structs, and the public entry points for all types.
 
 The `decode_...` functions raise `DecodeError` and nothing else, whatever the octets are: 503 for impossible sizes, counts and
-codes, 531 for text, characters and keys that their type does not allow, 506 for one of our limits (`Reading`). The `read_...`
-functions are their internals, for generated decoders: they may also raise what `BAD` lists. `wire.encoding` writes what they
+codes, 531 for text, characters and keys that their type does not allow, 506 for one of our limits (`Reading`).  The `read_...`
+functions are their internals, for generated decoders: they may also raise what `BAD` lists.  `wire.encoding` writes what they
 read.
 
-Sizes are binding: a count that disagrees with the size is an error. A size of 0 means «no value» (`NullMap`, `NullList`,
+Sizes are binding: a count that disagrees with the size is an error.  A size of 0 means «no value» (`NullMap`, `NullList`,
 `NullArray`, `NullStruct`).
 """
 
@@ -108,7 +108,7 @@ def _pairs(b: bytes, p: int, stop: int) -> int:
 
 
 def _read_map_slowly(b: bytes, content: int, stop: int, count: int, reading: Reading, depth: int) -> tuple[Map, int]:
-    """Decodes a map with lenient text, or finds the error. It fails wherever the fast path has failed."""
+    """Decodes a map with lenient text, or finds the error.  It fails wherever the fast path has failed."""
     if count * 2 > stop - content - 4:
         raise DecodeError("map", content, f"{count} entries do not fit into {stop - content - 4} octets")
     entries: dict[str, Value] = {}
@@ -244,12 +244,12 @@ READERS.update({0xA8: read_map, 0xA9: read_list, 0xAA: read_array, 0xAB: read_st
 def decode_value(
     code: int, b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING
 ) -> tuple[Value, int]:
-    """Decodes the value of type `code` at `p`, after its type code; returns it and its end. Raises DecodeError."""
+    """Decodes the value of type `code` at `p`, after its type code; returns it and its end.  Raises DecodeError."""
     return _edge(READERS[code], f"type 0x{code:02x}", b, p, end, depth, reading)
 
 
 def decode_map(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Map, int]:
-    """Decodes the map whose size begins at `p`; returns it and its end. Raises DecodeError.
+    """Decodes the map whose size begins at `p`; returns it and its end.  Raises DecodeError.
 
     A body of content type amqp/map is such a map.
     """
@@ -257,7 +257,7 @@ def decode_map(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DE
 
 
 def decode_list(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[List, int]:
-    """Decodes the list whose size begins at `p`; returns it and its end. Raises DecodeError.
+    """Decodes the list whose size begins at `p`; returns it and its end.  Raises DecodeError.
 
     A body of content type amqp/list is such a list.
     """
@@ -265,7 +265,7 @@ def decode_list(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = D
 
 
 def decode_struct32(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Struct, int]:
-    """Decodes the coded struct whose size begins at `p`; returns it and its end. Raises DecodeError, which names the field."""
+    """Decodes the coded struct whose size begins at `p`; returns it and its end.  Raises DecodeError, which names the field."""
     try:
         return read_struct32(b, p, end, reading, depth)
     except (*BAD, DecodeError) as why:

@@ -117,8 +117,8 @@ def cut_content(
 ) -> tuple[bytes, bytes | None, int] | None:
     """Returns header and body of a content that begins at `at`, complete and with at most one body frame, and its end.
 
-    Equivalent to reading the frames one by one: it gives up on anything for which they could be refused. `largest`: octets of a
-    frame; `header_octets`: those of a header.
+    Equivalent to reading the frames one by one: it gives up on anything for which they could be refused.  `largest`: octets of
+    a frame; `header_octets`: those of a header.
     """
     body_at = at + FRAME_HEAD + HEADER_HEAD + 1
     if len(buffer) < body_at:
@@ -156,7 +156,7 @@ def cut_deliveries(
 ) -> tuple[list[Cut], int]:
     """Returns the deliveries from `at` on to known consumers, with their contents, and their number of frames.
 
-    Cuts each content as `cut_content` does, inlined. Returns at most AHEAD of them, up to the first that is incomplete or
+    Cuts each content as `cut_content` does, inlined.  Returns at most AHEAD of them, up to the first that is incomplete or
     unusual; `under_way`: channels with an incomplete content; `most`: octets of a method with its content.
     """
     cuts: list[Cut] = []

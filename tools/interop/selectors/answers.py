@@ -18,7 +18,7 @@ INTEGERS: Final = range(-(2**31), 2**31)
 
 
 def prepare(folder: Path) -> tuple[Path, Path]:
-    """Returns the folders of our classes and of Broker-J's jars, fetched and compiled once. Raises NotAvailable."""
+    """Returns the folders of our classes and of Broker-J's jars, fetched and compiled once.  Raises NotAvailable."""
     libraries = fetch(broker_j.POM, folder)
     return compiled(SOURCES, libraries, folder), libraries
 

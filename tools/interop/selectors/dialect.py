@@ -1,6 +1,6 @@
 """The differences of Broker-J's selectors from JMS 1.1 and from ours: a list, and an evaluator that implements them.
 
-Found with Broker-J 9.2; `DIFFERENCES` describes each in a sentence. The scope of NOT is grammar, which the evaluator lacks. A
+Found with Broker-J 9.2; `DIFFERENCES` describes each in a sentence.  The scope of NOT is grammar, which the evaluator lacks.  A
 result that both accept and that neither our selectors nor this evaluator explain is a defect of one of them.
 """
 
@@ -119,7 +119,7 @@ def _truth(value: Value) -> bool | None:
 
 
 def evaluate(expression: Expression, lookup: Lookup) -> Value:
-    """Returns the value that Broker-J finds. Raises Raised when it finds none."""
+    """Returns the value that Broker-J finds.  Raises Raised when it finds none."""
     if isinstance(expression, Constant):
         return _typed(expression.constant)
     if isinstance(expression, Identifier):

@@ -44,7 +44,7 @@ class Guard:
             raise Refused(ACCESS_DENIED, why=str(request))
 
     def demand_publish(self, identity: str, host: str, exchange: str, key: str) -> None:
-        """Raises Refused unless publishing there is allowed. At the default exchange, "", the key is the name of a queue."""
+        """Raises Refused unless publishing there is allowed.  At the default exchange, "", the key is the name of a queue."""
         asked = (identity, host, exchange, key if self._with_keys or not exchange else "")
         if asked in self._publishes:
             return

@@ -102,7 +102,7 @@ def _verbs(given: Iterable[Verb] | None) -> frozenset[Verb] | None:
 
 @attrs.frozen(kw_only=True)
 class Rule:
-    """One rule. Raises EncodeError for one that could never apply: a verb that its kind does not have, an empty name.
+    """One rule.  Raises EncodeError for one that could never apply: a verb that its kind does not have, an empty name.
 
     In patterns `*` matches any sequence of characters and `{user}` the user's name; all else matches itself.
     """

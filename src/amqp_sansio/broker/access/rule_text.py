@@ -38,7 +38,7 @@ def parse_rules(text: str, source: str = "rules", groups: Mapping[str, Iterable[
 
 
 class _Reading:
-    """A text being parsed. The TOML parser gives no line numbers, so they are searched for when an error needs one."""
+    """A text being parsed.  The TOML parser gives no line numbers, so they are searched for when an error needs one."""
 
     def __init__(self, text: str, source: str) -> None:
         self._lines: Final = text.splitlines()

@@ -139,7 +139,7 @@ class SubscriptionArguments:
     no_local: bool = False
     """Whether it excludes what its own connection published."""
     replay: int | None = None
-    """In seconds: it gets nothing that arrived earlier. None: it gets all messages present."""
+    """In seconds: it gets nothing that arrived earlier.  None: it gets all messages present."""
 
 
 NOTHING_ASKED: Final = SubscriptionArguments()
@@ -196,7 +196,7 @@ def refuse_unknown(arguments: Map, condition: Condition) -> None:
 def read_selector(arguments: Map, limits: BrokerLimits, condition: Condition) -> Selector | None:
     """Returns the selector of message.subscribe or exchange.bind; None for none.
 
-    An empty one, as Qpid JMS sends, counts as none. Raises Refused, with the position, for an invalid one.
+    An empty one, as Qpid JMS sends, counts as none.  Raises Refused, with the position, for an invalid one.
     """
     for name in SELECTORS:
         value = arguments.get(name)

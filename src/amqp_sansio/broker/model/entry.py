@@ -70,7 +70,7 @@ _position: Final = attrgetter("position")
 
 
 class Line:
-    """Entries sorted by `key`, by default their position. No block is empty."""
+    """Entries sorted by `key`, by default their position.  No block is empty."""
 
     __slots__ = ("_blocks", "_key")
 
@@ -151,7 +151,7 @@ class Cursor:
     """Visits every available message once, higher levels first, including messages that arrive later.
 
     With `released` it sees a message again after each release, even one that was acquired when it came by; without, it does
-    not. Like subscribers that acquire, a cursor waits at held entries.
+    not.  Like subscribers that acquire, a cursor waits at held entries.
 
     `lines` are those of the queue by position, `released` those by number of release; `releases` is how many there were so far.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Expiry:
     """Entries whose messages expire, the earliest first.
 
-    Entries that left their queue stay in the heap until they are due, or until they are half of it. Everything due at `now` or
+    Entries that left their queue stay in the heap until they are due, or until they are half of it.  Everything due at `now` or
     earlier has been returned.
     """
 

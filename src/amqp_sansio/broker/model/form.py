@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Form:
     """The form of one family, one object for all its messages; compared by identity.
 
-    A base class rather than a protocol: each message makes calls to it. `header` is always the `Envelope.header` of a message
+    A base class rather than a protocol: each message makes calls to it.  `header` is always the `Envelope.header` of a message
     in this form.
     """
 

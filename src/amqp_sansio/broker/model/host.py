@@ -40,9 +40,9 @@ Arguments = Mapping[str, Value] | None
 class VirtualHost(Topology):
     """A virtual host: exchanges, queues, bindings and messages, separate from those of every other.
 
-    The methods that implement a command take its fields in order: `delete_exchange(*command.values())`. They raise `Refused`,
-    and then have changed nothing. A returned number is that of the entry that must be journalled before the command is
-    complete; 0 for none. An `owner` is what a queue can be exclusive to. `error_codes` is the profile, which decides what is
+    The methods that implement a command take its fields in order: `delete_exchange(*command.values())`.  They raise `Refused`,
+    and then have changed nothing.  A returned number is that of the entry that must be journalled before the command is
+    complete; 0 for none.  An `owner` is what a queue can be exclusive to.  `error_codes` is the profile, which decides what is
     refused at all (see `conditions`).
     """
 
@@ -142,7 +142,7 @@ class VirtualHost(Topology):
         """Implements exchange.bind, which has no effect when a binding with that key exists, whatever the arguments.
 
         A selector in the arguments restricts the queue to messages for which it is true; `x-qpid-no-local` excludes those that
-        the connection of its user published. `restored`: it was made before a restart, so any arguments are accepted.
+        the connection of its user published.  `restored`: it was made before a restart, so any arguments are accepted.
         """
         if not exchange:
             raise Refused(conditions.BIND_NO_EXCHANGE_NAME)
@@ -208,7 +208,7 @@ class VirtualHost(Topology):
     ) -> int:
         """Implements queue.declare: creates the queue, or checks that it is as described.
 
-        With `exclusive` only its owner may use it. `passive` changes nothing; with `exclusive`, it checks that the owner has
+        With `exclusive` only its owner may use it.  `passive` changes nothing; with `exclusive`, it checks that the owner has
         the queue exclusively.
         """
         if not queue:

@@ -179,7 +179,7 @@ class Intake:
     """Numbers the messages of a broker, which fronts make from publishes.
 
     `epoch` is POSIX time at moment 0 of the broker's clock, in seconds; with it a front writes the expiration of a message with
-    a ttl into its header. `last` is the last number assigned.
+    a ttl into its header.  `last` is the last number assigned.
     """
 
     __slots__ = ("epoch", "last")

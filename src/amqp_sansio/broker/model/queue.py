@@ -52,11 +52,11 @@ class Awaiting(Protocol):
 
 
 class Queue:
-    """A queue: messages in order. No operation slows down with the number of messages, acquired ones or idle consumers.
+    """A queue: messages in order.  No operation slows down with the number of messages, acquired ones or idle consumers.
 
-    `levels` is the number of priority levels, 1 to 10. `most_messages` and `most_octets` are the limits of this queue. `owner`
-    holds the queue exclusively; None: nobody does. A queue knows neither the journal nor expiry nor where messages come from:
-    whatever must be journalled goes through its `VirtualHost`.
+    `levels` is the number of priority levels, 1 to 10.  `most_messages` and `most_octets` are the limits of this queue.
+    `owner` holds the queue exclusively; None: nobody does.  A queue knows neither the journal nor expiry nor where messages
+    come from: whatever must be journalled goes through its `VirtualHost`.
     """
 
     __slots__ = (
@@ -252,9 +252,9 @@ class Queue:
                 del self._awaited[entry]
 
     def release(self, entry: Entry, set_redelivered: bool = False) -> None:
-        """Makes an acquired message available again, in its place. Other states are not affected.
+        """Makes an acquired message available again, in its place.  Other states are not affected.
 
-        Rule message.release.ordering. Messages that may be overdue, or whose queue was deleted, go through
+        Rule message.release.ordering.  Messages that may be overdue, or whose queue was deleted, go through
         `VirtualHost.release`.
         """
         if entry.state != ACQUIRED:
@@ -341,7 +341,7 @@ class Queue:
         return self.available + self.acquired + self.held
 
     def cursor(self, released: bool = False) -> Cursor:
-        """Returns a cursor at the beginning of the queue, for browsers. `released`: it sees released messages again."""
+        """Returns a cursor at the beginning of the queue, for browsers.  `released`: it sees released messages again."""
         if not released:
             return Cursor(self._lines)
         if self._released is None:

@@ -76,10 +76,10 @@ class Traffic:
     # --- limits ---------------------------------------------------------------------------------------------------------------
 
     def admit(self, publishes: Iterable[Publish], letters: bool = False) -> None:
-        """Raises Refused (506), naming the limit, unless there is room for all of these together. Changes nothing.
+        """Raises Refused (506), naming the limit, unless there is room for all of these together.  Changes nothing.
 
         A ring has room for any message up to its own size, and a queue that destroys itself for any message; except for dead
-        letters (`letters`), which destroy no queue. A message that replaces another one is counted without that one, once.
+        letters (`letters`), which destroy no queue.  A message that replaces another one is counted without that one, once.
         """
         counts: dict[Queue, list[int]] = {}
         replaced: dict[Entry, None] = {}
@@ -119,7 +119,7 @@ class Traffic:
     def enqueue(self, message: Message, queues: Sequence[Queue]) -> int:
         """Puts a message on queues; on durable ones a persistent message is held until it is journalled.
 
-        Raises Refused (506), naming the limit, when one of them has no room: then it is on none. For it, in the same journal
+        Raises Refused (506), naming the limit, when one of them has no room: then it is on none.  For it, in the same journal
         entry, a full ring drops older messages, a full queue that destroys itself is deleted, and a last-value queue drops the
         previous message of its key.
         """
@@ -158,7 +158,7 @@ class Traffic:
     ) -> int:
         """Commits the work of a transaction: messages enter and leave in one journal entry, together with `operations`.
 
-        Nothing is visible before that entry is journalled. Raises Refused (506) as `enqueue` does, unless the messages were
+        Nothing is visible before that entry is journalled.  Raises Refused (506) as `enqueue` does, unless the messages were
         `admitted` before.
         """
         if not admitted:
@@ -217,7 +217,7 @@ class Traffic:
     def reject(self, entries: Iterable[Entry]) -> int:
         """Removes acquired messages, to the alternate exchange if there is one.
 
-        Other messages are not affected. Raises Refused (506) when their destinations have no room.
+        Other messages are not affected.  Raises Refused (506) when their destinations have no room.
         """
         rejected = [entry for entry in entries if entry.state == ACQUIRED]
         routes = Letters(self.limits)
@@ -316,8 +316,8 @@ class Traffic:
     ) -> None:
         """Puts a message on those of the queues that still exist, `held` if there is a journal.
 
-        `spent` are the queues that it destroys. Messages that rings drop for it go to their alternate exchanges as far as there
-        is room, for the first BrokerLimits.displacing_queues of them only, which bounds the routing for one message.
+        `spent` are the queues that it destroys.  Messages that rings drop for it go to their alternate exchanges as far as
+        there is room, for the first BrokerLimits.displacing_queues of them only, which bounds the routing for one message.
         """
         waits = self.journal.enabled
         chosen: list[Queue] = []
@@ -472,12 +472,12 @@ class Traffic:
     ) -> None:
         """Does the same as `_move` without the journal entry.
 
-        A full queue gets none, but a ring drops older messages for it, which are not moved again. Where the host's limits do
+        A full queue gets none, but a ring drops older messages for it, which are not moved again.  Where the host's limits do
         not allow all copies of a message, the first queue gets one, which adds nothing to the total; the same applies once
-        BrokerLimits.letter_copies copies were made besides one for each message. A persistent message for which all queues are
-        full goes to the first that is not a ring all the same. `bounded`, for what one message replaced: it is dropped instead,
-        and so is what exceeds the host's limits, routing_steps queues examined, or displacing_queues copies. Once LOOKS times
-        letter_copies full queues were examined, each further letter examines one.
+        BrokerLimits.letter_copies copies were made besides one for each message.  A persistent message for which all queues are
+        full goes to the first that is not a ring all the same.  `bounded`, for what one message replaced: it is dropped
+        instead, and so is what exceeds the host's limits, routing_steps queues examined, or displacing_queues copies.  Once
+        LOOKS times letter_copies full queues were examined, each further letter examines one.
         """
         limits, routes = self.limits, Letters(self.limits)
         spare = limits.displacing_queues if bounded else limits.letter_copies

@@ -58,7 +58,7 @@ class Consumer(Protocol):
     def offer(self, entry: Entry) -> bool:
         """Takes the message, already acquired when `acquires`; False, which puts it back, when it cannot.
 
-        A consumer that returned False is not asked again before `Queue.wake`. It may settle the message at once, and leave the
+        A consumer that returned False is not asked again before `Queue.wake`.  It may settle the message at once, and leave the
         queue.
         """
         ...
@@ -120,10 +120,10 @@ class Asks:
 class Dispatcher:
     """Serves consumers that can take messages in turn; those that refused wait until they are woken, and cost nothing.
 
-    A consumer that acquires and has no selector gets the head of the queue. All others have a cursor: browsers, and those with
-    a selector, which look at each message once, and once more after each release. Among those that acquire, the highest
-    priority comes first: lower ones get what none of them can take now. Browsers take nothing from others, and get turns
-    whatever their priority. A consumer with credit, but too few octets of it for one message, is asked again when its next
+    A consumer that acquires and has no selector gets the head of the queue.  All others have a cursor: browsers, and those with
+    a selector, which look at each message once, and once more after each release.  Among those that acquire, the highest
+    priority comes first: lower ones get what none of them can take now.  Browsers take nothing from others, and get turns
+    whatever their priority.  A consumer with credit, but too few octets of it for one message, is asked again when its next
     message is another one that fits.
     """
 
@@ -232,7 +232,7 @@ class Dispatcher:
     def wake_resting(self, level: int = -1, position: int = -1) -> bool:
         """Handles a new message on the queue; returns whether there is a subscriber to offer it to.
 
-        `level` and `position` are those of a released message. A consumer that has passed its place and does not see it again
+        `level` and `position` are those of a released message.  A consumer that has passed its place and does not see it again
         keeps resting.
         """
         found = False

@@ -104,7 +104,7 @@ class Topology(Traffic):
         return exchange
 
     def route(self, exchange: Exchange, message: Message, explicit: bool = True) -> Routed:
-        """Decides what happens to a message published to an exchange. `explicit`: it is accepted or rejected by command.
+        """Decides what happens to a message published to an exchange.  `explicit`: it is accepted or rejected by command.
 
         Dispatch a queue before the next message is routed to it, so that an immediate one sees the credit that is left.
         """
@@ -212,7 +212,7 @@ class Topology(Traffic):
     # --- ownership and auto-delete --------------------------------------------------------------------------------------------
 
     def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
-        """Removes a consumer. Deletes an auto-delete queue with its last consumer, unless it ends with its owner."""
+        """Removes a consumer.  Deletes an auto-delete queue with its last consumer, unless it ends with its owner."""
         was = queue.subscribers
         queue.unsubscribe(consumer)
         if was and not queue.subscribers and queue.auto_delete and queue.owner is None and not queue.deleted:

@@ -49,7 +49,7 @@ class Binding:
 class Exchange:
     """An exchange, which finds queues for messages.
 
-    A subclass indexes bindings in `added` and `removed`, and finds them in `matches`. `alternates` counts the queues and
+    A subclass indexes bindings in `added` and `removed`, and finds them in `matches`.  `alternates` counts the queues and
     exchanges of which it is the alternate exchange.
     """
 
@@ -89,7 +89,7 @@ class Exchange:
         """Creates the empty index of the bindings."""
 
     def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
-        """Returns the queues that get the message, each once. Bindings that do not match cost no time.
+        """Returns the queues that get the message, each once.  Bindings that do not match cost no time.
 
         Raises Refused (506) when it takes more than `most` steps besides one for each queue (BrokerLimits.routing_steps), or
         when the filters of the matching bindings take more than that again.

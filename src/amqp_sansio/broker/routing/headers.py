@@ -64,9 +64,9 @@ def tests_met_by(headers: Map) -> Iterator[Test]:
 class Headers(Exchange):
     """A headers exchange: a binding's arguments are headers that a message must have, all or any of them (`x-match`).
 
-    Arguments that make a filter do not count. A void argument only requires the header to be present. Without headers, "all"
-    matches every message and "any" none. Bindings with the same arguments form a group. A group with "any" is indexed by each
-    of its tests, one with "all" by the test that indexes the fewest groups. Only groups indexed by a test that the message
+    Arguments that make a filter do not count.  A void argument only requires the header to be present.  Without headers, "all"
+    matches every message and "any" none.  Bindings with the same arguments form a group.  A group with "any" is indexed by each
+    of its tests, one with "all" by the test that indexes the fewest groups.  Only groups indexed by a test that the message
     passes are examined.
     """
 

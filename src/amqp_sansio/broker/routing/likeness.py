@@ -18,7 +18,7 @@ from amqp_sansio.wire.encoding import encode_map
 def likeness(value: Value) -> bytes:
     """Returns equal octets for values that count as equal, whatever their wire types, and different octets for others.
 
-    Numbers are compared by value, texts and octets by kind and content, maps regardless of order. A boolean is not a number.
+    Numbers are compared by value, texts and octets by kind and content, maps regardless of order.  A boolean is not a number.
     """
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")

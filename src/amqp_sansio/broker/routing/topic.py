@@ -58,7 +58,7 @@ def plain_words(pattern: str) -> list[str]:
 
 
 class Trie:
-    """Patterns by their words. A lookup only costs the nodes that the words of the key reach."""
+    """Patterns by their words.  A lookup only costs the nodes that the words of the key reach."""
 
     __slots__ = ("_root",)
 

@@ -1,7 +1,7 @@
 """Expressions of a selector and their values (JMS 1.1, section 3.8.1).
 
 A value is a string, a number (int: exact, 64 bits; float: approximate), a boolean, or None: NULL for values, *unknown* for
-conditions, in SQL's three-valued logic. Nothing here raises for any message: the result is None instead. Expressions are only
+conditions, in SQL's three-valued logic.  Nothing here raises for any message: the result is None instead.  Expressions are only
 deep where a selector has parentheses or signs; a chain of one operator is one node.
 """
 

@@ -8,9 +8,9 @@ from amqp_sansio.broker.selectors.errors import SelectorError
 
 
 class Pattern:
-    """A pattern. Matching costs at most the length of the text times the length of the pattern / 64.
+    """A pattern.  Matching costs at most the length of the text times the length of the pattern / 64.
 
-    The pattern is split at each `%` into pieces. The first must match at the start of the text, the last at its end, and each
+    The pattern is split at each `%` into pieces.  The first must match at the start of the text, the last at its end, and each
     of the others at its first occurrence: if the pieces fit at all, they fit that way.
     """
 

@@ -48,7 +48,7 @@ _NO_CONDITION: Final = (Arithmetic, Negative, Positive)
 
 
 class Selector:
-    """A parsed selector. Equal when their texts are."""
+    """A parsed selector.  Equal when their texts are."""
 
     __slots__ = ("condition", "text")
 

@@ -16,7 +16,7 @@ TEXT: Final = "string"
 NUMBER: Final = "number"
 END: Final = "end"
 TOP: Final = 2**63
-"""Exact numbers are Java's long: -TOP to TOP - 1. The sign is an operator, so the parser checks the sign of TOP itself."""
+"""Exact numbers are Java's long: -TOP to TOP - 1.  The sign is an operator, so the parser checks the sign of TOP itself."""
 
 Literal: TypeAlias = str | int | float | None
 

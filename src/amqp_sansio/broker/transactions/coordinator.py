@@ -139,8 +139,8 @@ XID_OCTETS: Final = 14
 class Coordinator:
     """The branches of one virtual host.
 
-    An `owner` is a session that works on branches; any session may decide any branch. An illegal request raises Refused and
-    changes nothing. When a journal number is returned, send the answer once that entry is journalled.
+    An `owner` is a session that works on branches; any session may decide any branch.  An illegal request raises Refused and
+    changes nothing.  When a journal number is returned, send the answer once that entry is journalled.
     """
 
     def __init__(
@@ -308,7 +308,7 @@ class Coordinator:
         """Decides a prepared branch without its transaction manager, which learns of it when it returns.
 
         xa-heurcom commits; xa-heurrb and xa-heurhaz roll back (the latter when unsure); xa-heurmix commits the publishes and
-        removes nothing from queues, so that nothing is lost. Returns the journal number. Raises LocalProtocolError when the
+        removes nothing from queues, so that nothing is lost.  Returns the journal number.  Raises LocalProtocolError when the
         branch is not prepared or the status is another one.
         """
         branch = self.branches.get(key_of(xid))

@@ -41,7 +41,7 @@ class Host(Protocol):
 
 
 class Work:
-    """The work of a transaction, in order. After a commit or rollback it is empty and can be used again.
+    """The work of a transaction, in order.  After a commit or rollback it is empty and can be used again.
 
     The work of a transaction that ended without its sessions' knowledge (a timeout) is `closed`: publishes are dropped, and
     accepted messages return to their queues.
@@ -63,7 +63,7 @@ class Work:
         self.closed = False
 
     def publish(self, message: Message, queues: Sequence[Queue]) -> None:
-        """Holds a message back from these queues. Raises Refused (506), naming the limit, when it holds too much."""
+        """Holds a message back from these queues.  Raises Refused (506), naming the limit, when it holds too much."""
         if self.closed:
             return
         self._room(len(queues), message.size)
@@ -78,7 +78,7 @@ class Work:
         self._host.held_octets += message.size
 
     def accept(self, entries: Iterable[Entry]) -> None:
-        """Holds accepts of acquired messages back. Raises Refused (506), naming the limit, when it holds too much."""
+        """Holds accepts of acquired messages back.  Raises Refused (506), naming the limit, when it holds too much."""
         taken = tuple(entries)
         if self.closed:
             self._host.release(taken, True)
@@ -93,9 +93,9 @@ class Work:
     def commit(self, operations: Sequence[Operation] = (), admitted: bool = False, taken: Sequence[Entry] = ()) -> int:
         """Applies all work in one journal entry, together with `operations`; returns the number of that entry.
 
-        `taken` are the messages whose accepts the session keeps itself: they leave their queues, too. Nothing is visible before
-        it is journalled. Raises Refused (506), and changes nothing, when a queue has no room, unless that was checked before
-        (`admitted`).
+        `taken` are the messages whose accepts the session keeps itself: they leave their queues, too.  Nothing is visible
+        before it is journalled.  Raises Refused (506), and changes nothing, when a queue has no room, unless that was checked
+        before (`admitted`).
         """
         number = self._host.commit(self.published, (*self.accepted, *taken), operations, admitted)
         self._clear()

@@ -40,7 +40,7 @@ class AmqPlain:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """Starts an exchange. Raises SaslError for a name or password that is not valid UTF-8."""
+        """Starts an exchange.  Raises SaslError for a name or password that is not valid UTF-8."""
         must_be_text(self.username, self.password)
         return OneMessage(NAME, _TABLES.write({"LOGIN": self.username, "PASSWORD": self.password})[_SIZE:])
 

@@ -33,7 +33,7 @@ class _Server(ServerExchange):
 
 @attrs.frozen
 class Anonymous:
-    """The client's half. `trace` identifies the client in the server's log; nothing verifies it."""
+    """The client's half.  `trace` identifies the client in the server's log; nothing verifies it."""
 
     trace: str = ""
     name: str = attrs.field(default=NAME, init=False)

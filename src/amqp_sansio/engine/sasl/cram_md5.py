@@ -77,7 +77,7 @@ class CramMd5:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """Starts an exchange. Raises SaslError for a name or password that is not valid UTF-8."""
+        """Starts an exchange.  Raises SaslError for a name or password that is not valid UTF-8."""
         must_be_text(self.username, self.password)
         return _Client(self.username, self.password)
 
@@ -86,7 +86,7 @@ class CramMd5:
 class CramMd5Server:
     """The server's half.
 
-    `password(username)` returns the password in clear, None for an unknown user. `challenge()` returns a challenge that was
+    `password(username)` returns the password in clear, None for an unknown user.  `challenge()` returns a challenge that was
     never used before, such as `lambda: f"<{secrets.token_hex(16)}@host>".encode()`: the engine generates no random numbers.
     """
 

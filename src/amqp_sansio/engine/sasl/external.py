@@ -28,7 +28,7 @@ class _Server(ServerExchange):
 
 @attrs.frozen
 class External:
-    """The client's half. `authorize` is the identity to act as; "" for the proved one."""
+    """The client's half.  `authorize` is the identity to act as; "" for the proved one."""
 
     authorize: str = ""
     name: str = attrs.field(default=NAME, init=False)
@@ -40,7 +40,7 @@ class External:
 
 @attrs.frozen
 class ExternalServer:
-    """The server's half. `identity` is the client's identity as the transport proved it; None for none."""
+    """The server's half.  `identity` is the client's identity as the transport proved it; None for none."""
 
     identity: str | None
     name: str = attrs.field(default=NAME, init=False)

@@ -14,7 +14,7 @@ NAME: Final = "PLAIN"
 
 
 def must_be_text(*texts: str) -> None:
-    """Raises SaslError for a name or password that UTF-8 cannot encode. Python's own error would quote it."""
+    """Raises SaslError for a name or password that UTF-8 cannot encode.  Python's own error would quote it."""
     try:
         for text in texts:
             text.encode()
@@ -93,7 +93,7 @@ class Plain:
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:
-        """Starts an exchange. Raises SaslError for a NUL in the name or password, and for invalid UTF-8."""
+        """Starts an exchange.  Raises SaslError for a NUL in the name or password, and for invalid UTF-8."""
         must_be_text(self.username, self.password)
         if "\0" in self.username or "\0" in self.password:
             raise SaslError("PLAIN cannot carry a NUL")
@@ -104,9 +104,9 @@ class Plain:
 class PlainServer:
     """The server's half.
 
-    `verify(username, password)` returns whether they match; names have at most `limits.USERNAME_OCTETS` octets. `slow` defers
-    the check (`config.Deferred`): the application runs it in a thread, as the server side of the adapters does. `known` returns
-    True for a pair that was verified before, which then waits for no other check; False decides nothing.
+    `verify(username, password)` returns whether they match; names have at most `limits.USERNAME_OCTETS` octets.  `slow` defers
+    the check (`config.Deferred`): the application runs it in a thread, as the server side of the adapters does.  `known`
+    returns True for a pair that was verified before, which then waits for no other check; False decides nothing.
     """
 
     verify: Check

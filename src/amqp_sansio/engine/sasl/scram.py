@@ -1,6 +1,6 @@
 """SCRAM-SHA-1 (RFC 5802) and SCRAM-SHA-256 (RFC 7677), by the library `scramp` (extra [scram]).
 
-Unless the caller supplies a nonce, scramp draws one from the operating system: the engine's only source of randomness. The
+Unless the caller supplies a nonce, scramp draws one from the operating system: the engine's only source of randomness.  The
 server's final message travels as one more challenge, which gets an empty response, since 0-10 has no outcome to carry it.
 """
 
@@ -47,7 +47,7 @@ def _scramp() -> ModuleType:
 
 
 def scram_secret(password: str, mechanism: ScramName = "SCRAM-SHA-256", *, salt: bytes, iterations: int = 4096) -> ScramSecret:
-    """Returns what a server stores instead of a password. `salt` has at least 12 octets and differs between users."""
+    """Returns what a server stores instead of a password.  `salt` has at least 12 octets and differs between users."""
     made = _scramp().ScramMechanism(mechanism).make_auth_info(password, iteration_count=iterations, salt=salt)
     octets, stored_key, server_key, count = made
     return octets, stored_key, server_key, count
@@ -148,7 +148,7 @@ class _Server(ServerExchange):
 class Scram:
     """The client's half.
 
-    `nonce()` returns printable ASCII without commas that was never used before; None lets scramp draw it. `max_iterations`
+    `nonce()` returns printable ASCII without commas that was never used before; None lets scramp draw it.  `max_iterations`
     bounds what the server may ask for, at about a microsecond each.
     """
 
@@ -159,7 +159,7 @@ class Scram:
     max_iterations: int = 1_000_000
 
     def start(self) -> ClientExchange:
-        """Starts an exchange. Raises ImportError, naming the extra, without scramp; SaslError for a name that it refuses."""
+        """Starts an exchange.  Raises ImportError, naming the extra, without scramp; SaslError for a name that it refuses."""
         must_be_text(self.username, self.password)
         scramp = _scramp()
         nonce = None if self.nonce is None else self.nonce()
@@ -176,11 +176,11 @@ class ScramServer:
     """The server's half.
 
     `secret(username)` returns what `scram_secret` made of the password, None for an unknown user; names have at most
-    `limits.USERNAME_OCTETS` octets. `nonce` is that of `Scram`.
+    `limits.USERNAME_OCTETS` octets.  `nonce` is that of `Scram`.
 
     An unknown user gets a made-up salt, always the same for a name, and the same `iterations` as the others, so that clients
-    cannot find out which users exist. The salt is derived from `key`, which must be secret; with b"" each object draws its own,
-    and the salts change with each restart.
+    cannot find out which users exist.  The salt is derived from `key`, which must be secret; with b"" each object draws its
+    own, and the salts change with each restart.
     """
 
     secret: Callable[[str], ScramSecret | None]
@@ -191,7 +191,7 @@ class ScramServer:
     _drawn: list[bytes] = attrs.field(factory=list, init=False, repr=False, eq=False)
 
     def start(self) -> ServerExchange:
-        """Starts an exchange. Raises ImportError, naming the extra, without scramp."""
+        """Starts an exchange.  Raises ImportError, naming the extra, without scramp."""
         return _Server(_scramp(), self.name, self._secret_of, None if self.nonce is None else self.nonce())
 
     def _secret_of(self, username: str) -> ScramSecret:

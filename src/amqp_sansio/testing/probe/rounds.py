@@ -87,7 +87,10 @@ class Round:
         self._end()
 
     def begin(self) -> bool:
-        """Opens the connection and prepares the conversation; returns whether it continues. Raises ProbeError as `run` does."""
+        """Opens the connection and prepares the conversation; returns whether it continues.
+
+        Raises ProbeError as `run` does.
+        """
         self.talk.listener = self._heard
         self.voice.foresee(self.plan.words)
         opening = self.part.opening if self.part else "work"

@@ -234,7 +234,7 @@ class DtxVoice(TxVoice):
 
 
 class BranchVoice(Client):
-    """Class dtx: the life of one branch. With `work`, publishes a message in it, so that prepare has something to keep."""
+    """Class dtx: the life of one branch.  With `work`, publishes a message in it, so that prepare has something to keep."""
 
     work = True
 

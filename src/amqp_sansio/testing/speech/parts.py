@@ -204,7 +204,7 @@ SECTIONS: Final = tuple(dict.fromkeys([part.section for part in PARTS.values()])
 
 
 def parts_of(section: str | None) -> list[Part]:
-    """Returns the parts of a section; None: all. Raises ValueError for an unknown section."""
+    """Returns the parts of a section; None: all.  Raises ValueError for an unknown section."""
     found = [part for part in PARTS.values() if section in (None, part.section, part.name)]
     if not found:
         raise ValueError(f"no section {section!r}: there are {', '.join(SECTIONS)}")

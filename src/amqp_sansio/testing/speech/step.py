@@ -26,7 +26,7 @@ _SHOWN: Final = 24
 
 
 class Step:
-    """What `speaker` says on `channel`; header structs and body only with a command. A value: equal by its octets.
+    """What `speaker` says on `channel`; header structs and body only with a command.  A value: equal by its octets.
 
     `word` is its word of the grammar ("" for none), `note` a remark for the reader.
     """
@@ -141,8 +141,8 @@ class StepReader:
 class Conversation(Sequence[Step]):
     """Steps in the order in which they arrive.
 
-    The first `opened` of them are the usual opening, and shown as one line. `breaks` is the rule that the last step breaks; ""
-    when all of it is legal. `legal` is what would have been legal instead.
+    The first `opened` of them are the usual opening, and shown as one line.  `breaks` is the rule that the last step breaks; ""
+    when all of it is legal.  `legal` is what would have been legal instead.
     """
 
     __slots__ = ("breaks", "legal", "opened", "part", "steps")

@@ -66,7 +66,7 @@ class Setting:
 class Voice:
     """The memory of one session: the commands of each side, and the results and completions owed.
 
-    `say` returns the steps of a word, `hear` the word of a step (None when it is not about this part). The caller passes every
+    `say` returns the steps of a word, `hear` the word of a step (None when it is not about this part).  The caller passes every
     step to `told` once it is sent; `say` changes nothing.
     """
 
@@ -85,7 +85,7 @@ class Voice:
         return []
 
     def say(self, word: Word) -> list[Step]:
-        """Returns the steps of a word. Raises KeyError for a word that the part lacks."""
+        """Returns the steps of a word.  Raises KeyError for a word that the part lacks."""
         raise KeyError(word)
 
     def hear(self, step: Step) -> Word | None:

@@ -1,7 +1,7 @@
 """Strategies of legal and nearly legal conversations from the grammars; they shrink to a few lines.
 
-Each number drawn selects the next legal word, searching the alphabet from there on. A word keeps its meaning when others before
-it are removed, so shrinking removes what is irrelevant to a failure.
+Each number drawn selects the next legal word, searching the alphabet from there on.  A word keeps its meaning when others
+before it are removed, so shrinking removes what is irrelevant to a failure.
 """
 
 from __future__ import annotations

@@ -56,23 +56,23 @@ class Layout(Codec):
     All decoders take the octets, the offset of the first octet and the offset after the last, and read nothing else; offsets in
     errors refer to the octets given.
 
-    * `decode_control(b, start, end)`: from the class octet on. DecodeError 501.
-    * `decode_command(b, start, end)`: from the class octet on, with session.header; the bool is its sync bit. DecodeError 503
+    * `decode_control(b, start, end)`: from the class octet on.  DecodeError 501.
+    * `decode_command(b, start, end)`: from the class octet on, with session.header; the bool is its sync bit.  DecodeError 503
       for what cannot be decoded, 531 for a value outside its type (text that is not UTF-8, a reversed range), 540 for an
       unknown command.
-    * `decode_struct32(b, start, end)`: the whole struct, with its size. `UnknownStruct` for unknown codes, `NullStruct` for
+    * `decode_struct32(b, start, end)`: the whole struct, with its size.  `UnknownStruct` for unknown codes, `NullStruct` for
       size 0.
-    * `walk_headers(b, start, end, limits)`: only sizes and codes of a header segment. DecodeError 503.
-    * `decode_headers(b, start, end)`: the structs of a header segment. HeaderError for an invalid field.
-    * `encode_control`, `encode_command(command, sync)`, `encode_struct32`: the reverse. EncodeError.
-    * `verb_of(kind, class_code, code)`: "message.transfer", or numbers for what has no name: "119.1", "connection.99". The
+    * `walk_headers(b, start, end, limits)`: only sizes and codes of a header segment.  DecodeError 503.
+    * `decode_headers(b, start, end)`: the structs of a header segment.  HeaderError for an invalid field.
+    * `encode_control`, `encode_command(command, sync)`, `encode_struct32`: the reverse.  EncodeError.
+    * `verb_of(kind, class_code, code)`: "message.transfer", or numbers for what has no name: "119.1", "connection.99".  The
       `kind` is "control", "command" or "struct".
     * `codes_of(thing)`: class code and code of a control, command or coded struct, or of its class.
     * `segments`: verbs whose commands may carry header and body segments.
 
     Decoding is tolerant: it does not enforce `required`, leaves undefined enumeration values as numbers, and ignores what has
-    no meaning. To detect that, a strict observer encodes the result again and compares: everything else comes back octet for
-    octet. Ignored are: octets after the last field of a control or command, or of a sized struct; undefined flags of a sized
+    no meaning.  To detect that, a strict observer encodes the result again and compares: everything else comes back octet for
+    octet.  Ignored are: octets after the last field of a control or command, or of a sized struct; undefined flags of a sized
     struct; a session.header of another size than 1, and its spare bits; the size 0 of a reply-to or xid field, which is decoded
     as one without fields; ranges of ids that are out of order, adjacent or overlapping; text decoded leniently.
 
@@ -150,7 +150,7 @@ class Layout(Codec):
         return name if name is not None else f"{self._names.get(('class', class_code, 0), class_code)}.{code}"
 
     def codes_of(self, thing: Control | Command | Struct | type[Control | Command | Struct]) -> tuple[int, int]:
-        """Returns class code and code. Raises KeyError for a struct without a code (reply-to)."""
+        """Returns class code and code.  Raises KeyError for a struct without a code (reply-to)."""
         return self._codes[thing if isinstance(thing, type) else type(thing)]
 
     def __repr__(self) -> str:

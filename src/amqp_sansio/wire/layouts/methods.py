@@ -30,10 +30,10 @@ FlatReader: TypeAlias = Callable[[bytes, int, int], tuple[Map, int] | None]
 class Methods:
     """The methods of one dialect.
 
-    `profile` defines the letters of its field tables; None when it has no tables. `codes` maps each method to class and method
+    `profile` defines the letters of its field tables; None when it has no tables.  `codes` maps each method to class and method
     number as one number of four octets, `arguments` to its arguments in order; `contents` names the verbs that carry a content.
-    Methods of class connection are controls, the same in all families. `readers` and `writers` are straight-line code, possibly
-    for methods that a variant lacks.
+    Methods of class connection are controls, the same in all families.  `readers` and `writers` are straight-line code,
+    possibly for methods that a variant lacks.
     """
 
     __slots__ = (
@@ -101,7 +101,7 @@ class Methods:
         return made
 
     def encode(self, method: Method | Control) -> bytes:
-        """Encodes a method with class and method number. Raises EncodeError, which names the argument."""
+        """Encodes a method with class and method number.  Raises EncodeError, which names the argument."""
         kind = type(method)
         quick = self._writers.get(kind)
         if quick is not None:

@@ -1,6 +1,6 @@
 """Reads and writes fixed-width numbers, big-endian, in the compiled build.
 
-The same names as in `amqp_sansio.wire.primitives`, which documents them. Readers combine octets in native integers; writers
+The same names as in `amqp_sansio.wire.primitives`, which documents them.  Readers combine octets in native integers; writers
 used for every message encode one combined number, and the others use `struct`.
 """
 

@@ -91,7 +91,7 @@ def bound(holder: SessionHolder, id: int, command: exchange.Bound) -> None:
 
 
 def queue_result(host: VirtualHost, queue: str | None) -> QueueQueryResult:
-    """Returns the result of queue.query, which is never refused. Does not count acquired messages."""
+    """Returns the result of queue.query, which is never refused.  Does not count acquired messages."""
     found = host.queues.get(queue or "")
     if found is None:
         return QueueQueryResult()

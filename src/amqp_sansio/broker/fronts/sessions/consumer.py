@@ -74,7 +74,7 @@ class Consumer:
         asked: SubscriptionArguments = NOTHING_ASKED,
         since: Since | None = None,
     ) -> None:
-        """Adds it to the subscribers of the queue. Raises `Refused`.
+        """Adds it to the subscribers of the queue.  Raises `Refused`.
 
         `since`: where its replay period began, when it is restored.
         """
@@ -242,7 +242,7 @@ class Consumer:
 class Since:
     """The start of a subscription's replay period: it gets what arrived at `moment` or later.
 
-    `moment` is on the broker's clock. `number` is that of the last message that it does not get, whatever the moment: messages
+    `moment` is on the broker's clock.  `number` is that of the last message that it does not get, whatever the moment: messages
     before and after message.subscribe may arrive in the same tick.
     """
 

@@ -1,6 +1,6 @@
 """The error codes of sessions: the code and field index of execution.exception for each condition.
 
-Each row has the code of the specification and that of deployed brokers. Where the specification gives no code, both profiles
+Each row has the code of the specification and that of deployed brokers.  Where the specification gives no code, both profiles
 have the same one; where a profile does not refuse at all, its code is None.
 """
 
@@ -64,7 +64,7 @@ def field_index_of(refused: Refused) -> int | None:
 def _column(
     condition: Condition, command: type[Command] | None, field: str, rule: str, spec: int | None, *other: int | None
 ) -> None:
-    """Adds a row. `other` is the code of profile qpid if it differs from the specification's."""
+    """Adds a row.  `other` is the code of profile qpid if it differs from the specification's."""
     (qpid,) = other or (spec,)
     path = f"{command.VERB}.{rule}" if command is not None and rule and not rule.startswith("/") else rule.removeprefix("/")
     COLUMNS[condition] = Column(

@@ -79,7 +79,7 @@ class SessionsForm(Form):
         )
 
     def headers(self, header: bytes) -> Map:
-        """Returns application-headers. Raises HeaderError."""
+        """Returns application-headers.  Raises HeaderError."""
         for struct in decode_headers(header, 0, len(header)):
             if type(struct) is MessageProperties:
                 return struct.application_headers if struct.application_headers is not None else NO_HEADERS

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Sessions(Front):
-    """The front of 0-10. Sessions outlive their connection, and the broker, for their granted timeout."""
+    """The front of 0-10.  Sessions outlive their connection, and the broker, for their granted timeout."""
 
     CONNECTION = ServerConnection
     FORM = FORM

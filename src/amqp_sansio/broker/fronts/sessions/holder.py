@@ -65,7 +65,7 @@ class Missed:
 
 
 class SessionHolder(Holder):
-    """A session at the broker. It outlives the connection that the session is attached to.
+    """A session at the broker.  It outlives the connection that the session is attached to.
 
     While the session is detached, all output waits.
     """
@@ -344,7 +344,7 @@ class SessionHolder(Holder):
         self.shown.add(id)
 
     def acquired(self, ids: RangeSet) -> RangeSet:
-        """Returns the ids that are unsettled and acquired. Browsed messages cost nothing, however often they are named."""
+        """Returns the ids that are unsettled and acquired.  Browsed messages cost nothing, however often they are named."""
         return self.unsettled.ids.common(ids) if self.taken is None else self.taken.common(ids)
 
     def wake_more(self) -> None:

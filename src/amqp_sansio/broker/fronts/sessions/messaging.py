@@ -22,7 +22,10 @@ Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFl
 
 
 def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> None:
-    """Executes message.subscribe. Sends nothing yet, for there is no credit. A missing destination counts as the empty name."""
+    """Executes message.subscribe.
+
+    Sends nothing yet, for there is no credit.  A missing destination counts as the empty name.
+    """
     destination = command.destination or ""
     if destination in holder.consumers:
         raise Refused(conditions.SUBSCRIBE_TWICE, destination=destination)

@@ -61,9 +61,9 @@ class Reception:
         """Returns the message of a transfer.
 
         `structs` are those of the header if they were decoded already; `empty_body`: it has a body segment of 0 octets;
-        `publisher` is the number of the connection, 0 when it has none. Raises Refused: 403 when message-properties name a user
-        other than `identity` (None: not checked; the part before "@" of a name with a realm is enough); 503 for an unreadable
-        header; 540 for a fragment.
+        `publisher` is the number of the connection, 0 when it has none.  Raises Refused: 403 when message-properties name a
+        user other than `identity` (None: not checked; the part before "@" of a name with a realm is enough); 503 for an
+        unreadable header; 540 for a fragment.
         """
         exchange = transfer.destination or ""
         envelope = None if empty_body else self._cache.get((exchange, header))
