@@ -85,7 +85,8 @@ def test_by_an_exchange(serving: Serving) -> None:
 def test_what_nobody_takes_is_reported(serving: Serving) -> None:
     done = run("send", serving.url, "--exchange", "amq.topic", "--key", "nobody", "--json", "hello", "again")
     assert (done.returncode, json.loads(done.stdout)) == (1, {"sent": 0})
-    assert done.stderr == b"amqp-sansio: the other side returned the message: unroutable\n"
+    place = b"exchange 'amq.topic', routing key 'nobody'"
+    assert done.stderr == b"amqp-sansio: the other side returned the message: unroutable: " + place + b"\n"
     for arguments, said in (
         (["--queue", "no such queue"], b"there is no queue 'no such queue' (--create makes it)"),
         (["--exchange", "no such exchange"], b"404"),
