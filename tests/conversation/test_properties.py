@@ -11,11 +11,12 @@ from tests.conversation.stage import staged
 from tests.conversation.test_message import received
 
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.properties import NAMES, CommonProperties, written
+from amqp_sansio.conversation.properties import HEADERS, NAMES, CommonProperties, PlainHeaders, written
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo, Transfer
 from amqp_sansio.spec.queue import Declare
+from amqp_sansio.wire.layouts.properties import write_properties
 
 GIVEN: dict[str, Any] = {
     "mandatory": True, "immediate": False, "persistent": True, "priority": 9, "ttl": 1000, "timestamp": 1_700_000_000,
@@ -139,3 +140,20 @@ def test_a_body_that_cannot_be_sent_is_refused_before_anything_is_sent(body: Any
     with pytest.raises(EncodeError, match=says):
         talk.post("", "q", body, properties)
     assert (talk.in_flight, stage.client.machine.data_to_send()) == (0, b"")
+
+
+@pytest.mark.parametrize(("count", "kept"), [(HEADERS - 1, HEADERS - 1), (HEADERS, HEADERS), (HEADERS + 1, 1)])
+def test_so_many_are_remembered(count: int, kept: int) -> None:
+    headers = PlainHeaders()
+    for _ in range(2):
+        assert headers.of("0") == write_properties(routing_key="0")
+    for number in range(count):
+        headers.of(str(number))
+    assert len(headers) == kept
+
+
+def test_what_is_no_routing_key_is_not_remembered() -> None:
+    headers = PlainHeaders()
+    with pytest.raises(EncodeError):
+        headers.of("k" * 256)
+    assert not headers

@@ -11,8 +11,7 @@ from tests.conversation.stage import Stage, refuse, staged
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.answers import CONTENT
-from amqp_sansio.conversation.headers import HEADERS
-from amqp_sansio.conversation.properties import SessionProperties
+from amqp_sansio.conversation.properties import HEADERS, SessionProperties
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import (

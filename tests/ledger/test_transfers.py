@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
-from amqp_sansio.ledger.transfers import EXPLICIT, NONE, Delivery, Transfers
+from amqp_sansio.ledger.transfers import EXPLICIT, NONE, Delivery, Settling, Transfers
 from amqp_sansio.tables import transfer as rows
 
 
@@ -53,3 +58,118 @@ def test_completion_ends_what_needs_no_accept() -> None:
     transfers.complete(RangeSet.of(2))
     transfers.acquired(RangeSet.of(2), RangeSet.of(2))
     assert transfers.deliveries == {}
+
+
+BASES = [0, TOP - 6]
+VERBS = [rows.ACCEPT, rows.REJECT, rows.RELEASE, rows.COMPLETE]
+small = st.integers(0, 7)
+kinds = st.lists(st.integers(0, 3), min_size=8, max_size=8)
+words = st.lists(st.tuples(st.sampled_from([*VERBS, "acquire", "answer"]), small, small), min_size=4, max_size=20)
+
+
+def ranges(book: Settling) -> int:
+    """How many ranges of ids it remembers."""
+    return book._wanted + sum([each.range_count for each in book.standing.values()])
+
+
+def named(base: int, low: int, more: int) -> list[int]:
+    return [base + at & TOP for at in range(low, low + more + 1)]
+
+
+@given(st.sampled_from(BASES), kinds, words)
+def test_each_transfer_stands_where_its_own_machine_stands(
+    base: int, sent: list[int], said: list[tuple[str, int, int]]
+) -> None:
+    """A word moves those of which it may be said, and names the others; ids of no transfer are passed over."""
+    book, alone, asked = Settling(), dict[int, tuple[int, Machine]](), dict[int, list[int]]()
+    for id, kind in zip(named(base, 0, 7), sent, strict=True):
+        machine = Machine(rows.TRANSFER[kind & 1])
+        machine.step(rows.SENDER, rows.TRANSFER_NOT_ACQUIRED if kind & 2 else rows.TRANSFER_PRE_ACQUIRED)
+        alone[id] = kind & 1, machine
+        book.sent(id, id, kind & 1, not kind & 2)
+
+    def step(ids: list[int], speaker: str, verb: str) -> list[int]:
+        return [id for id in ids if id in alone and alone[id][1].step(speaker, verb) is not None]
+
+    for at, (word, low, more) in enumerate(said):
+        ids = named(base, low, more)
+        some = RangeSet.of(*ids)
+        if word == "acquire":
+            book.acquire(at, some)
+            step(ids, rows.RECIPIENT, rows.ACQUIRE)
+            asked[at] = ids
+        elif word == "answer":
+            if asked:
+                id, wanted = asked.popitem()
+                book.acquired(id, some)
+                step([each for each in wanted if each in ids], rows.SENDER, rows.RESULT_ACQUIRED)
+                step([each for each in wanted if each not in ids], rows.SENDER, rows.RESULT_NOT_ACQUIRED)
+        else:
+            assert book.said(rows.RECIPIENT, word, some) == RangeSet.of(*step(ids, rows.RECIPIENT, word))
+        found = {(mode, state): ids.freeze() for (mode, state), ids in book.standing.items() if ids}
+        expected: dict[tuple[int, str], list[int]] = {}
+        for id, (mode, machine) in alone.items():
+            expected.setdefault((mode, machine.state), []).append(id)
+        assert found == {key: RangeSet.of(*each) for key, each in expected.items()}
+
+
+def test_a_result_that_nobody_asked_for_says_nothing() -> None:
+    book = Settling()
+    book.sent(0, 3, 0, False)
+    book.acquired(7, RangeSet.of(0))
+    assert book.said(rows.RECIPIENT, rows.ACCEPT, RangeSet.of(0)) == RangeSet.of(0)
+
+
+def test_what_is_lost_is_held_against_nobody() -> None:
+    book = Settling()
+    book.sent(0, 3, 0, False)
+    book.acquire(7, RangeSet.of(0, 2))
+    assert ranges(book) == 6
+    book.acquired(7, EMPTY)
+    book.acquired(7, EMPTY)  # the second one answers nothing
+    assert ranges(book) == 1
+    book.acquire(8, RangeSet.of(1))
+    book.lose()
+    assert (ranges(book), book.said(rows.RECIPIENT, rows.ACCEPT, RangeSet.of(0))) == (0, EMPTY)
+    book.sent(0, 3, 0, False)
+    book.acquire(9, RangeSet.of(1))
+    for earlier in (7, 8):
+        book.acquired(earlier, RangeSet.of(1))
+        assert book.said(rows.RECIPIENT, rows.ACCEPT, RangeSet.of(1)) == RangeSet.of(1)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_at_the_bound_the_oldest_go_and_nobody_is_held_to_them(more: int) -> None:
+    """In each state by itself."""
+    book, sent = Settling(), range(0, 8 + 4 * more, 2)
+    for id in sent:
+        book.sent(id, id, 0, id % 4 == 0)
+    assert book.bound(12, 2) is bool(more)
+    accepted = book.said(rows.RECIPIENT, rows.ACCEPT, RangeSet.of(*sent))
+    assert accepted == RangeSet.of(*[id for id in sent[2 * more :] if id % 4])
+
+
+def test_of_the_acquires_that_are_not_answered_the_oldest_goes() -> None:
+    book = Settling()
+    book.sent(0, 3, 0, False)
+    for id in range(3):
+        book.acquire(7 + id, RangeSet.of(id))
+    assert book.bound(4, 2)
+    for id in range(3):
+        book.acquired(7 + id, RangeSet.of(id))
+    assert book.said(rows.RECIPIENT, rows.ACCEPT, RangeSet.of(0, 1, 2)) == RangeSet.of(0)
+
+
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_a_run_costs_what_one_costs(accept_mode: int) -> None:
+    book = Settling()
+    book.sent(0, TOP // 4, accept_mode, True)
+    book.said(rows.RECIPIENT, rows.COMPLETE, RangeSet([(0, TOP // 8)]))
+    assert ranges(book) == 1 + accept_mode
+
+
+def test_a_word_about_nothing_leaves_everything_as_it_is() -> None:
+    book = Settling()
+    book.sent(0, 3, 0, True)
+    assert book.said(rows.RECIPIENT, rows.ACCEPT, RangeSet.of(7)) == EMPTY
+    assert list(book.standing) == [(0, rows.ACQUIRED)]

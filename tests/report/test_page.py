@@ -24,7 +24,19 @@ from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.report.folder import ReportError
-from amqp_sansio.report.page import NAME, page, write
+from amqp_sansio.report.page import CSS, NAME, SCRIPT, page, write
+
+
+def test_nothing_is_fetched_and_nothing_ends_its_element() -> None:
+    for words in (CSS, SCRIPT):
+        assert words
+        assert "</" not in words
+        assert "http" not in words
+    assert "url(" not in CSS
+    assert "@import" not in CSS
+    assert "prefers-color-scheme:dark" in CSS
+    assert "@media print" in CSS
+
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(ROOT / "src")}

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
@@ -14,12 +15,17 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from tests.captures import build
 from tests.captures.build import Talk
 from tests.captures.packets import Row, batch, by_connection, gathered, packet_rows, replayed
-from tests.spark.truth import DATA, OPTIONS, counted
+from tests.spark.truth import DATA, OPTIONS, counted, truth, write
 
 from amqp_sansio.captures.columns.bundles import bundled
+from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.envelope import SCHEMA, envelopes_in, unseal
-from amqp_sansio.spark.follower import REMEMBERED, STATE, Follower, awake
+from amqp_sansio.spark.follower import REMEMBERED, STATE, Follower, awake, followed, open_records
+from amqp_sansio.spark.sources import stream_bundles
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module", params=["tx.pcap", "sasl_python.pcap", "jms/xa.pcap"])
@@ -271,3 +277,21 @@ def test_a_stream_that_forgets_nothing_has_no_timers() -> None:
     state = tester.peekValueState(STATE, (1,))
     assert state is not None
     assert len(state) == 1
+
+
+def test_state_that_nobody_has_written_to_tables_is_all_there_is(spark: SparkSession, tmp_path: Path) -> None:
+    """A stream whose envelopes are thrown away still has in its state what is open."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    # The end of the connection is not in the capture: everything about it as a whole is open.
+    write(folder / "a.pcap", list(read_packets(str(DATA / "hello.pcap"), lambda text: None))[:30])
+    seen: list[int] = []
+    stream = followed(stream_bundles(spark, str(folder), {"closed": "all"}), OPTIONS)
+    query = stream.writeStream.foreachBatch(lambda frame, number: seen.append(len(frame.collect())))
+    query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
+    assert seen
+    batches = open_records(spark, str(tmp_path / "checkpoint"), OPTIONS).toArrow().to_batches()
+    found = [(each.table, row) for each in envelopes_in(batches) for row in unseal(each.table, each.data).to_pylist()]
+    expected = truth([folder / "a.pcap"])
+    assert expected["connections"]
+    assert counted([row for table, row in found if table == "connections"]) == expected["connections"]

@@ -207,3 +207,32 @@ def _written(
         content_type, content_encoding, octets_of("user_id", user_id), octets_of("app_id", app_id), as_map(headers),
     )  # fmt: skip
     return AcceptMode.EXPLICIT if mandatory or immediate else AcceptMode.NONE, header
+
+
+HEADERS: Final = 64
+"""The most headers cached per session."""
+
+
+class PlainHeaders:
+    """Caches such headers by routing key, at most `HEADERS`."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: Final[dict[str | None, bytes]] = {}
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def of(self, routing_key: str | None) -> bytes:
+        """Returns the header for a routing key.  Raises EncodeError for an invalid key."""
+        try:
+            header = self._made.get(routing_key)
+        except TypeError:  # an unhashable value is no routing key; the encoder raises for it
+            header = None
+        if header is None:
+            header = write_properties(routing_key=routing_key)
+            if len(self._made) >= HEADERS:
+                self._made.clear()
+            self._made[routing_key] = header
+        return header

@@ -16,10 +16,9 @@ from amqp_sansio.conversation.acceptance import Acceptance
 from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers, check_executable
 from amqp_sansio.conversation.causes import failure_of
 from amqp_sansio.conversation.failure import Failure
-from amqp_sansio.conversation.headers import PlainHeaders
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.properties import Body, SessionProperties, encoded, written
+from amqp_sansio.conversation.properties import Body, PlainHeaders, SessionProperties, encoded, written
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.tracing import Traces
 from amqp_sansio.conversation.transactions import Transactions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +21,13 @@ from amqp_sansio.report.latency import Commands, Messages
 from amqp_sansio.report.markup import Content, Markup, count, duration, joined, octets, small, tag
 from amqp_sansio.report.moments import moment
 from amqp_sansio.report.overview import Overview
-from amqp_sansio.report.style import CSS, SCRIPT
 from amqp_sansio.report.talk import names_of, talks
 from amqp_sansio.report.traffic import captures, connections, latency, of_all, over_time, talkers
 
+_HERE: Final = files("amqp_sansio.report")
+CSS: Final = (_HERE / "page.css").read_text(encoding="utf-8")
+SCRIPT: Final = (_HERE / "page.js").read_text(encoding="utf-8")
+"""The only script of the page, which zooms."""
 NAME: Final = "report.html"
 """The default file name of the page in the folder of the tables."""
 

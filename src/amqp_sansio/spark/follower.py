@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
     StatefulProcessor,
@@ -19,12 +20,14 @@ from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.late import Lateness
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.spark.envelope import SCHEMA, Envelope, Sealer
+from amqp_sansio.spark.envelope import ENVELOPE, SCHEMA, Envelope, Sealer, as_batch
 from amqp_sansio.spark.ordered import in_order
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.stateful_processor import ValueState
+
 
 STATE: Final = "replay"
 """The name of the state variable."""
@@ -167,3 +170,24 @@ def awake(plan: ReplayOptions, snapshots: Iterable[bytes]) -> Iterator[Envelope]
     for snapshot in filter(None, snapshots):
         yield from sealer.add(ConnectionReplay.restore(snapshot, plan).finish())
     yield from sealer.rest()
+
+
+def followed(bundles: DataFrame, plan: ReplayOptions, idle_hours: float = 0.0) -> DataFrame:
+    """Returns the envelopes of finished rows from a stream of bundles; state expires after `idle_hours` (0: never)."""
+    return bundles.groupBy("connection").transformWithStateInPandas(
+        statefulProcessor=Follower(plan, idle_hours),
+        outputStructType=ENVELOPE,
+        outputMode="Append",
+        timeMode="ProcessingTime" if idle_hours else "None",
+    )
+
+
+def open_records(spark: SparkSession, checkpoint: str, plan: ReplayOptions) -> DataFrame:
+    """Returns the envelopes of the open connections in a stream's state, as if they ended there."""
+
+    def wake(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield as_batch(awake(plan, (each.as_py() for each in batch.column("snapshot"))))
+
+    states = spark.read.format("statestore").option("stateVarName", STATE).load(checkpoint)
+    return states.selectExpr("value.snapshot as snapshot").mapInArrow(wake, ENVELOPE)

@@ -23,7 +23,7 @@ from amqp_sansio.captures.replay.options import IDLE_HOURS, MOST_IDLE_HOURS, Rep
 from amqp_sansio.captures.tables import SCHEMA_VERSION
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import reason_of, remedied, told
-from amqp_sansio.spark.following import followed, open_records
+from amqp_sansio.spark.follower import followed, open_records
 from amqp_sansio.spark.joined import write_end_to_end
 from amqp_sansio.spark.output import OPEN, Output
 from amqp_sansio.spark.passes import write_tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.testing.simulation.credit_oracle import Allowance
-from amqp_sansio.testing.simulation.fault import Fault
+from amqp_sansio.testing.simulation.outcome import Fault
 
 
 def test_a_window_moves_with_completions_and_credit_does_not() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.testing.simulation.ending import Ending
-from amqp_sansio.testing.simulation.fault import Fault
+from amqp_sansio.testing.simulation.outcome import Fault
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.world import World
 

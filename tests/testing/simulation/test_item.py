@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.testing.simulation.fault import Fault
 from amqp_sansio.testing.simulation.item import Group, Item
+from amqp_sansio.testing.simulation.outcome import Fault
 
 
 def item(group: Group | None = None) -> Item:

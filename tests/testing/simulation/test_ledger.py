@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.engine.session import Session
-from amqp_sansio.testing.simulation.fault import Fault
 from amqp_sansio.testing.simulation.item import Group, Item
 from amqp_sansio.testing.simulation.ledger import Ledger
+from amqp_sansio.testing.simulation.outcome import Fault
 from amqp_sansio.testing.simulation.session_model import Tenure
 
 

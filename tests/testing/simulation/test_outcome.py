@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from amqp_sansio.testing.simulation.outcome import COUNTED, Failure, Outcome
+import pytest
+
+from amqp_sansio.testing.simulation.outcome import COUNTED, LOST, RULES, Failure, Fault, Outcome, demand
 from amqp_sansio.testing.simulation.plan import make
+
+
+def test_what_holds_is_not_mentioned_and_what_does_not_is_reported() -> None:
+    demand(True, LOST, "")
+    with pytest.raises(Fault, match="nothing is lost: #1 is lost") as told:
+        demand([], LOST, "#1 is lost")
+    assert (told.value.rule in RULES, told.value.text) == (True, "#1 is lost")
 
 
 def test_it_says_in_one_line_how_it_went() -> None:

@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.testing.simulation.fault import RULES
-from amqp_sansio.testing.simulation.outcome import Failure, Outcome
+from amqp_sansio.testing.simulation.outcome import RULES, Failure, Outcome
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step, make
 from amqp_sansio.testing.simulation.served import Maker, Served, ServedPeer, model_broker
 from amqp_sansio.testing.simulation.shrinking import MOST_RUNS, Shrinking

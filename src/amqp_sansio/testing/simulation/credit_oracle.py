@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.testing.simulation.fault import CREDIT, demand
+from amqp_sansio.testing.simulation.outcome import CREDIT, demand
 
 ENDLESS: Final = 0xFFFFFFFF
 _MESSAGES: Final = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from amqp_sansio.testing.simulation.fault import ATOMICITY, demand
+from amqp_sansio.testing.simulation.outcome import ATOMICITY, demand
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.session_model import Tenure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from amqp_sansio.testing.simulation.fault import ATOMICITY, DOUBLED, LOST, ORDER, Fault, demand
 from amqp_sansio.testing.simulation.item import Group, Item
+from amqp_sansio.testing.simulation.outcome import ATOMICITY, DOUBLED, LOST, ORDER, Fault, demand
 from amqp_sansio.testing.simulation.session_model import Tenure
 
 

@@ -14,8 +14,8 @@ from amqp_sansio.spec.codes import DeliveryMode, FlowMode, XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import begin, take
 from amqp_sansio.testing.simulation.credit_oracle import Allowance
-from amqp_sansio.testing.simulation.fault import ATOMICITY, demand
 from amqp_sansio.testing.simulation.item import Group
+from amqp_sansio.testing.simulation.outcome import ATOMICITY, demand
 from amqp_sansio.testing.simulation.session_model import Branch
 from amqp_sansio.testing.simulation.simulated_client import Line
 

@@ -1,4 +1,4 @@
-"""The outcome of a simulation."""
+"""The outcome of a simulation: the invariants, the error for one that is broken, and the counts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,35 @@ from typing import Final
 import attrs
 
 from amqp_sansio.testing.simulation.plan import Plan
+
+LOST: Final = "nothing is lost"
+DOUBLED: Final = "nothing is doubled unmarked"
+CREDIT: Final = "credit is never exceeded"
+ORDER: Final = "order holds"
+ATOMICITY: Final = "a transaction is whole or nothing"
+DOUBT: Final = "in-doubt branches are resolved"
+DEADLOCK: Final = "everything drains"
+LEGALITY: Final = "nobody breaks the protocol"
+RAISED: Final = "nobody raises"
+
+RULES: Final = (LOST, DOUBLED, CREDIT, ORDER, ATOMICITY, DOUBT, DEADLOCK, LEGALITY, RAISED)
+"""The invariants, as failures name them."""
+
+
+class Fault(Exception):
+    """An invariant that does not hold: `rule` is one of `RULES`, `text` says what happened."""
+
+    def __init__(self, rule: str, text: str) -> None:
+        super().__init__(f"{rule}: {text}")
+        self.rule: Final = rule
+        self.text: Final = text
+
+
+def demand(holds: object, rule: str, text: str) -> None:
+    """Raises Fault unless `holds`."""
+    if not holds:
+        raise Fault(rule, text)
+
 
 COUNTED: Final = (
     "published", "delivered", "committed", "branches", "moved", "connections", "resumed", "cuts", "crashes", "stalls", "octets",
@@ -17,7 +46,7 @@ COUNTED: Final = (
 class Failure:
     """A broken invariant.
 
-    `rule` is one of `fault.RULES`; `at` is the number of the step, from 1, or 0 at the end, after the network recovered.
+    `rule` is one of `RULES`; `at` is the number of the step, from 1, or 0 at the end, after the network recovered.
     """
 
     rule: str

@@ -23,7 +23,7 @@ from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet, serial_lt
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.message import Acquired
-from amqp_sansio.testing.simulation.fault import ATOMICITY, DEADLOCK, LEGALITY, demand
+from amqp_sansio.testing.simulation.outcome import ATOMICITY, DEADLOCK, LEGALITY, demand
 from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.plan import Persona
 from amqp_sansio.testing.simulation.session_model import DRIFT, Branch, Tenure

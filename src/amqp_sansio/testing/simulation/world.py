@@ -13,10 +13,9 @@ from amqp_sansio.errors import ConnectionClosedError, NoCredit, SessionDetachedE
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import ABLE, DOINGS
 from amqp_sansio.testing.simulation.ending import Ending
-from amqp_sansio.testing.simulation.fault import RAISED, Fault
 from amqp_sansio.testing.simulation.ledger import Ledger
 from amqp_sansio.testing.simulation.manager import Manager
-from amqp_sansio.testing.simulation.outcome import COUNTED, Failure, Outcome
+from amqp_sansio.testing.simulation.outcome import COUNTED, RAISED, Failure, Fault, Outcome
 from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.served import Maker, model_broker
