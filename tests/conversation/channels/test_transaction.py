@@ -6,8 +6,9 @@ import pytest
 from tests.conversation.channels.stage import staged
 from tests.families.channels import content, frame
 
+from amqp_sansio.conversation.answers import IN_FLIGHT
 from amqp_sansio.dialects import AMQP_0_9_1
-from amqp_sansio.errors import LimitError, LocalProtocolError, TransactionFailed
+from amqp_sansio.errors import LimitError, LocalProtocolError, MessageReturned, TransactionFailed
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import tx
@@ -237,3 +238,45 @@ def test_a_transaction_of_the_users_own_is_committed_by_nobody_else() -> None:
     assert (stage.bodies("q"), stage.bodies("out")) == ([], [])
     stage.get(core.execute(tx.Commit()))
     assert (stage.bodies("q"), stage.bodies("out")) == ([b"1"], [b"2"])
+
+
+@pytest.mark.parametrize(("messages", "fine"), [(IN_FLIGHT + 1, True), (IN_FLIGHT + 2, True), (IN_FLIGHT + 3, False)])
+def test_more_is_published_in_one_than_is_in_flight_elsewhere(messages: int, fine: bool) -> None:
+    """Room would come with the commit alone: what waits for it waits for ever.  The limit is Limits.unconfirmed."""
+    stage = staged(limits=Limits(unconfirmed=IN_FLIGHT + 2))
+    stage.queue("q")
+    core = stage.open()
+    core.transaction.begin()
+    for _ in range(messages - 1):
+        assert core.has_room
+        core.publish("", "q", b"m", {})
+    assert core.has_room
+    if fine:
+        core.publish("", "q", b"m", {})
+    else:
+        with pytest.raises(LimitError, match="unconfirmed"):
+            core.publish("", "q", b"m", {})
+    stage.get(core.transaction.commit())
+    assert len(stage.bodies("q")) == min(messages, IN_FLIGHT + 2)
+
+
+def test_a_barrier_within_one_waits_for_no_message() -> None:
+    stage = staged()
+    stage.queue("q")
+    core = stage.open()
+    core.transaction.begin()
+    taken = core.publish("", "q", b"m", {})
+    stage.get(core.sync())
+    assert not taken.done
+    with pytest.raises(LocalProtocolError, match="a request is not legal: inside of a transaction"):
+        core.requests.publish("", "q", b"m", {})
+
+
+def test_what_comes_back_from_a_committed_one_is_raised_at_the_end() -> None:
+    stage = staged()
+    core = stage.open()
+    core.transaction.begin()
+    core.publish("", "nowhere", b"m", {"mandatory": True})
+    stage.get(core.transaction.commit())
+    with pytest.raises(MessageReturned):
+        core.in_flight.unheard()

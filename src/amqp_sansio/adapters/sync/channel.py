@@ -157,7 +157,10 @@ class Channel:
             return self._asked(lambda: self._core.execute(method), timeout)
 
     def sync(self, *, timeout: float | None = None) -> None:
-        """Waits until the server has executed everything sent, and every message is confirmed."""
+        """Waits until the server has executed everything sent, and every message is confirmed.
+
+        In a transaction it waits for no messages, which only the commit settles.
+        """
         with self._line.turn:
             self._asked(self._core.sync, timeout)
 
@@ -193,7 +196,8 @@ class Channel:
         """Publishes a message and waits until the server has taken it over.
 
         Raises MessageNacked when the server did not, MessageReturned when no queue took a `mandatory` one, InDoubt when the
-        outcome is unknown.  In a transaction it waits for nothing; the commit reports the outcome.
+        outcome is unknown.  In a transaction it waits for nothing; the commit reports the outcome, but for MessageReturned,
+        which the end of the channel raises.
         """
         with self._line.turn:
             if timeout is not None:

@@ -144,7 +144,10 @@ class Channel:
         return await self._asked(lambda: self._core.execute(method), timeout)
 
     async def sync(self, *, timeout: float | None = None) -> None:
-        """Waits until the server has executed everything sent, and every message is confirmed."""
+        """Waits until the server has executed everything sent, and every message is confirmed.
+
+        In a transaction it waits for no messages, which only the commit settles.
+        """
         await self._asked(self._core.sync, timeout)
 
     async def send(
@@ -178,7 +181,8 @@ class Channel:
         """Publishes a message and waits until the server has taken it over.
 
         Raises MessageNacked when the server did not, MessageReturned when no queue took a `mandatory` one, InDoubt when the
-        outcome is unknown.  In a transaction it waits for nothing; the commit reports the outcome.
+        outcome is unknown.  In a transaction it waits for nothing; the commit reports the outcome, but for MessageReturned,
+        which the end of the channel raises.
         """
         if timeout is not None:
             return await self._line.within(timeout, lambda: self.publish(exchange, routing_key, body, **properties))

@@ -127,8 +127,11 @@ class ChannelCore:
         return ticket
 
     def sync(self) -> Ticket[None]:
-        """A barrier: settled when the server has executed all that was sent, and every message in flight is confirmed."""
-        return Barrier(self.calls.ask(), self.in_flight.tickets)
+        """A barrier: settled when the server has executed all that was sent, and every message in flight is confirmed.
+
+        In a transaction it waits for no messages, which only the commit settles.
+        """
+        return Barrier(self.calls.ask(), () if self._mode == "tx" else self.in_flight.tickets)
 
     def get(self, queue: str, accept: bool = True) -> Ticket[Message | None]:
         """Fetches one message; settled with None when the queue is empty."""
@@ -138,11 +141,14 @@ class ChannelCore:
 
     @property
     def has_room(self) -> bool:
-        """Whether a message may be published within the limit in flight; False while the server pauses publishing."""
+        """Whether a message may be published within the limit in flight; False while the server pauses publishing.
+
+        In a transaction there is no use in waiting for room, which only the commit makes: there `publish` has a limit.
+        """
         channel = self._channel
         if channel is None or not self.is_open or channel.flow_stopped:
             return False
-        return self.in_flight.has_room
+        return self._mode == "tx" or self.in_flight.has_room
 
     @property
     def room(self) -> Ticket[None]:
@@ -162,7 +168,7 @@ class ChannelCore:
 
         In confirm mode, selected by the first publish outside a transaction, the server confirms each message; without
         confirms, its next answer does, for which `alone` asks; in a transaction, the commit does.  Without `room` it raises
-        LimitError or FlowStopped.
+        LimitError or FlowStopped; in a transaction LimitError beyond `Limits.unconfirmed` messages.
         """
         if self.traces is not None:
             published(properties)  # raises for wrong properties
@@ -174,7 +180,7 @@ class ChannelCore:
     def _post(self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties, alone: bool) -> Ticket[None]:
         body = body if type(body) is bytes else octets_of(body)
         self.transaction.must_count("publish")
-        self.in_flight.must_have_room(len(body))
+        self.in_flight.must_have_room(len(body), self.client.config.limits.unconfirmed if self._mode == "tx" else None)
         said = published(properties)
         channel = self.channel
         if self._selects and self._mode is None:
@@ -315,7 +321,9 @@ class ChannelCore:
                 self.in_flight.refused(ids, MessageNacked)
                 self._check_room()
             case events.MessageReturned():
-                self.in_flight.returned(event)
+                returned = self.in_flight.returned(event)
+                if returned is not None and self._mode == "tx":
+                    returned.heard = False  # the commit says nothing of it
             case events.MessageGot(id=id):
                 assert self._channel is not None  # it brought it
                 got, queue = self.calls.got(id)

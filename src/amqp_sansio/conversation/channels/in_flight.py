@@ -52,8 +52,12 @@ class InFlight:
         """Whether one more message stays within both limits; a body may be larger than the rest."""
         return len(self._publishes) < self.most and self._octets < self.most_octets
 
-    def must_have_room(self, octets: int) -> None:
-        """Raises LimitError when there is no room for a body of `octets` octets."""
+    def must_have_room(self, octets: int, held: int | None = None) -> None:
+        """Raises LimitError when there is no room for a body of `octets` octets; `held`: the most messages of a transaction."""
+        if held is not None:
+            if len(self._publishes) >= held:
+                raise LimitError("unconfirmed", held, len(self._publishes) + 1)
+            return
         if len(self._publishes) >= self.most:
             raise LimitError("most_in_flight", self.most, len(self._publishes) + 1)
         if self._octets >= self.most_octets:
@@ -98,8 +102,9 @@ class InFlight:
             else:
                 ticket.settle(None)
 
-    def returned(self, event: Returned) -> None:
-        """Notes a returned message, which the engine identifies; otherwise the first one that is equal in all respects.
+    def returned(self, event: Returned) -> Ticket[None] | None:
+        """Fails the ticket of a returned message, which the engine identifies; otherwise of the first one that is equal in all
+        respects.
 
         It stays in flight until it is confirmed.
         """
@@ -107,9 +112,11 @@ class InFlight:
         if number is None:
             number = next(iter(self._returnable.get((said.exchange, said.routing_key, event.body), ())), None)
         found = None if number is None else self._publishes.get(number)
-        if number is not None and found is not None:
-            self._settled(number, found.said)
-            self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text, said.exchange, said.routing_key))
+        if number is None or found is None:
+            return None
+        self._settled(number, found.said)
+        self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text, said.exchange, said.routing_key))
+        return found.ticket
 
     def lost(self, cause: AmqpError) -> None:
         """Fails all messages, because the channel is gone and their fate unknown.

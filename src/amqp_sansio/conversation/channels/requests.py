@@ -36,6 +36,9 @@ class Requests:
         channel = core.channel
         if not channel._channels.carrier.capable(DIRECT_REPLY_TO):
             raise CapabilityMissing("request", DIRECT_REPLY_TO)
+        if core.transaction.open:
+            legal = ("behind its end", "on another channel")
+            raise LocalProtocolError("a request", "inside of a transaction, whose commit would send it", legal)
         if REPLY_TO not in channel.consumers:
             core.calls.call(basic.Consume(REPLY_TO, REPLY_TO, False, True, False, True, 0, {}, {}))
         self._made += 1
