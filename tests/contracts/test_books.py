@@ -34,6 +34,7 @@ REASONS: dict[str, str] = {
     "engine/channels/endpoint.py Channels.used": "= channels",
     "engine/channels/endpoint.py Channels._requests": "= channels",
     "engine/channels/endpoint.py Channels._free": "= channels",
+    "engine/channels/endpoint.py Channels._aside": "= channels",
     "engine/channels/endpoint.py Channels.codes": "= reply codes",
     "engine/channels/returns.py Returnable._numbers": "= exchange and key: which publish of those in doubt a return is of",
     "engine/channel.py Channels.used": "= channels",

@@ -67,6 +67,8 @@ class Ear:
 
 
 TURN: Final = threading.Lock()
+DELIVERS_ON: Final = "S", "channel.closed"
+"""What RabbitMQ does wrong now and then: it goes on to deliver behind its own channel.close."""
 
 
 class Overhearing(Cutting):
@@ -89,7 +91,7 @@ class Overhearing(Cutting):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         super().__exit__(kind, error, trace)
         if kind is None:
-            found = [each for ear in self.ears if isinstance(ear, Ear) for each in ear.found]
+            found = [each for ear in self.ears if isinstance(ear, Ear) for each in ear.found if each != DELIVERS_ON]
             assert found == [("C", rule) for rule in self._wrong]
 
     def ear(self) -> Ear:

@@ -219,6 +219,29 @@ def test_a_refused_call_ends_its_channel_alone(rabbitmq: Overhearing, loop: Any,
     loop.run(main)
 
 
+@PROTOCOLS
+@LOOPS
+def test_a_refused_call_ends_a_channel_with_busy_consumers_alone(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:
+    """RabbitMQ goes on to deliver behind its close; the witness accuses it of that, and not us."""
+
+    async def main() -> None:
+        async with loop.connect(f"{rabbitmq.url}?protocol={protocol}") as connection, connection.channel() as alive:
+            await alive.declare_queue("busy", exclusive=True)
+            for number in range(400):
+                await alive.send("", "busy", b"%d" % number)
+            await alive.sync()
+            for _ in range(3):
+                channel = await connection.open_channel()
+                subscription = channel.subscribe("busy", prefetch=150)
+                (await subscription.receive(timeout=10)).release()
+                with pytest.raises(ChannelClosed, match="404"):
+                    await channel.declare_queue("none", passive=True)
+            assert connection.is_open
+            await alive.sync()
+
+    loop.run(main)
+
+
 @EXTENDED
 @AWAITING
 def test_a_request_is_answered(rabbitmq: Overhearing, loop: Any, protocol: str) -> None:

@@ -43,6 +43,56 @@ def test_the_lowest_number_is_free_again_only_behind_close_ok() -> None:
             stage.client.channel(number)
 
 
+def late(number: int) -> bytes:
+    """What RabbitMQ delivers behind its own channel.close."""
+    return frame(AMQP_0_9_1, "basic.deliver", number, consumer_tag="t", delivery_tag=9) + content(b"late", number)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("crossed", [False, True])
+def test_what_the_server_delivers_behind_its_close_is_passed_over(crossed: bool, strict: bool) -> None:
+    """Its channel.close does not wait for the deliveries under way; by the letter they are a violation."""
+    stage = Stage(profile=Profile(strict=strict))
+    first, second = stage.open()[0], stage.open()[0]
+    served = stage.server._channels.used[1]
+    if crossed:
+        first.close()
+    served.close(ReplyCode.NOT_FOUND, "no queue")
+    stage.client.receive_data(stage.server.data_to_send() + late(1))
+    heard = list(stage.client.events())
+    assert type(heard[0]) is ChannelClosed
+    assert stage.client.is_open is (len(heard) == 1) is not strict
+    if not strict:
+        second.publish("", "k", b"m")
+
+
+def test_a_number_that_the_server_has_closed_is_the_last_to_be_used_again() -> None:
+    stage = Stage(channel_max=3)
+    for _ in range(3):
+        stage.open()
+    for number in (2, 1):
+        stage.server._channels.used[number].close(ReplyCode.NOT_FOUND, "no queue")
+    stage.run()
+    stage.take()
+    again = [stage.client.channel(), stage.client.channel()]
+    assert [each.number for each in again] == [2, 1]
+    stage.client.receive_data(late(2))  # before it is open again: of the former one
+    stage.run()
+    assert stage.take()[0] == [ChannelOpened(2), ChannelOpened(1)]
+    stage.client.receive_data(late(2))
+    assert closed(list(stage.client.events())).origin is Origin.VIOLATION
+
+
+def test_a_number_that_the_client_has_closed_is_used_before_others() -> None:
+    stage = Stage(channel_max=3)
+    for _ in range(2):
+        stage.open()
+    stage.server._channels.used[1].close(ReplyCode.NOT_FOUND, "no queue")
+    stage.client.channels[1].close()
+    stage.run()
+    assert [stage.client.channel().number for _ in range(3)] == [2, 3, 1]
+
+
 @by_name
 def test_so_many_channels_are_agreed_on(dialect: ChannelDialect) -> None:
     stage = Stage(dialect, channel_max=3)
@@ -364,5 +414,4 @@ def test_a_content_that_was_under_way_is_broken_off_by_the_answer_to_a_close(dia
     assert not stage.violations
     with pytest.raises(ChannelClosedError):
         client.body(b"defghij")
-    again, _ = stage.open()
-    assert again.number == client.number
+    again, _ = stage.open(client.number)

@@ -125,7 +125,7 @@ def test_an_answer_to_something_else() -> None:
 
 
 def test_words_behind_a_close() -> None:
-    stage = Stage()
+    stage = Stage(profile=Profile(strict=True))
     stage.open()
     stage.client.receive_data(frame(AMQP_0_9_1, "channel.close", 1, reply_code=404))
     assert [type(each) for each in stage.client.events()] == [ChannelClosed]

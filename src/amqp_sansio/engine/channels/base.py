@@ -336,6 +336,7 @@ class BaseChannel:
             self._cause = f"the other side closed the channel ({close.reply_code}): {close.reply_text}".rstrip(": ")
         self._write(self._method_frame(words.CloseOk()))
         self._life.step(self.role, CLOSE_OK)
+        self._channels.set_aside(self.number)
         self._tell_closed(Origin.PEER, close.reply_code, close.reply_text, verb)
         self._channels.sweep(self)
 

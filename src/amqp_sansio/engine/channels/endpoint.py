@@ -41,7 +41,7 @@ class Channels(Endpoints):
     """
 
     __slots__ = (
-        "_ack", "_answers", "_counted", "_free", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes",
+        "_ack", "_answers", "_aside", "_counted", "_free", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes",
         "properties", "used", "verbs",
     )  # fmt: skip
 
@@ -60,7 +60,8 @@ class Channels(Endpoints):
         """Channels whose close is not answered yet, by number."""
         self._answers: Final = frozenset([verb for verb, replies in REPLIES.items() if not codec.verbs.isdisjoint(replies)])
         self._counted: Final = counted
-        self._free: Final = MutableRangeSet(RangeSet.span(1, _HIGHEST))  # numbers that a client does not use
+        self._free: Final = MutableRangeSet(RangeSet.span(1, _HIGHEST))  # numbers that a client does not use, nor sets aside
+        self._aside: Final[dict[int, None]] = {}  # numbers on which the server may go on behind its own close
         self._requests: Final[dict[int, ServedChannel]] = {}
         self._reader: MethodReader | None = None
         self._ack = 0
@@ -83,14 +84,16 @@ class Channels(Endpoints):
     # --- a client's -------------------------------------------------------------------------------------------------------
 
     def open(self, number: int | None = None) -> Channel:
-        """Sends channel.open on this number, or on the lowest free one."""
+        """Sends channel.open on this number, or on the lowest free one: of those that the server has closed when there is no other,
+        the one that it closed first."""
         used, most = self.used, self.most
         if len(used) >= most:
             raise LimitError("channels", most, len(used) + 1)
         highest = _HIGHEST if self._counted else self.carrier._channel_max
         if number is None:
             number = self._free.next_from(1)
-            assert number is not None  # there are fewer than `most`
+            if number is None or number > highest:
+                number = next(each for each in self._aside if each not in used)  # there are fewer than `most` in use
         elif not whole(number, highest) or not number:
             legal = (f"channel 1 to {highest}",)
             raise LocalProtocolError(f"{OPEN} on channel {number!r:.80}", "open", legal, "connection.tune-ok.channel-max")
@@ -171,7 +174,7 @@ class Channels(Endpoints):
             hear(channel, method, unit)
         elif type(method) is words.Open and self.carrier.role == SERVER:
             self._hear_open(unit)
-        else:
+        elif unit.channel not in self._aside or type(method) in _LIVES:
             rule, text = order_of("not-open", method.VERB if type(method) in _LIVES else WORK)
             self._fail(unit.channel, unit.start, rule, method.VERB, text, (OPEN,), ReplyCode.CHANNEL_ERROR)
 
@@ -284,7 +287,22 @@ class Channels(Endpoints):
             if self._reader is not None:
                 self._reader.unlearn()
             self._requests.pop(channel.number, None)
-            self._free.add(channel.number)
+            if channel.number not in self._aside:
+                self._free.add(channel.number)
+
+    def set_aside(self, number: int) -> None:
+        """Notes that the other side has closed a channel.  RabbitMQ goes on to deliver on it: even behind our answer, until it has
+        handled that."""
+        if self.carrier.role == CLIENT and not self.carrier.profile.strict:
+            self._aside[number] = None
+
+    def take_up(self, number: int) -> None:
+        """Notes that the server has opened a channel: what it says on that counts."""
+        self._aside.pop(number, None)
+
+    def passes_over(self, number: int) -> bool:
+        """Returns whether words that are not legal on a channel are those that `set_aside` describes."""
+        return number in self._aside
 
     # --- nothing is gathered ----------------------------------------------------------------------------------------------
 

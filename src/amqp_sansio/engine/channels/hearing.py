@@ -57,6 +57,8 @@ def hear(on: BaseChannel, method: Method, unit: Assembly) -> None:
     before = on._life.state
     refusal = on._life.step(peer, word)
     if refusal is not None:
+        if word is WORK and channels.passes_over(on.number):
+            return
         rule, text = order_of(before, word)
         on._blame(unit.start, rule, verb, text, refusal.legal_for(peer), ReplyCode.CHANNEL_ERROR)
     elif word is not WORK:
@@ -73,8 +75,10 @@ def hear(on: BaseChannel, method: Method, unit: Assembly) -> None:
 
 
 def _hear_life(on: BaseChannel, method: Method) -> None:
-    if isinstance(method, channel.OpenOk) and on._cause is None:
-        on._channels.carrier._emit(ChannelOpened(on.number))
+    if isinstance(method, channel.OpenOk):
+        on._channels.take_up(on.number)
+        if on._cause is None:
+            on._channels.carrier._emit(ChannelOpened(on.number))
     elif isinstance(method, channel.Close):
         on._hear_close(method)
     elif isinstance(method, channel.CloseOk):
