@@ -231,11 +231,11 @@ def test_a_refused_call_ends_a_channel_with_busy_consumers_alone(rabbitmq: Overh
                 await alive.send("", "busy", b"%d" % number)
             await alive.sync()
             for _ in range(3):
-                channel = await connection.open_channel()
-                subscription = channel.subscribe("busy", prefetch=150)
-                (await subscription.receive(timeout=10)).release()
-                with pytest.raises(ChannelClosed, match="404"):
-                    await channel.declare_queue("none", passive=True)
+                async with connection.channel() as channel:
+                    subscription = channel.subscribe("busy", prefetch=150)
+                    (await subscription.receive(timeout=10)).release()
+                    with pytest.raises(ChannelClosed, match="404"):
+                        await channel.declare_queue("none", passive=True)
             assert connection.is_open
             await alive.sync()
 
