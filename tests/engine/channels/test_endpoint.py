@@ -414,4 +414,4 @@ def test_a_content_that_was_under_way_is_broken_off_by_the_answer_to_a_close(dia
     assert not stage.violations
     with pytest.raises(ChannelClosedError):
         client.body(b"defghij")
-    again, _ = stage.open(client.number)
+    stage.open(client.number)

@@ -41,8 +41,8 @@ class Channels(Endpoints):
     """
 
     __slots__ = (
-        "_ack", "_answers", "_aside", "_counted", "_free", "_reader", "_requests", "blocked_raises", "carrier", "codec", "codes",
-        "properties", "used", "verbs",
+        "_ack", "_answers", "_aside", "_counted", "_free", "_reader", "_requests", "blocked_raises", "carrier", "codec",
+        "codes", "properties", "used", "verbs",
     )  # fmt: skip
 
     def __init__(self, carrier: Carrier, codec: MethodCodec, counted: bool, blocked_raises: bool = False) -> None:
@@ -84,8 +84,8 @@ class Channels(Endpoints):
     # --- a client's -------------------------------------------------------------------------------------------------------
 
     def open(self, number: int | None = None) -> Channel:
-        """Sends channel.open on this number, or on the lowest free one: of those that the server has closed when there is no other,
-        the one that it closed first."""
+        """Sends channel.open on this number, or on the lowest free one; where there is none, on the one that the server closed
+        first."""
         used, most = self.used, self.most
         if len(used) >= most:
             raise LimitError("channels", most, len(used) + 1)
@@ -291,8 +291,8 @@ class Channels(Endpoints):
                 self._free.add(channel.number)
 
     def set_aside(self, number: int) -> None:
-        """Notes that the other side has closed a channel.  RabbitMQ goes on to deliver on it: even behind our answer, until it has
-        handled that."""
+        """Notes that the other side has closed a channel.  RabbitMQ goes on to deliver on it, even behind our answer, until it
+        has handled that."""
         if self.carrier.role == CLIENT and not self.carrier.profile.strict:
             self._aside[number] = None
 
