@@ -329,36 +329,6 @@ def test_a_channel_ends_where_the_next_broker_confirms_nothing() -> None:
     assert stage.bodies("q")[-1] == b"3"
 
 
-def test_what_the_server_has_taken_back_is_not_acknowledged() -> None:
-    """A message that came behind basic.recover, and was accepted before the answer to that was heard."""
-    stage = staged()
-    stage.queue("q", b"1")
-    core = stage.open()
-    inbox = core.subscribe("q")
-    stage.run()
-    stage.broker.mute = True
-    core.execute(basic.Recover(True))
-    stage.run()
-    accepted: list[bytes] = []
-
-    def accept() -> None:
-        message = inbox.take()
-        assert message is not None
-        message.accept()
-        accepted.append(message.body)
-
-    inbox.more.on_done(accept)
-    (side,) = stage.broker.sides.values()
-    side.channel.deliver(inbox.tag, b"2")
-    side.channel.reply(side.channel._heard.kept[0].id, basic.RecoverOk())
-    stage.run()
-    assert accepted == [b"2"]
-    assert core.is_open
-
-
-# --- requests ----------------------------------------------------------------------------------------------------------------
-
-
 def test_a_request_is_answered() -> None:
     stage = staged()
     stage.queue("rpc")

@@ -123,7 +123,7 @@ def test_what_the_server_takes_back_is_here_no_more() -> None:
     assert server is not None
     stage.client.receive_data(server.data_to_send())
     stage.run()
-    assert len(inbox.messages) == 1
+    assert not inbox.messages
     consumer.channel.reply(consumer.channel._heard.kept[0].id, basic.RecoverOk())
     consumer.channel.deliver(inbox.tag, b"again")
     stage.run()

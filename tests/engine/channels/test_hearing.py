@@ -16,6 +16,7 @@ from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ,
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channels import returns
 from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.engine.channels.hearing import ENDED
 from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import (
@@ -24,6 +25,7 @@ from amqp_sansio.events import (
     ConsumerCancelled,
     ContentReceived,
     Event,
+    MessageDelivered,
     MessageReturned,
     MethodAnswered,
     MethodReceived,
@@ -112,6 +114,49 @@ def test_tags_go_up() -> None:
     found = broken(list(stage.client.events()))
     assert found is not None
     assert (found.rule, found.code) == ("delivery-tag.order", 503)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("no_ack", [False, True])
+@pytest.mark.parametrize("by_server", [False, True])
+def test_what_comes_to_a_consumer_behind_its_end(by_server: bool, no_ack: bool, strict: bool) -> None:
+    """RabbitMQ delivers, and answers again, when the queue goes at the same time; by the letter nobody has the tag."""
+    stage = Stage(profile=Profile(strict=strict))
+    client, served = stage.open()
+    client.consume("q", "t", no_ack=no_ack, no_wait=True)
+    stage.run()
+    if by_server:
+        served.cancel_consumer("t")
+    else:
+        client.cancel("t")
+        stage.run()
+        answer(served, basic.CancelOk("t"))
+    stage.run()
+    stage.take()
+    late = frame(AMQP_0_9_1, "basic.deliver", 1, consumer_tag="t", delivery_tag=1) + content(b"m")
+    stage.client.receive_data(late + frame(AMQP_0_9_1, "basic.cancel-ok", 1, consumer_tag="t"))
+    heard = list(stage.client.events())
+    found = broken(heard)
+    if strict:
+        assert found is not None
+        assert found.rule == "basic.deliver.consumer-tag"
+    else:
+        assert [type(each) for each in heard] == [MessageDelivered]
+        assert client.unsettled == (RangeSet() if no_ack else RangeSet.of(1))
+
+
+@pytest.mark.parametrize(("behind", "fine"), [(ENDED - 1, True), (ENDED, False), (ENDED + 1, False)])
+def test_so_many_consumers_are_remembered_behind_their_end(behind: int, fine: bool) -> None:
+    stage = Stage()
+    client, served = stage.open()
+    for number in range(behind + 1):
+        client.consume("q", f"t{number}", no_wait=True)
+        stage.run()
+        served.cancel_consumer(f"t{number}")
+        stage.run()
+    assert len(client._ended) == min(behind + 1, ENDED)
+    stage.client.receive_data(frame(AMQP_0_9_1, "basic.deliver", 1, consumer_tag="t0", delivery_tag=1) + content(b"m"))
+    assert (broken(list(stage.client.events())) is None) is fine
 
 
 def test_an_answer_to_something_else() -> None:
@@ -272,7 +317,7 @@ def test_a_delivery_like_others_is_for_the_consumer_who_has_the_tag_now(quick: b
     def deliver(tag: int, consumer: str = "t") -> bytes:
         return frame(AMQP_0_9_1, "basic.deliver", 1, consumer_tag=consumer, delivery_tag=tag) + content(b"m")
 
-    stage = Stage()
+    stage = Stage(profile=Profile(strict=True))  # else it remembers consumers behind their end
     client, _ = stage.open()
     if not quick:
         monkeypatch.setattr(type(stage.client._channels), "learn", lambda *_: None)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Calls:
     """The tickets of methods that wait for an answer, by the ids of these."""
 
-    __slots__ = ("_asked", "_core", "_declared", "_gets", "_methods", "active")
+    __slots__ = ("_asked", "_core", "_declared", "_gets", "_methods", "active", "recovering")
 
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
@@ -34,6 +34,8 @@ class Calls:
         self.active = True
         """Whether deliveries go on: the user may pause them (channel.flow)."""
         self._declared = ""  # the queue that "" means to the server: the last one that was declared on the channel
+        self.recovering = 0
+        """How often an answer tells yet that the server has taken back what it delivered before (basic.recover-ok)."""
 
     def __len__(self) -> int:
         """How many wait that do not fetch a message."""
@@ -58,6 +60,7 @@ class Calls:
         ticket: Ticket[Method] = Ticket()
         if method.VERB in REPLIES and waits(method) and channel._channels.answers(method.VERB):
             self._methods[id] = ticket, method
+            self.recovering += isinstance(method, basic.Recover | basic.RecoverSync)
             if declares:
                 topology.expect(ticket)
         else:
@@ -122,6 +125,7 @@ class Calls:
         fails = [*[ticket.fail for ticket, _ in self._methods.values()], *[ticket.fail for ticket, _ in self._gets.values()]]
         self._methods.clear()
         self._gets.clear()
+        self.recovering = 0
         for fail in fails:
             fail(error)
 

@@ -353,6 +353,8 @@ class ChannelCore:
 
     def _delivered(self, event: events.MessageDelivered) -> None:
         tag = event.method.consumer_tag
+        if self.calls.recovering and tag != REPLY_TO:
+            return  # the server has taken it back by now, and nobody may settle it
         inbox = self.consumers.inboxes.get(tag)
         channel = self._channel
         assert channel is not None  # the message came on it
@@ -374,6 +376,7 @@ class ChannelCore:
         if self.calls.came_empty(id):
             return
         if isinstance(method, basic.RecoverOk | basic.RecoverSyncOk):
+            self.calls.recovering -= 1
             self.taken_back()  # what came behind the question was on its way when the server did so
         if self._mode != "confirm" and self.in_flight and self._channel is not None:
             self.in_flight.answered(self._channel._published.ids.outstanding, isinstance(method, tx.RollbackOk))

@@ -68,8 +68,8 @@ class BaseChannel:
     """
 
     __slots__ = (
-        "_asked", "_body_left", "_cause", "_channels", "_close", "_confirm_base", "_consumers", "_deliveries", "_flow",
-        "_heard", "_heard_ids", "_last_answered", "_last_id", "_life", "_mode", "_owed", "_published", "_returnable",
+        "_asked", "_body_left", "_cause", "_channels", "_close", "_confirm_base", "_consumers", "_deliveries", "_ended",
+        "_flow", "_heard", "_heard_ids", "_last_answered", "_last_id", "_life", "_mode", "_owed", "_published", "_returnable",
         "_told", "number",
     )  # fmt: skip
 
@@ -89,6 +89,7 @@ class BaseChannel:
         self._heard_ids = 0
         self._body_left = 0  # octets of our content not sent yet
         self._consumers: Final = ConsumerTags(False)
+        self._ended: Final[dict[str, bool]] = {}  # tags of the last consumers that ended: whether deliveries need no settling
         self._deliveries: Final = Deliveries(False)
         self._published: Final = Tags(False)
         self._confirm_base = 0  # the number of the last publish before confirm mode

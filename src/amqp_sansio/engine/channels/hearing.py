@@ -40,6 +40,8 @@ from amqp_sansio.wire.framing import Assembly
 Hearing: TypeAlias = Callable[[BaseChannel, Any, Assembly], object]  # Any: each row takes its own method
 C = TypeVar("C", bound=Content[Any])
 
+ENDED: Final = 1024
+"""The most consumers of a channel that are remembered after their end."""
 _LIVES: Final = (OPEN, OPEN_OK, CLOSE, CLOSE_OK)
 OPENED: Final = "open"
 """The state of a channel between channel.open-ok and the first channel.close."""
@@ -92,6 +94,8 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
     verb = method.VERB
     answered = on._asked.find(verb)  # left in the queue until the answer has passed all checks
     if answered is None:
+        if isinstance(method, basic.CancelOk) and method.consumer_tag in on._ended:
+            return  # RabbitMQ may answer twice when a quorum queue is deleted at the same time
         wanted = on._asked.oldest
         rule = "reply.other" if wanted else "reply.unasked"
         text = f"{wanted} waits for another answer" if wanted else "nobody asked for it"
@@ -126,6 +130,7 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
     if isinstance(method, basic.ConsumeOk):
         on._consumers.started(("basic", method.consumer_tag), bool(asked.tag), asked.settled)
     elif isinstance(method, basic.CancelOk) and on.role == CLIENT:
+        _remember(on, method.consumer_tag)
         on._consumers.left(("basic", method.consumer_tag))
         emit(ConsumerCancelled(on.number, method.consumer_tag, Origin.LOCAL))
     elif isinstance(method, (basic.RecoverOk, basic.RecoverSyncOk)):
@@ -174,6 +179,8 @@ def _take_tag(on: BaseChannel, tag: int, settled: bool, verb: str, unit: Assembl
 def _hear_deliver(on: BaseChannel, method: basic.Deliver, unit: Assembly) -> None:
     tag = method.consumer_tag
     settled = on._consumers.settled(("basic", tag))
+    if settled is None:
+        settled = on._ended.get(tag)
     if settled is None and not on._consumers.unnamed:
         said = f'basic.deliver with consumer-tag "{tag[:200]}"'
         on._blame(unit.start, "basic.deliver.consumer-tag", said, "no consumer has this tag", (), ReplyCode.COMMAND_INVALID)
@@ -299,6 +306,7 @@ def _hear_cancel(on: BaseChannel, method: basic.Cancel, unit: Assembly) -> None:
 
 def _hear_revoke(on: BaseChannel, method: basic.Cancel, unit: Assembly) -> None:
     tag = method.consumer_tag
+    _remember(on, tag)
     if not on._consumers.cancelled(("basic", tag)):
         said = f'basic.cancel with consumer-tag "{tag[:200]}"'
         on._blame(unit.start, "basic.cancel.consumer-tag", said, "no consumer has this tag", (), ReplyCode.COMMAND_INVALID)
@@ -308,6 +316,18 @@ def _hear_revoke(on: BaseChannel, method: basic.Cancel, unit: Assembly) -> None:
             return
         on._say_soon(basic.CancelOk(tag))
     on._channels.carrier._emit(ConsumerCancelled(on.number, tag, Origin.PEER))
+
+
+def _remember(on: BaseChannel, tag: str) -> None:
+    """Remembers a consumer that ends, unless strict: RabbitMQ may deliver to it behind basic.cancel-ok, when its queue is
+    deleted at the same time."""
+    settled = on._consumers.settled(("basic", tag))
+    if settled is None or on._channels.carrier.profile.strict:
+        return
+    on._ended.pop(tag, None)
+    on._ended[tag] = settled
+    if len(on._ended) > ENDED:
+        del on._ended[next(iter(on._ended))]
 
 
 def _hear_switch(on: BaseChannel, method: Method, unit: Assembly) -> None:
