@@ -264,12 +264,13 @@ ATTACKS: Final[dict[str, Attack]] = {
     "attached again and again with much in doubt": lambda n: (
         DEFAULT_BROKER_LIMITS,
         [c.RequestTimeout(100), *delivered(n)],
-        [c.Detach(b"s"), c.Attach(b"s"), c.Expected(RangeSet.of(n)), c.CommandPoint(0, 0)] * n,
+        [c.Detach(b"s1"), c.Attach(b"s1"), c.Expected(RangeSet.of(n)), c.CommandPoint(n + 4, 0)] * n,
     ),
     "attached again and again with much in doubt that is not kept": lambda n: (
         DEFAULT_BROKER_LIMITS,
         [c.RequestTimeout(0), *delivered(2 * n), c.Completed(RangeSet.of(*range(0, 2 * n, 2)))],
-        [c.RequestTimeout(100), c.Detach(b"s"), c.Attach(b"s"), c.Expected(RangeSet.of(2 * n)), c.RequestTimeout(0)] * n,
+        [c.RequestTimeout(100), c.Detach(b"s1"), c.Attach(b"s1"), c.Expected(RangeSet.of(2 * n)), c.CommandPoint(2 * n + 4, 0)]
+        * n,
     ),
     "lifetimes that come and go with much in doubt": lambda n: (
         DEFAULT_BROKER_LIMITS,

@@ -19,7 +19,7 @@ from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.message import MessageProperties
-from amqp_sansio.spec.values import Value
+from amqp_sansio.spec.values import List, Value
 from amqp_sansio.wire.headers import encode_headers
 
 
@@ -87,6 +87,18 @@ def test_keys_are_compared_as_text_and_what_has_none_takes_no_place() -> None:
     values.came(nobody)
     assert (values.before(broken), values.passed(nobody)) == (None, False)
     values.gone(nobody)
+
+
+def test_a_key_is_made_once_for_all_queues_that_get_the_message() -> None:
+    """A list of a megabyte as a key took 40 milliseconds for each of the queues, four times."""
+    host = VirtualHost()
+    for name in ("a", "b", "c"):
+        host.declare_queue(name, arguments={"qpid.last_value_queue_key": "key"})
+        host.bind(name, "amq.fanout")
+    publish(host, "amq.fanout", "", application_headers={"key": List([1, 2])})
+    kept = [queue.last_values._last for queue in host.queues.values() if queue.last_values is not None]
+    keys = [key for last in kept for key in last]
+    assert len(keys) == 3 and keys[0] is keys[1] is keys[2], keys
 
 
 @pytest.mark.parametrize("enabled", [False, True])

@@ -19,25 +19,35 @@ class ReadHeaders:
     Drop them afterwards: they take many times the memory of their octets.
     """
 
-    __slots__ = ("_envelope", "_map")
+    __slots__ = ("_envelope", "_keys", "_map")
 
     def __init__(self) -> None:
         self._envelope: Envelope | None = None
         self._map: Map | None = None
+        self._keys: Final[dict[str, str | None]] = {}  # by header: a list as a key is as long as the header
 
-    def of(self, message: Message) -> Map | None:
-        """Returns the headers of the message; None when they cannot be read."""
+    def key(self, message: Message, name: str) -> str | None:
+        """Returns the header of that name as text, made once for all queues; None when there is none."""
         if self._envelope is not message.envelope:
             try:
                 self._map = message.application_headers
             except DecodeError:
                 self._map = None
             self._envelope = message.envelope
-        return self._map
+            self._keys.clear()
+        keys = self._keys
+        if name not in keys:
+            value = None if self._map is None else self._map.get(name)
+            if isinstance(value, bytes):
+                keys[name] = value.decode("utf-8", "surrogateescape")
+            else:
+                keys[name] = None if value is None else str(value)
+        return keys[name]
 
     def forget(self) -> None:
         """Drops the headers."""
         self._envelope = self._map = None
+        self._keys.clear()
 
 
 class LastValues:
@@ -83,8 +93,4 @@ class LastValues:
         return key is not None and self._last.get(key) is not entry
 
     def _key(self, message: Message) -> str | None:
-        headers = self._headers.of(message)
-        value = None if headers is None else headers.get(self.name)
-        if isinstance(value, bytes):
-            return value.decode("utf-8", "surrogateescape")
-        return None if value is None else str(value)
+        return self._headers.key(message, self.name)
