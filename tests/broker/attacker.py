@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import pytest
@@ -38,20 +38,26 @@ def publish(key: str, immediate: bool = False, shop: int | None = None, to: str 
 class Attacker:
     """A client that says what it likes on channel 1, and reads all that it gets."""
 
-    def __init__(self, broker: Broker, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        limits: Limits = DEFAULT_LIMITS,
+        host: str = "",
+        properties: Mapping[str, int] | None = None,
+    ) -> None:
         self.broker = broker
         self.peer = self.broker.connect(ServerConfig(session_timeout=300, limits=limits))
         self.peer.receive_data(AMQP_0_10.header)
-        for control in (StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 4096, 0), Open("")):
+        for control in (StartOk(properties or {}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 4096, 0), Open(host)):
             self.peer.receive_data(frame_control(0, LAYOUT.encode_control(control)))
         self.say([c.Attach(b"s%d" % self.peer.number, True), c.CommandPoint(0, 0)])
 
-    def say(self, words: Words) -> None:
+    def say(self, words: Words, channel: int = 1) -> None:
         for word in words:
             if isinstance(word, Control):
-                word = frame_control(1, LAYOUT.encode_control(word))
+                word = frame_control(channel, LAYOUT.encode_control(word))
             elif isinstance(word, Command):
-                word = b"".join(frame_command(1, LAYOUT.encode_command(word, False)))
+                word = b"".join(frame_command(channel, LAYOUT.encode_command(word, False)))
             self.peer.receive_data(word)
 
     def turn(self) -> None:

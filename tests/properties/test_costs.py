@@ -7,7 +7,8 @@ from itertools import product
 from typing import Final, TypeAlias
 
 import pytest
-from tests.broker.attacker import BEAT, Attacker, Words, publish
+from tests.broker.attacker import BEAT, Attacker, Words, assert_free, publish
+from tests.broker.harness import front
 from tests.broker.model.things import Sink, refusal
 from tests.broker.model.things import publish as enqueue
 from tests.steps import assert_linear, steps
@@ -272,6 +273,11 @@ ATTACKS: Final[dict[str, Attack]] = {
         [c.RequestTimeout(100), c.Detach(b"s1"), c.Attach(b"s1"), c.Expected(RangeSet.of(2 * n)), c.CommandPoint(2 * n + 4, 0)]
         * n,
     ),
+    "attached again and again with many subscriptions": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [c.RequestTimeout(100), queue.Declare("q"), *[word for number in range(n) for word in subscribe(f"d{number}")]],
+        [c.Detach(b"s1"), c.Attach(b"s1"), c.Expected(RangeSet.of(0)), c.CommandPoint(3 * n + 1, 0)] * n,
+    ),
     "lifetimes that come and go with much in doubt": lambda n: (
         DEFAULT_BROKER_LIMITS,
         [c.RequestTimeout(100), *delivered(2 * n), c.Confirmed(RangeSet.of(*range(0, 2 * n, 2)))],
@@ -397,6 +403,66 @@ def test_a_heartbeat_wakes_nobody_while_as_much_is_kept_for_replay() -> None:
         return work
 
     assert_linear(prepared, 60)
+
+
+def test_a_heartbeat_looks_at_no_session_while_as_much_is_kept_for_replay() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        attacker = Attacker(Broker(), Limits(replay_commands=1))
+        attacker.say([queue.Declare("q"), *[publish("q")] * (2 * size)])
+        for channel in range(2, size + 2):
+            attacker.say([c.Attach(b"s%d" % channel), c.CommandPoint(0, 0), c.RequestTimeout(100)], channel)
+            attacker.say(subscribe("d"), channel)
+        attacker.turn()
+        assert len(front(attacker.broker).sessions) == size + 1
+
+        def work() -> None:
+            for _ in range(size):
+                attacker.say([BEAT])
+                attacker.turn()
+
+        return work
+
+    assert_linear(prepared, 60)
+
+
+def test_a_heartbeat_looks_at_no_queue_that_holds_up_publishers() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        attacker = Attacker(Broker(BrokerConfig(limits=BrokerLimits(throttle_messages=2))), properties={"qpid.session_flow": 1})
+        attacker.say([word for at in range(size) for word in (queue.Declare(f"q{at}"), exchange.Bind(f"q{at}", "amq.fanout"))])
+        attacker.say([publish("", to="amq.fanout")] * 2)
+        attacker.turn()
+        assert len(front(attacker.broker).throttle.queues) == size
+
+        def work() -> None:
+            for _ in range(size):
+                attacker.say([BEAT])
+                attacker.turn()
+                assert attacker.broker.due != attacker.broker.now
+
+        return work
+
+    assert_linear(prepared, 60)
+
+
+def test_another_virtual_host_is_opened_beside_many_connections() -> None:
+    """Those that nobody uses are removed for it: nobody asks each connection which it uses."""
+
+    def prepared(size: int) -> Callable[[], object]:
+        broker = Broker(BrokerConfig(limits=BrokerLimits(virtual_hosts=2)))
+        for _ in range(size):
+            Attacker(broker).turn()
+
+        def work() -> None:
+            for number in range(8):
+                guest = Attacker(broker, host=f"host {number}")
+                guest.turn()
+                assert guest.attached
+                guest.peer.receive_eof()
+                guest.turn()
+
+        return work
+
+    assert_free(prepared)
 
 
 def test_a_frame_behind_our_close_costs_next_to_nothing() -> None:

@@ -283,6 +283,7 @@ class Broker:
         """Forgets a connection that has ended."""
         if peer._site is not None:
             peer._site.host.owner_ended(peer._owner)
+            peer._site.users -= 1
         self._peers.pop(peer, None)
         self._blocked.pop(peer, None)
         self._agenda.forget(peer)
@@ -315,9 +316,7 @@ class Broker:
         return site
 
     def _give_up_idle(self) -> None:
-        used = {peer._site.host.name for peer in self._peers if peer._site is not None}
-        used = used.union(*[front.hosts() for front in self._fronts])
-        for name in [name for name, site in self._sites.items() if site.empty and name not in used | self._asked.keys()]:
+        for name in [name for name, site in self._sites.items() if site.empty and name not in self._asked]:
             del self._sites[name]
 
     def host(self, name: str = "") -> VirtualHost:

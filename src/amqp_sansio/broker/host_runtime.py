@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Site:
     """One virtual host of a broker."""
 
-    __slots__ = ("_predeclared", "coordinator", "host", "subscribers")
+    __slots__ = ("_predeclared", "coordinator", "host", "subscribers", "users")
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.host: Final = VirtualHost(name, broker._journals, broker.limits, broker._intake, broker.config.error_codes)
@@ -26,12 +26,16 @@ class Site:
         self._predeclared: Final = frozenset(self.host.exchanges)
         self.subscribers = 0
         """The number of subscriptions to its queues."""
+        self.users = 0
+        """Connections that have opened it, and sessions in it."""
 
     @property
     def empty(self) -> bool:
-        """Whether it contains nothing that clients made: its removal would go unnoticed."""
+        """Whether nobody uses it and it contains nothing that clients made: its removal would go unnoticed."""
         host = self.host
-        return not host.queues and host.exchanges.keys() == self._predeclared and not self.coordinator.branches
+        return (
+            not self.users and not host.queues and host.exchanges.keys() == self._predeclared and not self.coordinator.branches
+        )
 
     def tick(self, now: float) -> None:
         """Does what is due in the model."""

@@ -27,12 +27,12 @@ class Peer:
 
     __slots__ = (
         "_broker",
-        "_held_by_replay",
         "_config",
         "_connection",
         "_door",
         "_ended",
         "_eof",
+        "_freed",
         "_identity",
         "_in_turn",
         "_lingered",
@@ -62,8 +62,8 @@ class Peer:
         """The virtual host that it opened, at run time."""
         self._stalled: Final[dict[Subscription, None]] = {}
         """Consumers that could have had a message if our output had been taken."""
-        self._held_by_replay: Final[dict[Holder, None]] = {}
-        """Sessions with subscriptions that could have had a message if less were kept for replay."""
+        self._freed: Final[dict[Holder, None]] = {}
+        """Sessions that keep less for replay than before, and for which something waited for that."""
         self._waits = False
         """Whether its request waits for the journal: none of its octets is read before."""
         self._in_turn = False
@@ -248,6 +248,7 @@ class Service:
         there = may and broker.exists(name) and (allowed is None or name in allowed)
         site = broker._open(name) if there and self.serves else None
         if site is not None:
+            site.users += 1
             peer._site = site  # the connection accepts the client itself with its next event
         elif not there:
             peer._connection.close(CloseCode.INVALID_PATH, "no such virtual host")
@@ -258,7 +259,9 @@ class Service:
 
     def drained(self) -> None:
         """Lets whatever waited for the client's input continue; called once all of it is handled."""
-        held_up = self.peer._held_by_replay
-        if held_up:
-            for holder in list(held_up):
-                holder.replay_confirmed()
+        freed = self.peer._freed
+        if freed:
+            holders = list(freed)
+            freed.clear()
+            for holder in holders:
+                holder.replay_freed()

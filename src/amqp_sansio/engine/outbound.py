@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from amqp_sansio.engine.demarcation import COMMANDS
@@ -50,6 +50,7 @@ class Outbound(OwnIds):
         "bare_from",
         "boundary",
         "expected_asked",
+        "freed",
         "kept",
         "kept_octets",
         "known_due",
@@ -71,6 +72,8 @@ class Outbound(OwnIds):
         """The credit in messages that the peer grants to our publishing; None unless it ever throttled us."""
         self.kept: Final[ById[Said]] = ById()
         self.kept_octets = 0
+        self.freed: Callable[[], object] | None = None
+        """Called when less is kept than before, if somebody waits for that."""
         self.bare: MutableRangeSet = MutableRangeSet()
         self.bare_from = 0
         self.asked: Final[ById[Command]] = ById()
@@ -112,6 +115,8 @@ class Outbound(OwnIds):
             self.bare_from = self.next_id
         self.kept.clear()
         self.kept_octets = 0
+        if self.freed is not None:
+            self.freed()
 
     def begin_retaining(self) -> None:
         """Keeps everything sent from here on."""
@@ -239,6 +244,8 @@ class Outbound(OwnIds):
             self.bare.discard(ids)
         for payload, header, body in self.kept.take(ids):
             self.kept_octets -= len(payload) + len(header or b"") + len(body or b"")
+        if self.freed is not None:
+            self.freed()
 
     # --- outcomes of commands with a result and of classes tx and dtx: one event each, once it is known or can never be ------
 

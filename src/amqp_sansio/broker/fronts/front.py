@@ -56,10 +56,6 @@ class Front:
         """Whether anything of this family, besides what is durable, would be lost if the broker ended now."""
         return False
 
-    def hosts(self) -> Collection[str]:
-        """Returns the virtual hosts in use without a connection."""
-        return ()
-
     def revoke(self, guard: Guard) -> None:
         """Reacts to changed rights: ends the subscriptions that clients may no longer have, and says why."""
 
@@ -98,8 +94,8 @@ class Holder:
     def tick(self, now: float) -> None:
         """Advances the clock of a holder whose timeout has passed or must begin to `now` (monotonic seconds)."""
 
-    def replay_confirmed(self) -> None:
-        """Checks whether commands kept for replay were confirmed (`Peer._held_by_replay`)."""
+    def replay_freed(self) -> None:
+        """Lets whatever waited until less is kept for replay continue (`Peer._freed`)."""
 
     def settle(self) -> None:
         """Reports to the client the outcome of its publishes since the last round."""

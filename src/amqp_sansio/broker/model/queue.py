@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -63,7 +63,7 @@ class Queue:
         "_acquired", "_acquired_octets", "_awaited", "_dispatchable", "_lines", "_mask", "_next", "_released", "_releases",
         "_special", "acquired", "alternate", "arguments", "auto_delete", "available", "bindings", "deleted", "dispatcher",
         "durable", "given_up", "held", "last_values", "level", "levels", "linger", "most_messages", "most_octets",
-        "most_plain", "name", "no_local", "numbering", "octets", "owner", "policy", "shares",
+        "most_plain", "name", "no_local", "numbering", "octets", "owner", "policy", "shares", "shortened",
     )  # fmt: skip
 
     def __init__(
@@ -116,6 +116,8 @@ class Queue:
         self.dispatcher: Dispatcher | None = None
         """Its subscribers, once it had one."""
         self.deleted = False
+        self.shortened: Callable[[Queue], object] | None = None
+        """Called when a message has left or the queue is deleted, while a publisher waits for that."""
         self.available = 0
         """The number of available messages."""
         self.acquired = 0

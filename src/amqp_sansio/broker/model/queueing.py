@@ -403,6 +403,8 @@ class Traffic:
         queue = entry.queue
         if not queue.remove(entry):
             return
+        if queue.shortened is not None:
+            queue.shortened(queue)
         message = entry.message
         self.messages -= 1
         self.octets -= message.size

@@ -192,6 +192,8 @@ class Topology(Traffic):
             self._unbind(binding, operations, told=False)
         self.argument_octets -= octets_of(queue.arguments)
         queue.deleted = True
+        if queue.shortened is not None:
+            queue.shortened(queue)
         trailing: list[Operation] = []
         if queue.alternate is not None:
             queue.alternate.alternates -= 1

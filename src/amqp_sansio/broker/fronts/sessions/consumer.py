@@ -105,11 +105,15 @@ class Consumer:
         """Sends the message if possible now; one that needs no settlement is then removed from the queue."""
         self.octets_left = None
         holder = self.holder
-        peer = holder.peer
-        if peer is None or holder.ended:
+        peer, session = holder.peer, holder.session
+        if holder.ended:
+            return False
+        if peer is None or not session._speaks:
+            holder.asleep[self] = None
             return False
         if peer.full:
             peer._stalled[self] = None
+            holder.asleep[self] = None
             return False
         unsettled = holder.unsettled
         kept = self.explicit or not self.acquires
@@ -119,8 +123,7 @@ class Consumer:
         if self._flushes and self._left <= 0:
             self._end_flushes()
             return False  # until `flushed`
-        session = holder.session
-        if not session._speaks or session._subscribers.current.get(self.destination) is not self.subscriber:
+        if session._subscribers.current.get(self.destination) is not self.subscriber:
             return False
         try:
             id = transfer(
@@ -142,6 +145,7 @@ class Consumer:
             self.octets_left = lacking.available if lacking.unit == "byte" else None
             return False
         except AmqpError:  # the connection closes
+            holder.asleep[self] = None
             return False
         if self._flushes:
             self._left -= 1
@@ -188,18 +192,22 @@ class Consumer:
     def gone(self, queue: Queue, by: Owner | None) -> None:
         """Handles the deletion of its queue, which ends its session unless that session deleted it."""
         self._end_flushes()
+        self.holder.asleep.pop(self, None)
         if by is not self.owner:
             self.holder.site.subscribers -= 1
             self.holder.gone(self)
 
     def wake(self) -> None:
         """Wakes it after a change by which it may be able to take messages again."""
-        if not self.holder.ended:
-            if self.holder.held_by_replay:
-                self.holder.held_by_replay.pop(self, None)
+        holder = self.holder
+        if not holder.ended:
+            if holder.held_by_replay:
+                holder.held_by_replay.pop(self, None)
+            if holder.asleep:
+                holder.asleep.pop(self, None)
             self.queue.wake(self)
             if self._flushes:
-                self.holder.site.host.watch(self.queue, self.flushed)
+                holder.site.host.watch(self.queue, self.flushed)
 
     # --- message.flush ----------------------------------------------------------------------------------------------------
 
@@ -217,6 +225,7 @@ class Consumer:
         holder = self.holder
         peer = holder.peer
         if peer is None or not holder.session._speaks:
+            holder.asleep[self] = None
             return
         if self not in peer._stalled and self not in holder.held_by_replay:
             self._end_flushes()
@@ -226,6 +235,7 @@ class Consumer:
     def cancel(self) -> int:
         """Stops deliveries; received messages can still be settled.  Returns the number of the entry to be journalled first."""
         self.holder.site.subscribers -= 1
+        self.holder.asleep.pop(self, None)
         self._end_flushes()
         return self.holder.site.host.unsubscribe(self.queue, self)
 

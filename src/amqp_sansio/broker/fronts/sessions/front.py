@@ -46,7 +46,7 @@ class Sessions(Front):
 
     def work(self) -> None:
         """Resumes publishers that waited for a queue to shorten."""
-        if self.throttle.queues:
+        if self.throttle.relievable:
             self.throttle.relieve()
 
     @property
@@ -58,10 +58,6 @@ class Sessions(Front):
     def alive(self) -> bool:
         """Whether any session exists."""
         return bool(self.sessions)
-
-    def hosts(self) -> set[str]:
-        """Returns the virtual hosts of all sessions."""
-        return {key[0] for key in self.sessions}
 
     def revoke(self, guard: Guard) -> None:
         """Ends the sessions of such subscriptions; a server cannot end a subscription by itself."""

@@ -97,7 +97,8 @@ class SessionHolder(Holder):
         """Consumers that get nothing because too much is unsettled."""
         self.held_by_replay: Final[dict[Consumer, None]] = {}
         """Consumers that get nothing because too much is kept for replay."""
-        self._kept = (0, 0)  # commands and octets kept when a consumer was last held up
+        self.asleep: Final[dict[Consumer, None]] = {}
+        """Consumers that got nothing because no connection took octets: they are woken when it is attached again."""
         self.tx: Work | None = None
         """What the local transaction holds back, after tx.select."""
         self.provisional: Final = ProvisionalAccepts()
@@ -111,6 +112,7 @@ class SessionHolder(Holder):
         self.accepts: Final = MutableRangeSet()  # publishes to accept
         self.rejects: Final[dict[int, MutableRangeSet]] = {}  # publishes to reject, by code
         front.sessions[key] = self
+        site.users += 1
         if self.kept:
             front.kept.begins(key)
 
@@ -149,14 +151,16 @@ class SessionHolder(Holder):
             return
         self.broker._settling[self] = None
         self.front.throttle.attached(self)
-        for consumer in list(self.consumers.values()):
+        for consumer in list(self.asleep):
             consumer.wake()
 
     def _hold_no_more(self) -> None:
-        """Forgets who waits for this connection's client; at the next attach, all are woken."""
+        """Forgets who waits for this connection's client; at the next attach they are woken."""
+        self.asleep.update(self.held_by_replay)
         self.held_by_replay.clear()
+        self.session._outbound.freed = None
         if self.peer is not None:
-            self.peer._held_by_replay.pop(self, None)
+            self.peer._freed.pop(self, None)
 
     def moved(self, service: SessionService) -> None:
         """Moves the session to that connection, which attaches it."""
@@ -360,24 +364,26 @@ class SessionHolder(Holder):
 
     def hold_for_replay(self, consumer: Consumer) -> None:
         """Suspends a consumer until the client has confirmed some of what is kept for replay."""
-        assert self.peer is not None  # it was about to send
         self.held_by_replay[consumer] = None
-        self._kept = self._kept_now
-        self.peer._held_by_replay[self] = None
+        self.wait_for_replay()
 
-    @property
-    def _kept_now(self) -> tuple[int, int]:
-        outbound = self.session._outbound
-        return len(outbound.kept), outbound.kept_octets
+    def wait_for_replay(self) -> None:
+        """`replay_freed` is to be called once the client has confirmed some of what is kept for replay."""
+        self.session._outbound.freed = self._freed
 
-    def replay_confirmed(self) -> None:
-        """Resumes those consumers if less is kept than when the last of them was suspended."""
-        if self.peer is not None and self._kept_now != self._kept:
-            del self.peer._held_by_replay[self]
-            held = list(self.held_by_replay)
-            self.held_by_replay.clear()
-            for consumer in held:
-                consumer.wake()
+    def _freed(self) -> None:
+        self.session._outbound.freed = None
+        if self.peer is not None:
+            self.peer._freed[self] = None
+
+    def replay_freed(self) -> None:
+        """Resumes those consumers, and tells the client that it may publish again."""
+        held = list(self.held_by_replay)
+        self.held_by_replay.clear()
+        for consumer in held:
+            consumer.wake()
+        if self in self.front.throttle.owing:
+            self.front.throttle.attached(self)
 
     def gone(self, consumer: Consumer) -> None:
         """Handles the deletion of a subscription's queue; the client is notified once the session can send."""
@@ -399,6 +405,7 @@ class SessionHolder(Holder):
         front, broker = self.front, self.broker
         if front.sessions.get(self.key) is self:
             del front.sessions[self.key]
+        self.site.users -= 1
         if self.kept:
             front.kept.ends(self.key)
         front.touched(self.key)
@@ -408,6 +415,7 @@ class SessionHolder(Holder):
         self.owing.clear()
         self.at_limit.clear()
         self._hold_no_more()
+        self.asleep.clear()
         self._give_back()
 
     def _give_back(self) -> None:

@@ -214,12 +214,3 @@ class SessionService(Service):
         elif holder.session._channel is None:
             del self.holders[name]
             holder.detached()
-
-    def drained(self) -> None:
-        """Resumes consumers that waited for confirmations, and publishers whose notification waited for them."""
-        super().drained()
-        throttle = self.front.throttle
-        if throttle.owing:
-            for holder in list(self.holders.values()):
-                if holder in throttle.owing:
-                    throttle.attached(holder)

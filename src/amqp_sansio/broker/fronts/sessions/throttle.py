@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class Throttle:
     """The queues that are too long, and the sessions that wait for them to shorten."""
 
-    __slots__ = ("_most", "_told", "_waiting", "owing", "queues")
+    __slots__ = ("_most", "_short", "_told", "_waiting", "owing", "queues")
 
     def __init__(self, most: int) -> None:
         self._most: Final = most  # the length from which on a queue is too long
         self.queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
         """Queues that are too long, with the sessions that wait for each."""
+        self._short: Final[dict[Queue, None]] = {}  # of them, those that are short enough again, or deleted
         self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
         self.owing: Final[dict[SessionHolder, None]] = {}
         """Sessions that may resume, but too much is kept for replay to tell them."""
@@ -43,11 +44,19 @@ class Throttle:
                     self._told[holder] = True
                 self._waiting.setdefault(holder, {})[queue] = None
                 self.queues.setdefault(queue, {})[holder] = None
+                queue.shortened = self._shortened
+
+    def _shortened(self, queue: Queue) -> None:
+        if queue.messages <= self._most // 2 or queue.deleted:
+            self._short[queue] = None
 
     def relieve(self) -> None:
-        """Checks the queues that were too long, and resumes the publishers of those that no longer are."""
-        for queue in list(self.queues):
+        """Resumes the publishers of queues that are no longer too long."""
+        short = list(self._short)
+        self._short.clear()
+        for queue in short:
             if queue.messages <= self._most // 2 or queue.deleted:
+                queue.shortened = None
                 for holder in self.queues.pop(queue):
                     waiting = self._waiting[holder]
                     del waiting[queue]
@@ -62,11 +71,12 @@ class Throttle:
                 self.owing.pop(holder, None)
             elif holder.speaks:  # otherwise it is checked when it is attached
                 self.owing[holder] = None
+                holder.wait_for_replay()
 
     @property
     def relievable(self) -> bool:
         """Whether a queue that was too long no longer is, so that `relieve` has something to do."""
-        return any(queue.messages <= self._most // 2 or queue.deleted for queue in self.queues)
+        return bool(self._short)
 
     def attached(self, holder: SessionHolder) -> None:
         """Sends what the session could not be sent while it was detached."""
@@ -90,3 +100,5 @@ class Throttle:
             del holders[holder]
             if not holders:
                 del self.queues[queue]
+                self._short.pop(queue, None)
+                queue.shortened = None
