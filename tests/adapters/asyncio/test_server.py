@@ -13,6 +13,7 @@ import pytest
 import trustme
 from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
 from tests.broker.attacker import BEAT, Attacker, assert_free, publish
+from tests.steps import steps
 
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.server import Server, _Socket, serve
@@ -24,7 +25,8 @@ from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import ConnectFailed, SessionLost
 from amqp_sansio.events import ConnectionOpened, Event
-from amqp_sansio.limits import BrokerLimits, Limits
+from amqp_sansio.kernel.build import COMPILED
+from amqp_sansio.limits import BrokerLimits, Limits, ServerLimits
 from amqp_sansio.spec import queue
 
 
@@ -336,3 +338,22 @@ def test_a_client_that_sends_on_after_a_violation_is_not_read_for_long(logged_in
             assert await asyncio.to_thread(speak_on, server.address, logged_in)
 
     asyncio.run(main())
+
+
+def test_strangers_that_say_nothing_are_not_looked_at() -> None:
+    async def turns(count: int) -> int:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0, limits=ServerLimits(unopened_per_address=count)) as server:
+            writers = [(await asyncio.open_connection(*server.address))[1] for _ in range(count)]
+            while len(server._sockets) < count:
+                await asyncio.sleep(0)
+            server._turn()
+            spent = steps(lambda: [server._turn() for _ in range(10)])
+            for each in writers:
+                each.close()
+        return spent
+
+    if COMPILED:
+        pytest.skip("the steps of compiled code cannot be counted")
+    few, many = asyncio.run(turns(10)), asyncio.run(turns(100))
+    assert many <= 1.2 * few, f"{few} steps beside 10, {many} beside 100"

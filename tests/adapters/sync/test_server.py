@@ -154,9 +154,7 @@ def test_clients_that_never_read_cost_the_others_nothing(floods: bool) -> None:
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
                 place = server.admission.admit((f"10.0.{number // 250}.{number % 250}", 1), 0.0)
                 assert place is not None
-                joined = _Socket(each.peer, place, ours, server._selector, server._paused, server._gone)
-                server._sockets[each.peer] = joined
-                server._opening[joined] = None
+                server._sockets[each.peer] = _Socket(each.peer, place, ours, server._selector, server._paused, server._gone)
             while broker._readable():
                 server._turn()
             while not all(server._sockets[each.peer]._unsent for each in deaf):
@@ -189,6 +187,23 @@ def test_clients_that_never_read_cost_the_others_nothing(floods: bool) -> None:
                     first.write()
                     server._turn()
             return work
+
+        assert_free(prepared, many=100)
+
+
+def test_strangers_that_say_nothing_are_not_looked_at() -> None:
+    with ExitStack() as opened:
+
+        def prepared(count: int) -> Callable[[], object]:
+            broker = Broker()
+            server = Server(broker, broker.connect, ("127.0.0.1", 0), None, ServerLimits(unopened_per_address=count))
+            opened.callback(server._end)
+            for _ in range(count):
+                opened.enter_context(socket.create_connection(server.address))
+                server._accept()
+            assert len(server._sockets) == count
+            server._turn()
+            return lambda: [server._turn() for _ in range(10)]
 
         assert_free(prepared, many=100)
 

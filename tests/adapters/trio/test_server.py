@@ -325,3 +325,23 @@ def test_a_client_that_sends_on_after_a_violation_is_not_read_for_long(logged_in
             assert await trio.to_thread.run_sync(speak_on, server.address, logged_in)
 
     trio.run(main)
+
+
+def test_strangers_that_say_nothing_are_not_looked_at() -> None:
+    async def turns(count: int) -> int:
+        broker = Broker()
+        limits = ServerLimits(unopened_per_address=count)
+        async with serve(broker, broker.connect, port=0, limits=limits) as server, trio.open_nursery() as nursery:
+            streams = [await trio.open_tcp_stream(*server.address) for _ in range(count)]
+            while len(server._sockets) < count:
+                await trio.lowlevel.checkpoint()
+            server._turn(nursery)
+            spent = steps(lambda: [server._turn(nursery) for _ in range(10)])
+            for each in streams:
+                await each.aclose()
+        return spent
+
+    if COMPILED:
+        pytest.skip("the steps of compiled code cannot be counted")
+    few, many = trio.run(turns, 10), trio.run(turns, 100)
+    assert many <= 1.2 * few, f"{few} steps beside 10, {many} beside 100"

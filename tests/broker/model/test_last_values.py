@@ -98,7 +98,8 @@ def test_a_key_is_made_once_for_all_queues_that_get_the_message() -> None:
     publish(host, "amq.fanout", "", application_headers={"key": List([1, 2])})
     kept = [queue.last_values._last for queue in host.queues.values() if queue.last_values is not None]
     keys = [key for last in kept for key in last]
-    assert len(keys) == 3 and keys[0] is keys[1] is keys[2], keys
+    assert len(keys) == 3
+    assert keys[0] is keys[1] is keys[2], keys
 
 
 @pytest.mark.parametrize("enabled", [False, True])

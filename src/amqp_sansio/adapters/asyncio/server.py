@@ -45,7 +45,7 @@ class Server(Generic[G]):
         self._acceptor: Final = Acceptor(lambda place: _Socket(self, connect, place), tls, self.admission)
         self._where: Final = where
         self._sockets: Final[dict[G, _Socket[G]]] = {}
-        self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
+        self._asking: Final[dict[_Socket[G], None]] = {}  # not open, and with octets that the host may not have read yet
         self._checks: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop  # set when the block is entered
         self._timer: asyncio.TimerHandle | None = None
@@ -130,6 +130,8 @@ class Server(Generic[G]):
     def _wait(self, now: float) -> None:
         """Schedules the next turn for when the host wants it: at once, or by a timer."""
         due = self.host.due
+        if due is None or due > now:
+            self._asking.clear()  # everything is read
         if due is None or self._scheduled:
             return
         if due <= now:
@@ -146,7 +148,7 @@ class Server(Generic[G]):
 
     def _check(self) -> None:
         """Starts password checks in threads, a few at once, so that neither the event loop nor other clients wait."""
-        for socket in self._opening:
+        for socket in self._asking:
             decide = socket.guest.take_deferred()
             if decide is not None:
                 self.admission.logins.wait(socket.place, partial(self._begin, socket, decide))
@@ -169,11 +171,14 @@ class Server(Generic[G]):
     def entered(self, guest: G, socket: _Socket[G]) -> None:
         """Registers a new client."""
         self._sockets[guest] = socket
-        self._opening[socket] = None
+
+    def heard(self, socket: _Socket[G]) -> None:
+        """Notes that a client has sent octets before its login."""
+        self._asking[socket] = None
 
     def opened(self, socket: _Socket[G]) -> None:
         """Notes that a client has logged in."""
-        del self._opening[socket]
+        self._asking.pop(socket, None)
         socket.place.open()
 
     def left(self, guest: G) -> None:
@@ -182,7 +187,7 @@ class Server(Generic[G]):
         if socket is not None:
             self._paused.pop(socket, None)
             socket.place.leave()
-            self._opening.pop(socket, None)
+            self._asking.pop(socket, None)
 
     def paused(self, socket: _Socket[G]) -> None:
         """Notes that a socket is not read; every turn checks whether its guest wants data again."""
@@ -255,6 +260,8 @@ class _Socket(asyncio.Protocol, Generic[G]):
 
     def data_received(self, data: bytes) -> None:
         self.guest.receive_data(data)
+        if not self._open:
+            self._server.heard(self)
         if not self.guest.wants_data and self._reading and self._transport is not None:
             self._transport.pause_reading()
             self._reading = False

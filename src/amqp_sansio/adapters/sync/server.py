@@ -63,7 +63,7 @@ class Server(Generic[G]):
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self._paused: Final[dict[_Socket[G], None]] = {}
         self._gone: Final[list[_Socket[G]]] = []  # closed, and not yet removed from the sockets
-        self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
+        self._asking: Final[dict[_Socket[G], None]] = {}  # not open, and with octets that the host may not have read yet
         self._ending: Final[dict[_Socket[G], float]] = {}  # finished ones, with the deadline of their last octets
         self._checks: ThreadPoolExecutor | None = None
         self._deaf_until: float | None = None  # the system had no resources for a connection: no accepting before this
@@ -139,6 +139,8 @@ class Server(Generic[G]):
             with self.lock:
                 if events & selectors.EVENT_READ:
                     key.data.read()
+                    if not key.data.opened:
+                        self._asking[key.data] = None
                 if events & selectors.EVENT_WRITE:
                     key.data.write()
 
@@ -172,17 +174,12 @@ class Server(Generic[G]):
                 place.leave()
                 accepted.close()
                 return
-            joined = self._sockets[guest] = _Socket(guest, place, accepted, self._selector, self._paused, self._gone)
-            self._opening[joined] = None
+            self._sockets[guest] = _Socket(guest, place, accepted, self._selector, self._paused, self._gone)
 
     def _check(self) -> None:
-        """Starts password checks in threads, a few at once, so that no other client waits; reads logged-in clients faster."""
-        for joined in list(self._opening):
-            if joined.guest.is_open:
-                joined.opened = True
-                del self._opening[joined]
-                joined.place.open()
-            elif (decide := joined.guest.take_deferred()) is not None:
+        """Starts password checks in threads, a few at once, so that no other client waits."""
+        for joined in self._asking:
+            if (decide := joined.guest.take_deferred()) is not None:
                 self.admission.logins.wait(joined.place, partial(self._begin, joined.guest, decide))
 
     def _begin(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:
@@ -221,9 +218,12 @@ class Server(Generic[G]):
         while self._gone:
             gone = self._gone.pop()
             del self._sockets[gone.guest]
-            self._opening.pop(gone, None)
+            self._asking.pop(gone, None)
             gone.place.leave()
-        return earliest(self.host.due, *self._ending.values())
+        due = self.host.due
+        if due is None or due > now:
+            self._asking.clear()  # everything is read
+        return earliest(due, *self._ending.values())
 
     def _end(self) -> None:
         self._listener.close()
@@ -297,6 +297,9 @@ class _Socket(Generic[G]):
             self._unsent = b""
             self.lose()
             return
+        if not self.opened and self.guest.is_open:
+            self.opened = True
+            self.place.open()
         self.guest.writable = not self._unsent
         if self.guest.finished and not self._unsent:
             self.lose()

@@ -43,6 +43,8 @@ class Server(Generic[G]):
         """Sockets that are not read until their guests want data again."""
         self.opening: Final[dict[_Socket[G], None]] = {}
         """Sockets whose client has not logged in."""
+        self.asking: Final[dict[_Socket[G], None]] = {}
+        """Those of them whose octets the host may not have read yet."""
         self._logins: Final = trio.CapacityLimiter(limits.logins)
         self._woken = trio.Event()
         self._now = AT_ONCE  # the time of the last turn
@@ -60,6 +62,8 @@ class Server(Generic[G]):
             self._turn(nursery)
             await trio.lowlevel.checkpoint()
             due = self.host.due
+            if due is None or due > self._now:
+                self.asking.clear()  # everything is read
             with trio.move_on_at(math.inf if due is None else due + self._ahead):
                 await self._woken.wait()
 
@@ -70,9 +74,9 @@ class Server(Generic[G]):
         for _ in range(TURN):
             if self.host.next_event() is None:
                 break
-        for opening in self.opening:
-            if (decide := opening.guest.take_deferred()) is not None:
-                self.admission.logins.wait(opening.place, partial(nursery.start_soon, self._check, opening.guest, decide))
+        for asking in self.asking:
+            if (decide := asking.guest.take_deferred()) is not None:
+                self.admission.logins.wait(asking.place, partial(nursery.start_soon, self._check, asking.guest, decide))
         for guest in self.host.ready():
             socket = self._sockets.get(guest)
             if socket is not None:
@@ -129,6 +133,7 @@ class Server(Generic[G]):
             del self._sockets[guest]
             place.leave()
             self.opening.pop(socket, None)
+            self.asking.pop(socket, None)
             guest.receive_eof()
             self.wake()
 
@@ -191,6 +196,8 @@ class _Socket(Generic[G]):
                 self._server.wake()
                 return
             self.guest.receive_data(bytes(octets))
+            if self in self._server.opening:
+                self._server.asking[self] = None
             self._server.wake()
 
     async def _pause(self) -> None:
