@@ -86,6 +86,52 @@ def test_what_a_transaction_that_failed_had_accepted_is_given_back_in_as_many_wo
     assert said(heard)[-3:] == ["tx.rollback", "message.release", "message.release"]
 
 
+def test_in_a_block_they_wait_for_half_a_window_or_for_its_end() -> None:
+    """Who answers each message was heard to accept each by itself, behind the answer before."""
+    stage, talk, held, heard = holding(20, prefetch=20)
+    talk.transactions.begin()
+    for each in held:
+        each.accept()
+        talk.publish("", "q", b"answer")
+        stage.run()
+    stage.get(talk.transactions.finish())
+    assert said(heard) == ["tx.select", "message.accept", "message.accept", "tx.commit"]
+    assert stage.broker.host("").queues["q"].messages == 20
+
+
+def test_in_a_block_a_window_that_is_closed_is_opened() -> None:
+    stage, talk, held, heard = holding(20, prefetch=8)
+    (inbox,) = talk.inboxes.values()
+    talk.transactions.begin()
+    for each in held[:3]:  # the other five are not accepted yet
+        each.accept()
+    stage.run()
+    assert (len(held), said(heard), inbox.take()) == (8, ["tx.select"], None)
+    stage.get(inbox.more)
+    assert len(inbox.messages) == 3
+    talk.transactions.abandon()
+    stage.run()
+    assert stage.broker.host("").queues["q"].messages == 20
+
+
+def test_in_a_block_a_bound_of_octets_is_not_kept_closed() -> None:
+    stage, talk, _, _ = holding(0)
+    stage.get(next(iter(talk.inboxes.values())).cancel())
+    inbox = talk.subscribe("q", prefetch=100, octets=100)
+    for _ in range(20):
+        talk.publish("", "q", b"five!")
+    stage.run()
+    talk.transactions.begin()
+    for _ in range(20):
+        if not inbox.messages:
+            stage.get(inbox.more)
+        message = inbox.take()
+        assert message is not None
+        message.accept()
+    stage.get(talk.transactions.finish())
+    assert stage.broker.host("").queues["q"].messages == 0
+
+
 def test_later_commands_arrive_after_them() -> None:
     stage, talk, held, heard = holding(4)
     held[0].accept()

@@ -79,7 +79,7 @@ class Client(BaseClient):
         """Lets sessions send the accepts that they owe, before output is taken."""
         if self._owing:
             for talk in list(self._owing):
-                talk._flush()
+                talk._say_owed()
             self._owing.clear()
 
     def _over(self, error: Exception) -> None:

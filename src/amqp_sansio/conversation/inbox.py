@@ -158,8 +158,17 @@ class Inbox(BaseInbox[Message]):
     @property
     def more(self) -> Ticket[None]:
         """Settled when there is a message to take, or no more will come."""
-        self.talk.open_again()
+        talk = self.talk
+        talk.open_again()
+        if talk._acceptance.ids and self._subscription is not None and not self._subscription.message_credit:
+            talk._flush()  # the window that they open is what it waits for
+            talk.wake()
         return super().more
+
+    @property
+    def window(self) -> int:
+        """The messages that may be here and not settled; 0 where a bound of octets may come first."""
+        return self.prefetch if self.octets == INFINITE else 0
 
     def settle(self, message: Message, how: str, redelivered: bool = False) -> None:
         """Accepts or releases a message of this subscription.

@@ -255,7 +255,7 @@ class Talk:
         if not sync:
             often = max(1, self.most_in_flight // 4)  # one in this many asks for completion, so that later ones need not wait
             prompt = answers.messages % often == often - 1
-        if session is None or self._acceptance.ids:
+        if session is None or (self._acceptance.ids and not self._gathers):
             session = self.session
         id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
         ticket = answers.message(id, len(body), exchange, routing_key)
@@ -304,6 +304,19 @@ class Talk:
             return False
         self._owing[self] = None
         return True
+
+    @property
+    def _gathers(self) -> bool:
+        """Whether pending accepts wait for more: up to half a window, in a block, for they count with its end only."""
+        if self.transactions._within is None:
+            return False
+        windows = [each.window for each in self.inboxes.values() if each.explicit]
+        return len(self._acceptance.ids) < min(windows, default=0) // 2
+
+    def _say_owed(self) -> None:
+        """Sends the pending accepts, before output is taken, unless they wait for more."""
+        if not self._gathers:
+            self._flush()
 
     def _flush(self) -> None:
         """Sends the pending accepts."""

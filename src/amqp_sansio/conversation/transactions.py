@@ -129,7 +129,7 @@ class Transactions:
 
     def check(self) -> None:
         """Raises TransactionFailed when a block is open whose session was lost: a command would not belong to it."""
-        if self._within is not None and (self._within is not self._talk.session or self._talk.ended.done):
+        if self._within is not None and (self._within is not self._talk._session or self._talk.ended.done):
             raise TransactionFailed("rolled back", "its session was lost")
 
     def must_count(self, what: str, session: Session | None) -> None:
