@@ -220,6 +220,9 @@ class Broker:
 
     def _work(self) -> None:
         """Does pending work when nothing is to be read, up to `WORK`; the rest is then due."""
+        for site in self._sites.values():
+            if site.host.leaving:
+                site.host.move_some()
         busy = True
         left = WORK
         while busy and left > 0:
@@ -393,7 +396,7 @@ class Broker:
             return self._at_once
         moment = self._agenda.next
         for site in self._sites.values():
-            if site.host.dispatchable or site.host.wakeable:
+            if site.host.dispatchable or site.host.wakeable or site.host.leaving:
                 return self._at_once
             moment = earliest(moment, site.due)
         return moment

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
@@ -32,6 +32,10 @@ CHEAP: Final = 256
 """The most steps of routing for each dead letter of a command."""
 LOOKS: Final = 16
 """The most queues checked for room for the dead letters of a command, per copy that they may make."""
+MOVED: Final = 1024
+"""The most dead letters moved at once; the others of a command follow in later turns."""
+MOVED_OCTETS: Final = 128 * 1024
+"""The octets of their headers, which may have to be read, after which others have their turn."""
 UNDATED: Final = 1024
 """The most messages that wait for the next tick before those already removed are forgotten."""
 SLICE: Final = 16
@@ -66,6 +70,8 @@ class Traffic:
         self.wakeable: Final[OrderedDict[Callable[[], None], None]] = OrderedDict()
         """Callbacks that wake further subscriptions, once those woken have taken the available messages."""
         self._watching: Final[dict[Queue, dict[Callable[[], None], None]]] = {}
+        self.leaving: Final[deque[Letters]] = deque()
+        """Dead letters that are still to be moved, by the commands that made them such (`move_some`)."""
         self._headers: Final = ReadHeaders()
         self._expiry: Final = Expiry()
         self._undated: dict[Message, list[Entry]] = {}  # messages whose lifetime starts with the next tick, and their entries
@@ -217,13 +223,27 @@ class Traffic:
     def reject(self, entries: Iterable[Entry]) -> int:
         """Removes acquired messages, to the alternate exchange if there is one.
 
-        Other messages are not affected.  Raises Refused (506) when their destinations have no room.
+        Other messages are not affected.  Raises Refused (506) when their destinations have no room; of so many that some are
+        moved later, those without room are dropped.
         """
         rejected = [entry for entry in entries if entry.state == ACQUIRED]
         routes = Letters(self.limits)
-        letters = ((each.message, [to for to in routes.of(each) if takes_letter(to, each)]) for each in rejected)
-        self.admit(letters, letters=True)
+        if len(rejected) <= MOVED and sum([entry.message.envelope.size for entry in rejected]) <= MOVED_OCTETS:
+            letters = ((each.message, [to for to in routes.of(each) if takes_letter(to, each)]) for each in rejected)
+            self.admit(letters, letters=True)
         return self._move(rejected, [], rejected=True)
+
+    def move_some(self) -> None:
+        """Moves some of the dead letters that are left, for one turn."""
+        letters = self.leaving[0]
+        operations: list[Operation] = []
+        held: list[Entry] = []
+        self._carry(letters.some(), operations, held, letters)
+        if operations:
+            self._unhold_after(self.journal.write(*operations), held)
+        if not letters.waiting:
+            self.leaving.popleft()
+            letters.gone()
 
     def begin_ttl(self, message: Message) -> None:
         """Starts the lifetime of a message on no queue yet with the next `expire`, since the last one may be long ago.
@@ -347,7 +367,7 @@ class Traffic:
             if waits:
                 held += entries
         if letters:
-            self._carry(letters, operations, held, bounded=True)
+            self._carry(letters, operations, held, Letters(self.limits, bounded=True))
 
     def _replace(self, message: Message, queue: Queue, operations: list[Operation]) -> None:
         """Removes the entry that the message replaces."""
@@ -452,40 +472,54 @@ class Traffic:
         if operations:
             self.journal.write(*operations)
 
-    def _move(self, entries: Iterable[Entry], operations: list[Operation], rejected: bool = False) -> int:
-        """Moves entries to the destinations of the alternate exchange, in one journal entry.
+    def _move(
+        self,
+        entries: Iterable[Entry],
+        operations: list[Operation],
+        rejected: bool = False,
+        gone: Callable[[], int] = lambda: 0,
+    ) -> int:
+        """Moves entries to the destinations of the alternate exchange, in one journal entry, and calls `gone` behind the last;
+        which returns the number of a journal entry, too.
 
         Each becomes a message of its own there, which counts as redelivered if it did before; a `rejected` one only if it was
         published with that mark, because no consumer got it from there.
+
+        Of very many, those that no journal keeps are moved in later turns (`move_some`).
         """
+        letters = Letters(self.limits, rejected, gone=gone)
         held: list[Entry] = []
-        self._carry(entries, operations, held, rejected)
+        kept: list[Entry] = []
+        for entry in entries:
+            (kept if self.journal.enabled and entry.message.persistent else letters.waiting).append(entry)
+        self._carry(kept, operations, held, letters)
+        self._carry(letters.some(), operations, held, letters)
         number = self.journal.write(*operations) if operations else 0
         self._unhold_after(number, held)
-        return number
+        if letters.waiting:
+            self.leaving.append(letters)
+            return number
+        return max(number, gone())
 
     def _carry(
         self,
         entries: Iterable[Entry],
         operations: list[Operation],
         held: list[Entry],
-        rejected: bool = False,
-        bounded: bool = False,
+        letters: Letters,
     ) -> None:
         """Does the same as `_move` without the journal entry.
 
         A full queue gets none, but a ring drops older messages for it, which are not moved again.  Where the host's limits do
         not allow all copies of a message, the first queue gets one, which adds nothing to the total; the same applies once
         BrokerLimits.letter_copies copies were made besides one for each message.  A persistent message for which all queues are
-        full goes to the first that is not a ring all the same.  `bounded`, for what one message replaced: it is dropped
+        full goes to the first that is not a ring all the same.  `bounded` letters, which one message replaced, are dropped
         instead, and so is what exceeds the host's limits, routing_steps queues examined, or displacing_queues copies.  Once
         LOOKS times letter_copies full queues were examined, each further letter examines one.
         """
-        limits, routes = self.limits, Letters(self.limits)
-        spare = limits.displacing_queues if bounded else limits.letter_copies
-        looks = limits.routing_steps if bounded else LOOKS * limits.letter_copies
+        bounded = letters.bounded
         for entry in entries:
-            queues = routes.of(entry) if looks > 0 or not bounded else ()
+            queues = letters.of(entry) if letters.looks > 0 or not bounded else ()
             self._off(entry, operations)
             message = self.intake.copy(entry.message)
             if entry.message in self._undated:
@@ -493,21 +527,21 @@ class Traffic:
             chosen: list[Queue] = []
             full: Queue | None = None
             for queue in queues:
-                looks -= 1
+                letters.looks -= 1
                 if not takes_letter(queue, entry):
                     continue
                 if queue.has_room(message) or (queue.policy == RING and self._gives_way(message, queue, operations)):
                     chosen.append(queue)
                 elif full is None and queue.policy != RING:
                     full = queue
-                if len(chosen) > spare or looks <= 0:
+                if len(chosen) > letters.spare or letters.looks <= 0:
                     break
             if not self.takes(message, len(chosen)):
                 chosen = [] if bounded else chosen[:1]
             if not chosen and full is not None and message.persistent and not bounded:
                 chosen = [full]
-            spare -= max(0, len(chosen) - 1)
-            redelivered = message.redelivered if rejected else entry.redelivered
+            letters.spare -= max(0, len(chosen) - 1)
+            redelivered = message.redelivered if letters.rejected else entry.redelivered
             for queue in chosen:
                 self._replace(message, queue, operations)
             for each, targets in self._numbered(message, chosen):
@@ -533,17 +567,47 @@ def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> Non
 
 
 class Letters:
-    """The destinations of dead letters that one command or one message causes.
+    """The dead letters that one command or one message causes, and their destinations.
 
     Each may take CHEAP steps of routing, however many there are; of those that need more, the first BrokerLimits.costly_letters
     may take as many as a published message.
     """
 
-    __slots__ = ("_costly", "_most")
+    __slots__ = ("_costly", "_most", "bounded", "gone", "looks", "rejected", "spare", "waiting")
 
-    def __init__(self, limits: BrokerLimits) -> None:
+    def __init__(
+        self,
+        limits: BrokerLimits,
+        rejected: bool = False,
+        bounded: bool = False,
+        gone: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._most: Final = limits.routing_steps
         self._costly = limits.costly_letters
+        self.rejected: Final = rejected
+        """Whether a client has rejected them."""
+        self.bounded: Final = bounded
+        """Whether one message took their places, which must cost little."""
+        self.gone: Final = gone
+        """Called behind the last."""
+        self.waiting: Final[deque[Entry]] = deque()
+        """Those that are still to be moved."""
+        self.spare = limits.displacing_queues if bounded else limits.letter_copies
+        """Copies that may yet be made, besides one for each."""
+        self.looks = limits.routing_steps if bounded else LOOKS * limits.letter_copies
+        """Queues that may yet be looked at."""
+
+    def some(self) -> Iterator[Entry]:
+        """Takes as many of those that wait as are moved in one turn; one that needed many steps of routing is the last."""
+        octets, costly = MOVED_OCTETS, self._costly
+        for _ in range(min(MOVED, len(self.waiting))):
+            entry = self.waiting.popleft()
+            if entry.state == GONE:  # it expired meanwhile
+                continue
+            octets -= entry.message.envelope.size
+            yield entry
+            if octets <= 0 or self._costly < costly:
+                return
 
     def of(self, entry: Entry) -> Sequence[Queue]:
         """Returns the queues found by the alternate exchange of the queue, or else by the alternate of that exchange.

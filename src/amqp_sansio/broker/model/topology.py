@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from amqp_sansio.broker import conditions
@@ -194,19 +195,21 @@ class Topology(Traffic):
         queue.deleted = True
         if queue.shortened is not None:
             queue.shortened(queue)
-        trailing: list[Operation] = []
-        if queue.alternate is not None:
-            queue.alternate.alternates -= 1
-        moved = self._move(queue.waiting(), operations)
-        if queue.alternate is not None:
-            self._auto_delete(queue.alternate, trailing)
-        number = self.journal.write(*trailing) if trailing else moved
+        number = self._move(queue.waiting(), operations, gone=partial(self._dispense, queue.alternate))
         consumers = list(queue.dispatcher.consumers) if queue.dispatcher is not None else []
         for consumer in consumers:
             queue.unsubscribe(consumer)
         for consumer in consumers:
             consumer.gone(queue, by)
         return number
+
+    def _dispense(self, alternate: Exchange | None) -> int:
+        """Notes that a queue that is gone has no more messages for its alternate exchange."""
+        operations: list[Operation] = []
+        if alternate is not None:
+            alternate.alternates -= 1
+            self._auto_delete(alternate, operations)
+        return self.journal.write(*operations)
 
     def _named_exchanges(self) -> str:
         return f'"" and the names of {len(self.exchanges)} exchanges'
