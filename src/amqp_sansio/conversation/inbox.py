@@ -166,7 +166,7 @@ class Inbox(BaseInbox[Message]):
         return super().more
 
     @property
-    def window(self) -> int:
+    def _window(self) -> int:
         """The messages that may be here and not settled; 0 where a bound of octets may come first."""
         return self.prefetch if self.octets == INFINITE else 0
 

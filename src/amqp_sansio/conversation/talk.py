@@ -310,7 +310,7 @@ class Talk:
         """Whether pending accepts wait for more: up to half a window, in a block, for they count with its end only."""
         if self.transactions._within is None:
             return False
-        windows = [each.window for each in self.inboxes.values() if each.explicit]
+        windows = [each._window for each in self.inboxes.values() if each.explicit]
         return len(self._acceptance.ids) < min(windows, default=0) // 2
 
     def _say_owed(self) -> None:

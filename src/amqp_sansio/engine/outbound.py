@@ -44,13 +44,13 @@ class Outbound(OwnIds):
     """
 
     __slots__ = (
+        "_freed",
         "_session",
         "asked",
         "bare",
         "bare_from",
         "boundary",
         "expected_asked",
-        "freed",
         "kept",
         "kept_octets",
         "known_due",
@@ -72,8 +72,7 @@ class Outbound(OwnIds):
         """The credit in messages that the peer grants to our publishing; None unless it ever throttled us."""
         self.kept: Final[ById[Said]] = ById()
         self.kept_octets = 0
-        self.freed: Callable[[], object] | None = None
-        """Called when less is kept than before, if somebody waits for that."""
+        self._freed: Callable[[], object] | None = None
         self.bare: MutableRangeSet = MutableRangeSet()
         self.bare_from = 0
         self.asked: Final[ById[Command]] = ById()
@@ -96,6 +95,10 @@ class Outbound(OwnIds):
         if self.kept_octets + octets > limits.replay_octets:
             raise LimitError("replay_octets", limits.replay_octets, self.kept_octets + octets)
 
+    def when_freed(self, then: Callable[[], object] | None) -> None:
+        """Calls `then` each time when less is kept than before; None: nobody waits for that."""
+        self._freed = then
+
     def say(self, payload: bytes, header: bytes | None, body: bytes | None) -> int:
         """Records a written command; returns its id."""
         id = self.next_id
@@ -115,8 +118,8 @@ class Outbound(OwnIds):
             self.bare_from = self.next_id
         self.kept.clear()
         self.kept_octets = 0
-        if self.freed is not None:
-            self.freed()
+        if self._freed is not None:
+            self._freed()
 
     def begin_retaining(self) -> None:
         """Keeps everything sent from here on."""
@@ -244,8 +247,8 @@ class Outbound(OwnIds):
             self.bare.discard(ids)
         for payload, header, body in self.kept.take(ids):
             self.kept_octets -= len(payload) + len(header or b"") + len(body or b"")
-        if self.freed is not None:
-            self.freed()
+        if self._freed is not None:
+            self._freed()
 
     # --- outcomes of commands with a result and of classes tx and dtx: one event each, once it is known or can never be ------
 

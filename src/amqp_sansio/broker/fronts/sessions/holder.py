@@ -158,7 +158,7 @@ class SessionHolder(Holder):
         """Forgets who waits for this connection's client; at the next attach they are woken."""
         self.asleep.update(self.held_by_replay)
         self.held_by_replay.clear()
-        self.session._outbound.freed = None
+        self.session._outbound.when_freed(None)
         if self.peer is not None:
             self.peer._freed.pop(self, None)
 
@@ -369,10 +369,10 @@ class SessionHolder(Holder):
 
     def wait_for_replay(self) -> None:
         """`replay_freed` is to be called once the client has confirmed some of what is kept for replay."""
-        self.session._outbound.freed = self._freed
+        self.session._outbound.when_freed(self._freed)
 
     def _freed(self) -> None:
-        self.session._outbound.freed = None
+        self.session._outbound.when_freed(None)
         if self.peer is not None:
             self.peer._freed[self] = None
 
