@@ -71,7 +71,9 @@ def rest(count: int, alternate: str | None) -> float:
 def acquired(count: int) -> Callable[[], object]:
     """A release of so many messages."""
     host = filled(count)
-    entries = [entry for entry in iter(host.queues["q"].take, None) if entry is not None]
+    entries = []
+    while (entry := host.queues["q"].take()) is not None:
+        entries.append(entry)
     return lambda: host.release(entries)
 
 
