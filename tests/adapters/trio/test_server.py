@@ -336,7 +336,12 @@ def test_strangers_that_say_nothing_are_not_looked_at() -> None:
             while len(server._sockets) < count:
                 await trio.lowlevel.checkpoint()
             server._turn(nursery)
-            spent = steps(lambda: [server._turn(nursery) for _ in range(10)])
+
+            def ten() -> None:
+                for _ in range(10):
+                    server._turn(nursery)
+
+            spent = steps(ten)
             for each in streams:
                 await each.aclose()
         return spent
