@@ -182,6 +182,24 @@ def test_grace_begins_anew_with_each_hole() -> None:
     assert host.ear.of(0) == [("data", b"x" * 200)]
 
 
+@pytest.mark.parametrize("step", [0, 10**8])
+def test_a_direction_that_is_always_captured_late_loses_nothing(step: int) -> None:
+    host = Host().open()
+    late = 8
+    for number in range(3 * tcp.GRACE_SEGMENTS):
+        host.hear(1, 1, ack=2 + number, time=number * step)
+        if number >= late:
+            host.hear(0, 1 + number - late, b"x", ack=1, time=number * step)
+    assert host.ear.of(0) == [("data", b"x" * (3 * tcp.GRACE_SEGMENTS - late))]
+
+
+def test_segments_outside_the_window_acknowledge_nothing() -> None:
+    host = Host().open().hear(0, 1, b"abc", ack=1).hear(1, 1 << 31, ack=5000)
+    for _ in range(tcp.GRACE_SEGMENTS * 2):
+        host.hear(0, 4, ack=1)
+    assert host.ear.of(0) == [("data", b"abc")]
+
+
 def test_an_answer_captured_before_its_question_comes_after_it() -> None:
     host = Host().open().hear(1, 1, b"answer", ack=9).hear(0, 1, b"question", ack=1)
     assert host.ear.heard == [("data", 0, b"question"), ("data", 1, b"answer")]

@@ -78,7 +78,7 @@ class Direction:
         self.ended = False
         self.acked = 0  # offset up to which the other side has acknowledged
         self.lost = 0  # offset below which holes are gaps
-        self.since: tuple[int, int] | None = None  # segment and time at which the acknowledged hole was noticed
+        self.since: tuple[int, ...] | None = None  # segment, time and `acked` when an acknowledged hole was noticed
 
     def begin(self, sequence: int) -> None:
         """Sets the sequence number of offset 0."""
@@ -218,6 +218,9 @@ class Flow:
             sequence += 1
             if not mine.known:
                 mine.begin(sequence)
+        start = mine.offset(sequence) if mine.known else 0
+        if abs(start - mine.position) > _WINDOW:
+            return  # what it acknowledges says nothing of this connection either
         need = 0
         if flags & ACK:
             if not other.known or (flags & SYN and not other.position and not other.pieces):
@@ -232,9 +235,6 @@ class Flow:
             if length < 2:  # a keep-alive repeats one octet, so it is no starting point
                 return
             mine.begin(sequence)
-        start = mine.offset(sequence)
-        if abs(start - mine.position) > _WINDOW:
-            return
         if flags & FIN:
             if mine.fin is None:
                 mine.fin = start + length
@@ -276,12 +276,14 @@ class Flow:
     def _watch(self) -> None:
         """Notes acknowledged holes, and treats them as lost after their grace."""
         for side in self.sides:
+            since = side.since
+            upto = since[2] if since is not None and len(since) > 2 else side.acked  # earlier versions kept two numbers
             if side.acked <= side.position:
                 side.since = None
-            elif side.since is None:
-                side.since = (self.segments, self._time)
-            elif self._over(*side.since):
-                side.lost = side.acked
+            elif since is None or side.position >= upto:  # another hole: a direction may be captured late all the time
+                side.since = (self.segments, self._time, side.acked)
+            elif self._over(*since[:2]):
+                side.lost = upto
                 side.since = None
                 self._advance()
         for index, side in enumerate(self.sides):
