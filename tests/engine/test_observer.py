@@ -361,6 +361,22 @@ def test_finish_says_nothing_about_the_end() -> None:
     assert list(watch.events()) == []
 
 
+def test_octets_behind_an_end_are_not_read_and_nobody_is_accused_of_what_answers_them() -> None:
+    watch = Observer()
+    observe([*opening(), *ATTACH, *WORK], watch, end=False)
+    watch.receive_eof("C")
+    found = list(watch.events())
+    behind = command(Transfer("q"), b"", b"x") * 3
+    for octets in (behind[:5], behind[5:]):
+        watch.receive_data("C", octets)
+        found += watch.events()
+    watch.receive_data("S", control(Completed(RangeSet([(0, 40)])), 1))
+    watch.receive_eof("S")
+    found += watch.events()
+    assert words(found) == ["C ?connection.eof", "C opaque", "S session.completed"]
+    assert [watch.unread("C"), watch.unread("S")] == [len(behind), 0]
+
+
 def test_a_delivery_that_is_never_ended_is_read_and_not_complete() -> None:
     unended = command(Transfer("d"), b"", None)[:-12] + b"\x03\x02\0\x0c\0\1\0\1\0\0\0\0"
     said = [*opening(), *ATTACH, WORK[0], ("S", unended), ("S", unended), *ENDING]

@@ -207,7 +207,9 @@ class Observer:
     def _take(self, speaker: Speaker, what: bytes | int | None, eof: bool) -> None:
         ear = self._ears[speaker]
         if ear.ended and what != b"":
-            return
+            if not (self._eof and isinstance(what, bytes)):
+                return
+            ear.be_opaque("it comes behind the end of the stream", ear.received - ear.rest)
         self._at = speaker
         if isinstance(what, bytes):
             ear.receive(what)
