@@ -375,6 +375,12 @@ def test_octets_behind_an_end_are_not_read_and_nobody_is_accused_of_what_answers
     found += watch.events()
     assert words(found) == ["C ?connection.eof", "C opaque", "S session.completed"]
     assert [watch.unread("C"), watch.unread("S")] == [len(behind), 0]
+    watch = Observer()
+    observe([*opening(), *ATTACH, *WORK], watch, end=False)
+    watch.receive_eof("C")
+    watch.receive_gap("C", 50)
+    watch.receive_data("S", control(Completed(RangeSet([(0, 40)])), 1))
+    assert words(list(watch.events())) == ["C ?connection.eof", "C ?gap", "S session.completed"]
 
 
 def test_a_delivery_that_is_never_ended_is_read_and_not_complete() -> None:

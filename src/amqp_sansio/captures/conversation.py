@@ -50,6 +50,7 @@ class Witness(Protocol):
     def _books(self, channel: int) -> ChannelWitness | None: ...
     def _family(self) -> str: ...
     def _reads(self, header: bytes) -> bool: ...
+    def _read_nothing(self, reason: str) -> None: ...
     def unfinished(self, speaker: Speaker) -> int | None:
         """Returns where the earliest unfinished unit ends so far, a lower bound for the end of every later event; None when
         idle."""
@@ -76,6 +77,8 @@ class Heard(NamedTuple):
     end: int
 
 
+NOBODY: Final = "the beginning is missing, and both ends have a server's port: nobody knows which side is the server"
+"""Why a connection of two ports that were asked for is not judged."""
 RESET: Final = "the connection was reset (TCP RST); packets just before it that nothing acknowledged may be missing"
 
 
@@ -88,6 +91,8 @@ class Conversation:
 
     foreign = False
     """Whether it does not speak AMQP; nothing of it is kept."""
+    unreadable: str | None = None
+    """Why nothing of it can be read, whatever comes."""
     _over: tuple[int, int] | None = None  # the packet of a reset, and its time
     gaps = 0
     _closing = False
@@ -252,7 +257,9 @@ class Conversation:
         self._witness = self._make(middle)
         prelude, self._prelude = self._prelude, []
         self._heads = [b"", b""]
-        if middle:
+        if self.unreadable is not None:
+            self._witness._read_nothing(self.unreadable)
+        elif middle:
             # The client's first octets are missing, and how many is unknown.
             self._witness.receive_gap(CLIENT, 0)
             while self._witness.next_event() is not None:
@@ -268,7 +275,7 @@ class Conversation:
 
     def _recognise(self, final: bool) -> None:
         heads = self._heads
-        if self.asked:
+        if self.asked and (self.server is not None or self.unreadable is not None):
             if self.begun or self._prelude:
                 self.listen()
             else:
@@ -300,6 +307,10 @@ class Conversation:
                 return
         others = [len(head) >= len(_NAME) or (bool(head) and not _NAME.startswith(head)) for head in heads]
         if all(others) or final or max(map(len, heads)) >= PRELUDE_OCTETS:
+            if self.asked and self._prelude:
+                self.unreadable = NOBODY
+                self.listen()
+                return
             self.foreign = True
             self._prelude.clear()
             self._heads = [b"", b""]

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from ipaddress import IPv6Address
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from amqp_sansio.captures.beginnings import BEGINNINGS, Beginning
 from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Many
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
 from amqp_sansio.captures.link_layer import CUT, LINKS, UNREAD, unknown_link
@@ -35,6 +36,9 @@ WAITING_OCTETS: Final = 64 * 1024 * 1024
 LINGER_PACKETS: Final = 64
 """Packets of the file during which segments of a reset connection may follow: reordered in the capture, or sent by the peer
 before the reset reached it."""
+
+ALIKE: Final = "both ends have the same address and port"
+"""Why a connection to itself is not judged: nothing tells its two streams apart."""
 
 REPEATS: Final = 64
 """Connections with a repeated SYN of which it is not known yet whether they were captured twice or are others."""
@@ -124,6 +128,7 @@ class Listener:
         self._past: OrderedDict[Key, Past] = OrderedDict()
         self._used: OrderedDict[int, int] = OrderedDict()  # keyed by a hash, which needs a quarter of the memory
         self._repeats: Final[dict[Key, Repeat]] = {}
+        self._beginnings: Final[dict[Key, Beginning]] = {}
         self._reset: deque[tuple[int, Talk]] = deque()
         self._stalled: Final[Agenda[Key]] = Agenda()  # connections whose octets wait, by the packet since when
         self._unfinished: Final[Agenda[Key]] = Agenda()  # those with something unfinished, by the packet of its latest part
@@ -166,7 +171,7 @@ class Listener:
     @property
     def quiet(self) -> bool:
         """Whether no connection is open."""
-        return not self._talks and not self._strangers and not self._repeats
+        return not (self._talks or self._strangers or self._repeats or self._beginnings)
 
     @property
     def spoken(self) -> bool:
@@ -183,18 +188,20 @@ class Listener:
             self._packet,
             self._time,
             self._waiting,
-            *filter(None, [dict(self._repeats)]),
+            dict(self._repeats),
+            dict(self._beginnings),
         )
 
     def resume(self, state: tuple[object, ...]) -> None:
         """Restores a state that another one returned.  Raises TypeError or ValueError when it is invalid."""
-        talks, strangers, past, used, reset, count, packet, time, waiting, *repeats = state
+        talks, strangers, past, used, reset, count, packet, time, waiting, *withheld = state
         self._talks.update(talks)  # type: ignore[call-overload]
         self._strangers.update(strangers)  # type: ignore[call-overload]
         self._past.update({key: _past(each) for key, each in past.items()})  # type: ignore[attr-defined]
         self._used.update(used)  # type: ignore[call-overload]
         self._reset.extend(reset)  # type: ignore[arg-type]
-        self._repeats.update(*repeats)  # type: ignore[call-overload]
+        for mine, theirs in zip((self._repeats, self._beginnings), withheld, strict=False):  # missing in earlier versions
+            mine.update(theirs)  # type: ignore[attr-defined]
         self._count, self._packet, self._time, self._waiting = [typed(each, int) for each in (count, packet, time, waiting)]
 
     def memory(self) -> tuple[object, ...]:
@@ -210,6 +217,8 @@ class Listener:
 
     def finish(self) -> None:
         """Ends everything that is still open: the file is over."""
+        for key in list(self._beginnings):
+            self._hear_beginning(key)
         for key, repeat in list(self._repeats.items()):
             self._conclude(key, repeat.tells)
         for text in self._left_out.sentences():
@@ -247,6 +256,13 @@ class Listener:
     def segment(self, key: Key, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
         """Takes a TCP segment of the present packet.  `key` has the lower address and port first, `side` is the sender's; `cut`
         octets after `octets` were not captured."""
+        if key[:2] == key[2:]:
+            self._alike(key, flags, octets)
+            return
+        if self._beginnings and key in self._beginnings:
+            here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
+            if self._in_beginning(key, here):
+                return
         if self._repeats and key in self._repeats:
             here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
             if self._behind_repeat(key, here):
@@ -260,22 +276,46 @@ class Listener:
                 here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
                 self._withhold(key, repeat, here)
                 return
+        elif talk is None or not (talk.sides[0].known and talk.sides[1].known or flags & RST):
+            if talk is not None or self._begins(key, side, sequence, flags):
+                self._beginnings[key] = Beginning()
+                if self.floors:
+                    self._stalled.note(key, self._packet)
+                here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
+                self._in_beginning(key, here)
+            return
         if talk is None:
-            talk = self._begin(key, side, sequence, flags)
-            if talk is None:
-                return
+            talk = self._begin(key, flags)
         if flags & SYN:
             talk.syn[side] = sequence
             self._roles(talk, side, flags)
+        self._pass(talk, side, sequence, acknowledged, flags, octets, cut)
+
+    def _pass(self, talk: Talk, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
+        """Passes a segment of the present packet to its connection."""
         conversation = talk.conversation
         self._talking = talk
         if conversation.recognised:
-            self._talks.move_to_end(key)
+            self._talks.move_to_end(talk.key)
             conversation.packet, conversation.time = self._packet, self._time
             conversation.silence(self._time)
         before = talk.waiting
         talk.hear(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
         self._waiting += talk.waiting - before
+        self._after(talk)
+
+    def _alike(self, key: Key, flags: int, octets: bytes) -> None:
+        """Takes a segment of a connection whose ends are the same, so that it may be of either side."""
+        talk = self._talks.get(key) or self._strangers.get(key)
+        if talk is None:
+            if not self._begins(key, 0, 0, flags):
+                return
+            talk = self._begin(key, flags)
+            talk.conversation.unreadable = ALIKE
+        self._talking = talk
+        talk.skip(1, (len(octets), 0), self._packet, self._time)
+        if octets:
+            talk.conversation.data(0, octets, self._packet, self._time)
         self._after(talk)
 
     @property
@@ -352,18 +392,59 @@ class Listener:
                 self._roles(talk, each.side, each.flags)
         self._packet, self._time = here
 
-    def _begin(self, key: Key, side: int, sequence: int, flags: int) -> Talk | None:
+    def _in_beginning(self, key: Key, segment: Withheld) -> bool:
+        """Whether a segment is withheld at the beginning of its connection, as are those before it."""
+        beginning = self._beginnings[key]
+        if segment.flags & RST or not beginning.takes(segment):
+            self._hear_beginning(key)
+            return False
+        if beginning.add(segment):
+            self._hear_beginning(key)
+        elif len(self._beginnings) > BEGINNINGS:
+            self._hear_beginning(next(iter(self._beginnings)))
+        return True
+
+    def _hear_beginning(self, key: Key) -> None:
+        """Hears what was withheld of a connection: the first sequence numbers of its sides are now as certain as they will be."""
+        beginning = self._beginnings.pop(key)
+        self._stalled.forget(key)
+        here = self._packet, self._time
+        first = beginning.segments[0]
+        self._packet, self._time = first.packet, first.time
+        talk = self._talks.get(key) or self._strangers.get(key)
+        if talk is None:
+            talk = self._begin(key, SYN if any(beginning.syns) else 0)
+        for side, known in enumerate(talk.sides):
+            syn, sequence = beginning.syns[side], beginning.firsts[side]
+            if syn is not None:
+                talk.syn[side] = syn[0]
+                self._roles(talk, side, syn[1])
+            if sequence is not None and (not known.known or (beginning.certain[side] and not known.position)):
+                known.begin(sequence)
+        for each in beginning.segments:
+            self._packet, self._time = each.packet, each.time
+            if talk.closed:
+                self.segment(key, *each[:-2])
+            else:
+                self._pass(talk, *each[:-2])
+        self._packet, self._time = here
+
+    def _begins(self, key: Key, side: int, sequence: int, flags: int) -> bool:
+        """Whether a segment begins a connection: it is no late one of another."""
         past = self._past.get(key)
-        if flags & RST or (past is not None and not flags & SYN and (past.foreign or _near(sequence, past.ends[side]))):
-            return None
+        late = past is not None and not flags & SYN and (past.foreign or _near(sequence, past.ends[side]))
+        return not (flags & RST or late)
+
+    def _begin(self, key: Key, flags: int) -> Talk:
+        """Begins a connection, with a SYN or without."""
         conversation = Conversation(self.make, self.hears)
         conversation.many = self.many
-        talk = Talk(conversation, key, bool(flags & SYN or past), (self._packet, self._time))
+        talk = Talk(conversation, key, bool(flags & SYN or key in self._past), (self._packet, self._time))
         if not flags & SYN:
             ours = [index for index in (0, 1) if key[1 + 2 * index] in self._ports]
             if ours:
                 conversation.asked = True
-                conversation.server = ours[0] if len(ours) == 1 else 1 - side
+                conversation.server = ours[0] if len(ours) == 1 else None
         self._strangers[key] = talk
         if len(self._strangers) > STRANGERS:
             self._close(next(iter(self._strangers.values())))

@@ -189,6 +189,11 @@ class Observer:
         """Returns whether it is a protocol header of the dialect in use."""
         return header in self._plugged.spellings
 
+    def _read_nothing(self, reason: str) -> None:
+        """Only counts what comes: nothing of either side can be read, for this reason."""
+        for ear in self._ears.values():
+            ear.be_opaque(reason, 0)
+
     def _books(self, channel: int) -> ChannelWitness | None:
         """Returns the record of the session on a channel, as of the last event returned.  Callers must not keep it."""
         return self._checker.books(channel)
@@ -207,9 +212,10 @@ class Observer:
     def _take(self, speaker: Speaker, what: bytes | int | None, eof: bool) -> None:
         ear = self._ears[speaker]
         if ear.ended and what != b"":
-            if not (self._eof and isinstance(what, bytes)):
+            if what is None or not self._eof:
                 return
-            ear.be_opaque("it comes behind the end of the stream", ear.received - ear.rest)
+            if isinstance(what, bytes):
+                ear.be_opaque("it comes behind the end of the stream", ear.received - ear.rest)
         self._at = speaker
         if isinstance(what, bytes):
             ear.receive(what)

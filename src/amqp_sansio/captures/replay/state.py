@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Final
 
+from amqp_sansio.captures.beginnings import Beginning
 from amqp_sansio.captures.conversation import Conversation
 from amqp_sansio.captures.flows import Past, Talk
 from amqp_sansio.captures.packet import Marks
@@ -29,6 +30,7 @@ MOST_OCTETS: Final = 1 << 30
 """The most octets of a state, decompressed."""
 
 _CLASSES: Final = (
+    Beginning,
     Controls,
     Conversation,
     Direction,

@@ -1,0 +1,71 @@
+"""The first segments of a connection, withheld until the first sequence number of each side is certain.
+
+Threads that capture together may write octets before the SYN, or before octets that were sent earlier.  What comes before the
+first octets of a side could not be put into its place later.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.captures.repeats import Withheld
+from amqp_sansio.captures.tcp import ACK, GRACE_NANOSECONDS, GRACE_SEGMENTS, SYN
+
+WITHHELD_OCTETS: Final = 4096
+"""Octets withheld of one connection: it takes fewer to open one."""
+BEGINNINGS: Final = 1024
+"""Connections of which segments are withheld at a time."""
+
+_LEAST: Final = 2  # a keep-alive repeats one octet
+_NEAR: Final = 1 << 16  # how far the first octet of a side may be from the one that was captured first
+_MASK: Final = 0xFFFFFFFF
+_HALF: Final = 1 << 31
+
+
+class Beginning:
+    """Segments of a connection of which the SYN of a side was not captured so far."""
+
+    __slots__ = ("_octets", "certain", "firsts", "segments", "syns")
+
+    def __init__(self) -> None:
+        self.segments: list[Withheld] = []
+        self.syns: list[tuple[int, int] | None] = [None, None]
+        """The sequence number and the flags of each side's SYN."""
+        self.firsts: list[int | None] = [None, None]
+        """The lowest sequence number of each side so far."""
+        self.certain = [False, False]
+        """Whether that is the one that follows its SYN."""
+        self._octets = 0
+
+    def takes(self, segment: Withheld) -> bool:
+        """Whether a segment may belong to those before: it is not much later, and no SYN of another connection."""
+        if self.segments and segment.time - self.segments[0].time > GRACE_NANOSECONDS:
+            return False
+        first = self.firsts[segment.side]
+        return not segment.flags & SYN or first is None or 0 <= _away(first, segment.sequence + 1) <= _NEAR
+
+    def add(self, segment: Withheld) -> bool:
+        """Adds a segment.  Returns whether nothing more is waited for."""
+        side = segment.side
+        self.segments.append(segment)
+        self._octets += len(segment.octets)
+        if segment.flags & SYN:
+            self.syns[side] = segment.sequence, segment.flags
+            self._begin(side, segment.sequence + 1, True)
+        elif len(segment.octets) + segment.cut >= _LEAST:
+            self._begin(side, segment.sequence)
+        if segment.flags & ACK:
+            self._begin(1 - side, segment.acknowledged, bool(segment.flags & SYN))
+        return all(self.certain) or self._octets > WITHHELD_OCTETS or len(self.segments) > GRACE_SEGMENTS
+
+    def _begin(self, side: int, sequence: int, certain: bool = False) -> None:
+        first = self.firsts[side]
+        if certain or first is None or (not self.certain[side] and 0 < _away(first, sequence) <= _NEAR):
+            self.firsts[side] = sequence & _MASK
+        self.certain[side] |= certain
+
+
+def _away(sequence: int, other: int) -> int:
+    """Returns by how much a sequence number is after another one."""
+    away = (sequence - other) & _MASK
+    return away - _MASK - 1 if away >= _HALF else away
