@@ -10,10 +10,11 @@ from amqp_sansio.captures.columns.heads import records
 from amqp_sansio.captures.columns.payloads import PLACED
 from amqp_sansio.captures.packets_schema import NAMES, PACKETS, picked
 from amqp_sansio.captures.pcapng import Interface
+from amqp_sansio.captures.tunnels import LeftOut
 from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 
-def parsed(count: int = 5) -> Parsed:
+def parsed(count: int = 5, left_out: LeftOut | None = None) -> Parsed:
     """Packets with a block that names an unknown interface after the second, and a fragment after the third."""
     segment = build.Segment(True, 1, b"abc")
     blocks = [build.enhanced(build.Record(1, build.ethernet(build.ip(segment)), 60, at * 10**6)) for at in range(count)]
@@ -22,7 +23,7 @@ def parsed(count: int = 5) -> Parsed:
     at = [sum(map(len, blocks[:index])) for index in range(len(blocks))]
     octets = b"".join(blocks)
     found = records(octets, PcapngWalk("<", (Interface(1, 0, 10**6, 0),)), at)
-    return Parsed(octets, found, "file", 3, base=1000)
+    return Parsed(octets, found, "file", 3, base=1000, left_out=left_out)
 
 
 def test_rows_stand_in_the_order_of_the_file() -> None:
@@ -32,6 +33,12 @@ def test_rows_stand_in_the_order_of_the_file() -> None:
     assert [row["note"] is None for row in rows] == [True, True, False, True, False, True, True]
     assert [row["payload"] for row in rows] == [b"abc", b"abc", b"", b"abc", b"", b"abc", b"abc"]
     assert {row["file_id"] for row in rows} == {3}
+
+
+def test_a_damaged_block_is_not_counted_as_a_packet_that_was_cut() -> None:
+    left_out = LeftOut()
+    parsed(left_out=left_out)
+    assert left_out.sentences() == []
 
 
 def test_places_of_payloads_follow_from_their_records() -> None:

@@ -107,7 +107,7 @@ def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints) -> Records:
             wrong[index] = f"a packet names interface {which[index]}; the section has described {count}"
         else:
             wrong[index] = f"a packet claims {captured[index]} octets, its block holds {room[index]}"
-        captured[index] = 0
+        captured[index] = original[index] = 0  # damage is no packet that was cut
     links = np.array([each.link for each in walk.interfaces] or [0], np.int64)
     time = _times(walk, listed, high, low)
     time[simple] = 0
