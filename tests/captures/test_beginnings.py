@@ -96,11 +96,15 @@ def test_it_waits_no_longer_than_a_second(tmp_path: Path) -> None:
     whole = said(judged(tmp_path, WHOLE))
     assert [each[2] for each in said(judged(tmp_path, swapped, pause=GRACE_NANOSECONDS // 10))] == [whole[0][2]]
     beginning = Beginning()
-    beginning.add(Withheld(0, 5, 0, ACK, b"abc", 0, 1, 7))
-    assert beginning.takes(Withheld(0, 1, 0, ACK, b"abc", 0, 1, 7 + GRACE_NANOSECONDS))
-    assert not beginning.takes(Withheld(0, 1, 0, ACK, b"abc", 0, 1, 8 + GRACE_NANOSECONDS))
-    assert beginning.takes(Withheld(0, 4, 0, SYN, b"", 0, 1, 7))
-    assert not beginning.takes(Withheld(0, 5, 0, SYN, b"", 0, 1, 7))  # of another connection on these ports
+    beginning.add(Withheld(0, 9, 0, ACK, b"abc", 0, 1, 7))
+    earlier = Withheld(0, 5, 0, ACK, b"abcd", 0, 1, 7 + GRACE_NANOSECONDS)
+    assert beginning.takes(earlier)
+    assert not beginning.takes(earlier._replace(time=8 + GRACE_NANOSECONDS))
+    syn = Withheld(0, 4, 0, SYN, b"", 0, 1, 7)
+    assert not beginning.takes(syn)  # of another connection: nothing was captured in a wrong order so far
+    beginning.add(earlier)
+    assert beginning.takes(syn)
+    assert not beginning.takes(syn._replace(sequence=5))
 
 
 def test_so_many_are_withheld_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

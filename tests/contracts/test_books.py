@@ -62,6 +62,7 @@ REASONS: dict[str, str] = {
     "engine/subscription.py Subscribers.windows": "our own deliveries: the subscriber itself, not its name",
     "engine/witness.py Witness._channels": "= channels",
     "engine/witness_stream.py StreamWitness._known": "strict only: what the sender said it knows, for the letter of completed",
+    "captures/beginnings.py Beginning._reached": "= the two sides",
     "captures/beginnings.py Beginning.firsts": "= the two sides",
     "captures/columns/heads.py Records.wrong": "= records",
     "captures/columns/runner.py Runner._awake": "= connections",

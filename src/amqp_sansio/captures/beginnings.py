@@ -25,7 +25,7 @@ _HALF: Final = 1 << 31
 class Beginning:
     """Segments of a connection of which the SYN of a side was not captured so far."""
 
-    __slots__ = ("_octets", "certain", "firsts", "segments", "syns")
+    __slots__ = ("_disordered", "_octets", "_reached", "certain", "firsts", "segments", "syns")
 
     def __init__(self) -> None:
         self.segments: list[Withheld] = []
@@ -36,13 +36,23 @@ class Beginning:
         self.certain = [False, False]
         """Whether that is the one that follows its SYN."""
         self._octets = 0
+        self._reached: list[int | None] = [None, None]
+        """The highest sequence number of each side that was captured or acknowledged."""
+        self._disordered = False
+        """Whether octets were captured behind later ones, or behind their acknowledgement."""
 
     def takes(self, segment: Withheld) -> bool:
-        """Whether a segment may belong to those before: it is not much later, and no SYN of another connection."""
+        """Whether a segment may belong to those before: it is not much later, and no SYN of another connection.
+
+        A SYN behind octets that were captured in order begins another connection, or this one a second time (see `repeats`).
+        """
         if self.segments and segment.time - self.segments[0].time > GRACE_NANOSECONDS:
             return False
         first = self.firsts[segment.side]
-        return not segment.flags & SYN or first is None or 0 <= _away(first, segment.sequence + 1) <= _NEAR
+        if not segment.flags & SYN or first is None:
+            return True
+        late = self._disordered or not any(each.octets for each in self.segments if each.side == segment.side)
+        return late and 0 <= _away(first, segment.sequence + 1) <= _NEAR
 
     def add(self, segment: Withheld) -> bool:
         """Adds a segment.  Returns whether nothing more is waited for."""
@@ -53,9 +63,13 @@ class Beginning:
             self.syns[side] = segment.sequence, segment.flags
             self._begin(side, segment.sequence + 1, True)
         elif len(segment.octets) + segment.cut >= _LEAST:
+            reached = self._reached[side]
+            self._disordered |= reached is not None and _away(segment.sequence, reached) < 0
             self._begin(side, segment.sequence)
+            self._reach(side, segment.sequence + len(segment.octets) + segment.cut)
         if segment.flags & ACK:
             self._begin(1 - side, segment.acknowledged, bool(segment.flags & SYN))
+            self._reach(1 - side, segment.acknowledged)
         return all(self.certain) or self._octets > WITHHELD_OCTETS or len(self.segments) > GRACE_SEGMENTS
 
     def _begin(self, side: int, sequence: int, certain: bool = False) -> None:
@@ -63,6 +77,11 @@ class Beginning:
         if certain or first is None or (not self.certain[side] and 0 < _away(first, sequence) <= _NEAR):
             self.firsts[side] = sequence & _MASK
         self.certain[side] |= certain
+
+    def _reach(self, side: int, sequence: int) -> None:
+        reached = self._reached[side]
+        if reached is None or _away(sequence, reached) > 0:
+            self._reached[side] = sequence & _MASK
 
 
 def _away(sequence: int, other: int) -> int:
