@@ -17,8 +17,8 @@ from amqp_sansio.captures.beginnings import Beginning
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.conversation import NOBODY
 from amqp_sansio.captures.flows import ALIKE
-from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.repeats import Withheld
+from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.tcp import GRACE_NANOSECONDS
 from amqp_sansio.captures.verdicts import Verdict, verdicts
@@ -44,11 +44,16 @@ def judged(folder: Path, segments: Sequence[Segment], ports: Sequence[int] = (),
             replay = ConnectionReplay.restore(replay.snapshot(), options)
         tables = gathered([*made, *replay.finish()])
         assert [
-            (row["name"], row["not_judged"], row["octets_by_client"], row["octets_by_server"], row["opaque_octets"], row["notes"])
+            (
+                row["name"],
+                row["not_judged"],
+                row["octets_by_client"],
+                row["octets_by_server"],
+                row["opaque_octets"],
+                row["notes"],
+            )
             for row in tables.get("connections", [])
-        ] == [
-            (each.connection, each.not_judged, *each.octets, sum(each.unread), len(each.findings)) for each in found
-        ]
+        ] == [(each.connection, each.not_judged, *each.octets, sum(each.unread), len(each.findings)) for each in found]
     return found
 
 

@@ -276,7 +276,7 @@ class Listener:
                 here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
                 self._withhold(key, repeat, here)
                 return
-        elif talk is None or not (talk.sides[0].known and talk.sides[1].known or flags & RST):
+        elif talk is None or not ((talk.sides[0].known and talk.sides[1].known) or flags & RST):
             if talk is not None or self._begins(key, side, sequence, flags):
                 self._beginnings[key] = Beginning()
                 if self.floors:
@@ -405,7 +405,7 @@ class Listener:
         return True
 
     def _hear_beginning(self, key: Key) -> None:
-        """Hears what was withheld of a connection: the first sequence numbers of its sides are now as certain as they will be."""
+        """Hears what was withheld of a connection, whose first sequence numbers are as certain now as they will be."""
         beginning = self._beginnings.pop(key)
         self._stalled.forget(key)
         here = self._packet, self._time
