@@ -51,6 +51,9 @@ class FakeWitness:
     def _reads(self, header: bytes) -> bool:
         return True
 
+    def _read_nothing(self, reason: str) -> None:
+        raise AssertionError(reason)
+
     def unread(self, speaker: Speaker) -> int:
         return self.readers[speaker].skipped
 
