@@ -38,7 +38,7 @@ def test_a_url_names_authorities_and_the_own_certificate(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("option", ["cacertfile", "certfile"])
-@pytest.mark.parametrize(("name", "why"), [("none.pem", "No such file or directory"), ("empty.pem", "")])
+@pytest.mark.parametrize(("name", "why"), [("none.pem", "No such file or directory"), ("empty.pem", "no [a-z ,]+$")])
 def test_a_file_that_tls_cannot_use_is_named_at_once(option: str, name: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "empty.pem").touch()
     with pytest.raises(AddressError, match=f"{tmp_path / name}: TLS cannot use it: {why}"):

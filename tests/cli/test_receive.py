@@ -71,7 +71,12 @@ def test_json(serving: Serving) -> None:
     first, second = [json.loads(line) for line in done.stdout.splitlines()]
     assert first["body_hex"] == "ff00"
     assert (second["body"], second["headers"], second["properties"]["content_type"]) == ("grüße", {"a": "ü"}, "x")
-    assert run("send", serving.url, "--queue", "json", "--header", "a=b", "bare").returncode == 0
+    more = ("--header", "a=b", "--priority", "9", "--ttl", "60000")
+    assert run("send", serving.url, "--queue", "json", *more, "bare").returncode == 0
+    bare = json.loads(run("receive", serving.url, "json", "--count", "1", "--json").stdout)
+    assert bare["headers"] == {"a": "b"}
+    assert bare["properties"].items() >= {"priority": 9, "ttl": 60000, "delivery_mode": 2}.items()
+    assert run("send", serving.url, "--queue", "json", "--transient", "--header", "a=b", "bare").returncode == 0
     bare = json.loads(run("receive", serving.url, "json", "--count", "1", "--json").stdout)
     assert (bare["headers"], "properties" in bare) == ({"a": "b"}, False)
 

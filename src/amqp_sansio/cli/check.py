@@ -46,9 +46,9 @@ def _verdict(verdict: Verdict) -> str:
     if verdict.not_judged is not None and not broken:
         word += f": {verdict.not_judged}"
     if verdict.methods:
-        words = f"{verdict.methods + verdict.controls} methods"
+        words = _many(verdict.methods + verdict.controls, "method")
     else:
-        words = f"{verdict.commands} commands, {verdict.controls} controls"
+        words = f"{_many(verdict.commands, 'command')}, {_many(verdict.controls, 'control')}"
     said = f"{words}, {verdict.octets[0]}+{verdict.octets[1]} octets"
     unread = sum(verdict.unread)
     if unread and verdict.verdict != NOT_JUDGED:

@@ -12,6 +12,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.adapters.sync import Connection, Session, channels, connect
+from amqp_sansio.adapters.trust import reason
 from amqp_sansio.cli.output import complain
 from amqp_sansio.conversation.address import Address, without_password
 from amqp_sansio.conversation.channels.address import ChannelAddress, is_of_channels
@@ -58,8 +59,7 @@ def dial(url: str, authorities: str | None) -> Connection | channels.Connection:
         try:
             tls = ssl.create_default_context(cafile=authorities)
         except OSError as error:
-            reason = getattr(error, "reason", None) or error.strerror
-            raise ConnectFailed(authorities, f"no certificates can be read from it: {reason}") from None
+            raise ConnectFailed(authorities, f"no certificates can be read from it: {reason(error)}") from None
     shown, named = _without_protocol(url)
     if named not in ("", DEFAULT.name):
         return _of_channels(url, named, tls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import Final
 
 import attrs
 
@@ -19,6 +20,8 @@ from amqp_sansio.events import TransferReceived
 
 PREFETCH = 100
 """The most messages in flight to us, or here and not yet printed."""
+_SHOWN: Final = frozenset(["application_headers", "headers", "exchange", "routing_key", "redelivered"])
+"""Properties that have a key of their own."""
 
 
 @attrs.frozen(kw_only=True)
@@ -100,12 +103,13 @@ def as_object(message: Message | channels.Message) -> dict[str, Json]:
     try:
         said |= {"exchange": message.exchange, "routing_key": message.routing_key, "redelivered": message.redelivered}
         received = message.received
-        properties = received.message_properties if isinstance(received, TransferReceived) else received.properties
-        if properties is not None and any(getattr(properties, name) is not None for name in properties.FIELDS):
+        by_session = isinstance(received, TransferReceived)
+        structs = (received.message_properties, received.delivery_properties) if by_session else (received.properties,)
+        found = {name: value for each in structs if each is not None for name, value in fields(each).items()}
+        others = {name: value for name, value in found.items() if name not in _SHOWN}
+        if others or message.headers:
             said["headers"] = plain(message.headers)
-            own = ("application_headers", "headers")
-            others = {name: value for name, value in fields(properties).items() if name not in own}
-            said |= {"properties": others} if others else {}
+        said |= {"properties": others} if others else {}
     except HeaderError as error:
         said["header_error"] = str(error)
     return said

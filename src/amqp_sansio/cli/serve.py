@@ -23,6 +23,7 @@ from amqp_sansio.adapters.rule_file import read_rules, warnings
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.adapters.tag import kept_tag, new_tag
 from amqp_sansio.adapters.tapping import Listener
+from amqp_sansio.adapters.trust import reason
 from amqp_sansio.adapters.verifiers import VerifierError, Verifiers
 from amqp_sansio.broker import Broker, BrokerConfig, Rules
 from amqp_sansio.broker.access.rule_text import RulesError
@@ -316,10 +317,7 @@ def context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
     try:
         made.load_cert_chain(certificate, key, locked)
     except OSError as error:  # ssl's errors are OSErrors
-        reason = str(getattr(error, "reason", None) or "no certificate, or no key")
-        raise ServeError(
-            f"{certificate} and {key} are no certificate with its key: {reason.replace('_', ' ').lower()}"
-        ) from None
+        raise ServeError(f"{certificate} and {key} are no certificate with its key: {reason(error)}") from None
     return made
 
 
