@@ -17,6 +17,7 @@ from amqp_sansio.cli.output import complain, json_line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.events import TransferReceived
+from amqp_sansio.kernel.value import Value
 
 PREFETCH = 100
 """The most messages in flight to us, or here and not yet printed."""
@@ -103,8 +104,11 @@ def as_object(message: Message | channels.Message) -> dict[str, Json]:
     try:
         said |= {"exchange": message.exchange, "routing_key": message.routing_key, "redelivered": message.redelivered}
         received = message.received
-        by_session = isinstance(received, TransferReceived)
-        structs = (received.message_properties, received.delivery_properties) if by_session else (received.properties,)
+        structs: tuple[Value | None, ...]
+        if isinstance(received, TransferReceived):
+            structs = received.message_properties, received.delivery_properties
+        else:
+            structs = (received.properties,)
         found = {name: value for each in structs if each is not None for name, value in fields(each).items()}
         others = {name: value for name, value in found.items() if name not in _SHOWN}
         if others or message.headers:
