@@ -221,10 +221,8 @@ class Broker:
     def _work(self) -> None:
         """Does pending work when nothing is to be read, up to `WORK`; the rest is then due."""
         for site in self._sites.values():
-            if site.host.leaving:
-                site.host.move_some()
-        busy = True
-        left = WORK
+            site.host.move_some()
+        busy, left = True, WORK
         while busy and left > 0:
             left -= TURN
             busy = False

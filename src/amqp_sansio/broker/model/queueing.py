@@ -234,7 +234,9 @@ class Traffic:
         return self._move(rejected, [], rejected=True)
 
     def move_some(self) -> None:
-        """Moves some of the dead letters that are left, for one turn."""
+        """Moves some of the dead letters that are left, if any, for one turn."""
+        if not self.leaving:
+            return
         letters = self.leaving[0]
         operations: list[Operation] = []
         held: list[Entry] = []
