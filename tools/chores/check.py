@@ -1,4 +1,4 @@
-"""`make check`: every check runs, all findings are shown, one verdict comes at the end."""
+"""`make check` runs every check, shows all findings, and ends with one verdict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECKS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 
 
 def main() -> int:
-    """0 when nothing was found, else 1."""
+    """Returns 0 if no check found anything, otherwise 1."""
     failed: list[str] = []
     for number, (name, command) in enumerate(CHECKS, 1):
         print(f"check {number}/{len(CHECKS)} {name} ...", end=" ", flush=True)

@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "amqp_sansio"
 
 
 def generate() -> dict[str, str]:
-    """Every generated file: path below src/amqp_sansio -> text."""
+    """Returns every generated file: path below src/amqp_sansio -> text."""
     model = load()
     files = {f"spec/{amqp.name}.py": module(model, amqp) for amqp in model.classes}
     files["spec/codes.py"] = codes_module(model)
@@ -36,12 +36,12 @@ def generate() -> dict[str, str]:
 
 
 def stale(files: dict[str, str], source: Path = SOURCE) -> list[str]:
-    """The files that are missing under `source` or differ."""
+    """Returns the files that are missing under `source` or differ."""
     return [path for path, text in files.items() if not (source / path).is_file() or (source / path).read_text() != text]
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 0, or 1 when `--check` found something stale, 2 for arguments that mean nothing."""
+    """Returns the exit code: 0, 1 when `--check` found stale files, 2 for invalid arguments."""
     if arguments not in ([], ["--check"]):
         print("usage: python -m tools.codegen [--check]", file=sys.stderr)
         return 2

@@ -9,7 +9,7 @@ from tools.codegen.vocabulary import HEAD
 
 
 def codes_module(model: Model) -> str:
-    """The text of spec/codes.py."""
+    """Returns the text of spec/codes.py."""
     lines = docstring("Numbers with names: every enumeration of AMQP 0-10 and the type codes.", 0, [HEAD])
     lines += ["", "from __future__ import annotations", "", "from enum import IntEnum", "from typing import Final", ""]
     for name, value, text in model.constants:
@@ -36,7 +36,7 @@ def _enum(domain: Domain) -> list[str]:
 
 
 def rules_module(model: Model) -> str:
-    """The text of spec/rules.py."""
+    """Returns the text of spec/rules.py."""
     about = "The named rules and exceptions of AMQP 0-10 by their path, for the bare names are shared."
     lines = docstring(about, 0, ["The sentences are ours.", HEAD])
     lines += ["", "from __future__ import annotations", "", "from typing import Final", "", "import attrs", ""]

@@ -18,7 +18,7 @@ _INSIDE = {"class", "control", "command", "struct", "field", "domain", "result",
 
 
 def table_facts(folder: Path = TABLES) -> list[str]:
-    """Every fact of the tables, with the path of what it is about in front, in order."""
+    """Returns every fact of the tables in order, with the path of its subject in front."""
     facts: list[str] = []
     for name in ("types", *CLASSES):
         for line in parse((folder / f"{name}.txt").read_text(), name):
@@ -38,7 +38,7 @@ def _flatten(line: Line, path: str, facts: list[str]) -> None:
 
 
 def xml_facts(file: Path) -> list[str]:
-    """The same from an XML file."""
+    """Returns the same facts from an XML file."""
     facts: list[str] = []
     types: list[str] = []
     for element in ElementTree.parse(file).getroot():
@@ -56,7 +56,7 @@ def _line(element: ElementTree.Element) -> Line:
 
 
 def _words(kind: str, a: dict[str, str]) -> list[str]:
-    """The words of the table line that says what an element says."""
+    """Returns the words of the table line that describes an element."""
     code = [f"code={int(a['code'], 16)}"] if "code" in a else []
     required = ["required"] if a.get("required") == "true" else []
     words: dict[str, list[str]] = {
@@ -86,13 +86,13 @@ def _words(kind: str, a: dict[str, str]) -> list[str]:
 
 
 def final_changes(folder: Path = TABLES) -> tuple[list[str], list[str]]:
-    """What the final edition lacks, and what it has instead."""
+    """Returns what the final edition lacks, and what it has instead."""
     lines = [line for line in (folder / "final.txt").read_text().splitlines() if line[:2] in ("- ", "+ ")]
     return [line[2:] for line in lines if line[0] == "-"], [line[2:] for line in lines if line[0] == "+"]
 
 
 def differences(folder: Path, tables: Path = TABLES) -> list[str]:
-    """Every difference between the tables and the XML files in `folder`, one line each."""
+    """Returns every difference between the tables and the XML files in `folder`, one line each."""
     ours = table_facts(tables)
     lacks, has = final_changes(tables)
     final = Counter(ours) - Counter(lacks) + Counter(has)
@@ -110,7 +110,7 @@ def differences(folder: Path, tables: Path = TABLES) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
+    """Runs the command."""
     folder = Path(arguments[0]) if len(arguments) == 1 else Path(__file__).resolve().parents[3] / "shared" / "spec"
     if len(arguments) > 1 or not (folder / "amqp-0-10-errata.xml").is_file():
         print(f"usage: python -m tools.codegen.compare FOLDER; no XML in {folder}", file=sys.stderr)
@@ -119,7 +119,7 @@ def main(arguments: list[str]) -> int:
 
 
 def answer(found: list[str], compared: str) -> int:
-    """Prints what differs, and how much was compared; 1 when anything does."""
+    """Prints the differences and the number of facts compared; returns 1 if there are any."""
     for line in found:
         print(line)
     print(f"{compared}, {len(found)} differences")

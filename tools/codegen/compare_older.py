@@ -24,7 +24,7 @@ CHANGES = {
     "0-8-excerpts": ("0-8", "amqp-0-8-excerpts.txt"),
     "0-9-queue-class": ("0-9", "amqp-0-9-queue-class.txt"),
 }
-"""What is kept as differences: the table it differs from, and its document."""
+"""Documents that are kept as differences: the base table of each, and the document."""
 UNPRINTED = {
     "0-8-unbind": "0-8 with its excerpts",
     "0-8-qpid": "0-8",
@@ -33,26 +33,26 @@ UNPRINTED = {
     "rabbitmq-unprinted": "RabbitMQ's XML",
     "0-9-1-qpid": "0-9-1",
 }
-"""Tables of what is spoken and no document here prints, and what each differs from."""
+"""Tables of versions that are in use but in no document, and the base of each."""
 _PAIRS = (("0-8", "0-9"), ("0-9", "0-9-1"), ("0-9-1", "rabbitmq"))
 _INSIDE = {"class", "method", "field", "property", "domain"}
 _CUT = "view on Meta::CPAN"
-"""What the page of the excerpt of 0-8 says where it leaves something out."""
+"""The mark of an omission on the page of the excerpt of 0-8."""
 _BEHIND = (("", ""), ("exchange", "declare"), ("queue", ""), ("queue", "bind"))
-"""The class and the method in which the excerpt of 0-8 goes on behind each of these places."""
+"""The class and the method in which the excerpt of 0-8 continues after each omission."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _TAG = re.compile(rf"<(/?)(class|method|field|constant|domain|chassis|response|assert)\b((?:[^<>\"]|\"[^\"]*\")*?)(/?)>|{_CUT}")
 _ATTRIBUTE = re.compile(r'(\w+)\s*=\s*"([^"]*)"')
 
 
 def table_lines(name: str, folder: Path = OLDER) -> list[str]:
-    """The lines of a table, without comments."""
+    """Returns the lines of a table, without comments."""
     text = (folder / f"{name}.txt").read_text()
     return [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
 
 
 def facts(lines: list[str]) -> list[str]:
-    """Every fact of a table, with the path of what it is about in front, in order.  A property or field is one fact each."""
+    """Returns every fact of a table in order, with the path of its subject in front.  A property or field is one fact each."""
     path: list[str] = []
     found: list[str] = []
     for line in lines:
@@ -65,7 +65,7 @@ def facts(lines: list[str]) -> list[str]:
 
 
 def xml_lines(root: ElementTree.Element) -> list[str]:
-    """What a document says, as the lines of a table."""
+    """Returns the content of a document as the lines of a table."""
     lines: list[str] = []
     for element in root:
         _write(element, 0, "", lines)
@@ -83,7 +83,7 @@ def _write(element: ElementTree.Element, depth: int, owner: str, lines: list[str
 
 
 def _words(kind: str, a: dict[str, str]) -> list[str] | None:
-    """The words of the line of an element; None for what a table does not hold (documentation, rules)."""
+    """Returns the words of the line of an element; None for elements that tables leave out (documentation, rules)."""
     name = _hyphens(a.get("name", ""))
     of = _hyphens(a.get("domain") or a.get("type", ""))
     marks = [mark for mark in ("synchronous", "content", "reserved") if a.get(mark) == "1"]
@@ -106,9 +106,9 @@ def _hyphens(name: str) -> str:
 
 
 def excerpt(text: str) -> tuple[list[str], set[str]]:
-    """The facts of an excerpt, and the paths of the methods that stand in it from tag to tag.
+    """Returns the facts of an excerpt, and the paths of the methods that are complete in it, from tag to tag.
 
-    Where the page that it was taken from leaves something out, it goes on inside the method that `_BEHIND` names.
+    At an omission of the source page, the facts continue inside the method that `_BEHIND` names.
     """
     found: list[str] = []
     opened: set[str] = set()
@@ -143,19 +143,19 @@ def excerpt(text: str) -> tuple[list[str], set[str]]:
 
 
 def changes(name: str, folder: Path = OLDER) -> tuple[list[str], list[str]]:
-    """What a document kept as differences lacks, and what it has instead."""
+    """Returns what a document that is kept as differences lacks, and what it has instead."""
     lines = table_lines(name, folder)
     return [line[2:] for line in lines if line[0] == "-"], [line[2:] for line in lines if line[0] == "+"]
 
 
 def changed(base: list[str], document: list[str]) -> list[str]:
-    """The lines that say how the facts of a document differ from those of its base."""
+    """Returns the lines that describe how the facts of a document differ from those of its base."""
     lacks, has = Counter(base) - Counter(document), Counter(document) - Counter(base)
     return [f"- {fact}" for fact in base if fact in lacks] + [f"+ {fact}" for fact in document if fact in has]
 
 
 def read(name: str, folder: Path, tables: Path = OLDER) -> tuple[list[str], list[str]]:
-    """The facts of a document that is kept as differences, and those of its base that it could contain."""
+    """Returns the facts of a document that is kept as differences, and the comparable ones of its base."""
     base, file = CHANGES[name]
     whole = facts(table_lines(base, tables))
     if file.endswith(".xml"):
@@ -166,7 +166,7 @@ def read(name: str, folder: Path, tables: Path = OLDER) -> tuple[list[str], list
 
 
 def differences(folder: Path, tables: Path = OLDER) -> list[str]:
-    """Every difference between the tables and the documents in `folder`, one line each."""
+    """Returns every difference between the tables and the documents in `folder`, one line each."""
     found: list[str] = []
     for name, file in WHOLE.items():
         ours, theirs = facts(table_lines(name, tables)), facts(xml_lines(ElementTree.parse(folder / file).getroot()))
@@ -186,7 +186,7 @@ def differences(folder: Path, tables: Path = OLDER) -> list[str]:
 
 
 def version(name: str) -> list[str]:
-    """All facts of a version, in order; what a document adds to its base comes behind it."""
+    """Returns all facts of a version, in order; additions to its base come last."""
     if name in WHOLE:
         return facts(table_lines(name))
     lacks, has = changes(name)
@@ -194,7 +194,7 @@ def version(name: str) -> list[str]:
 
 
 def page() -> str:
-    """What differs between versions, as Markdown."""
+    """Returns the differences between versions, as Markdown."""
     lines = ["# What differs between the older versions", "", "Made by `python -m tools.codegen.compare_older --versions`."]
     lines += [
         "Each line is a fact of one document that the other one does not have: the path, then what the document says.",
@@ -214,7 +214,7 @@ def _section(title: str, said: list[str]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
+    """Runs the command."""
     if arguments == ["--versions"]:
         print(page(), end="")
         return 0

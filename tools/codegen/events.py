@@ -1,7 +1,7 @@
-"""Events: what `declared` says in fields, as slotted classes with positional constructors and `Final` attributes.
+"""Generates the events: the fields in `declared` become slotted classes with positional constructors and `Final` attributes.
 
-A class whose fields are annotated gets `__slots__`, `FIELDS`, `__match_args__` and `__init__`, and keeps everything else.
-Private fields have slots and a first value and are no part of the constructor.  A class without fields stays as it is.
+A class with annotated fields gets `__slots__`, `FIELDS`, `__match_args__` and `__init__`, and keeps everything else.  Private
+fields have slots and a first value, but no parameter.  A class without fields stays as it is.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _FUTURE: Final = "from __future__ import annotations\n"
 
 
 def event_files() -> dict[str, str]:
-    """Every file: path below src/amqp_sansio -> text."""
+    """Returns every file: path below src/amqp_sansio -> text."""
     sources = [path for path in sorted(DECLARED.glob("*.py")) if path.stem != "__init__"]
     return {f"events/{path.name}": events(path.read_text(encoding="utf-8"), path.name) for path in sources}
 
 
 def events(text: str, name: str) -> str:
-    """A module of events, from their declarations."""
+    """Returns a module of events, made from their declarations."""
     lines = text.splitlines()
     for declared in reversed(ast.parse(text).body):
         fields = [each for each in declared.body if _is_field(each)] if isinstance(declared, ast.ClassDef) else []
@@ -40,7 +40,7 @@ def _is_field(statement: ast.stmt) -> bool:
 
 
 def _importing(text: str) -> str:
-    """With the words of `typing` that are written out."""
+    """Returns the text with its imports from `typing`, `Final` and `ClassVar` among them, in order."""
     found = _TYPING.search(text)
     said = found[1].split(", ") if found else []
     names = sorted({"ClassVar", "Final", *said}, key=lambda each: (not each.isupper(), each))
@@ -51,7 +51,7 @@ def _importing(text: str) -> str:
 
 
 def _written(fields: list[ast.stmt], lines: list[str]) -> list[str]:
-    """The lines in the place of those that declare fields."""
+    """Returns the lines that replace the declarations of fields."""
     said = [lines[each.lineno - 1].strip() for each in fields]
     names = [each.partition(":")[0] for each in said]
     public = [name for name in names if not name.startswith("_")]

@@ -1,4 +1,4 @@
-"""Writes the modules of wire/layouts/: readers and writers, the tables of them, and the fields as tables."""
+"""Writes the modules of wire/layouts/: readers and writers, their tables, and tables of the fields."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def assembled(
     fills: bool = False,
     package: str = "amqp_sansio.spec",
 ) -> str:
-    """A module of these lines under its docstring and the imports that they need; `fills`: it writes Final attributes.
+    """Returns a module of these lines with its docstring and imports; `fills`: it writes Final attributes.
 
-    Classes of the vocabulary are in `package`, but for class connection, which all families share.
+    Classes of the vocabulary are in `package`, except for class connection, which all families share.
     """
     text = "\n".join(body).strip("\n")
     words = set("".join(c if c.isalnum() or c == "_" else " " for c in text).split())
@@ -70,7 +70,7 @@ def assembled(
         if re.search(rf"(?<![\"\w.]){owner}\.", text):
             groups.setdefault("amqp_sansio.spec" if owner == "connection" else package, set()).add(owner)
     head = [*docstring(about, 0, [HEAD]), "", "from __future__ import annotations", "", *import_lines(groups)]
-    # Attributes are Final for everyone but those who make the object.
+    # Attributes are Final for everyone but the code that makes the object.
     first = ['# mypy: disable-error-code="misc"'] if fills else []
     return "\n".join([*first, *head, *([""] if text.startswith(("def ", "class ", "@")) else []), text, ""])
 
@@ -82,7 +82,7 @@ def _table(name: str, kind: str, rows: list[str], pre: str = "") -> list[str]:
 
 
 def structs_module(model: Model) -> str:
-    """wire/layouts/structs.py: every struct, as the errata has them."""
+    """Returns wire/layouts/structs.py: every struct, as the errata define it."""
     body: list[str] = []
     decoders: list[str] = []
     writers: list[str] = []
@@ -119,7 +119,7 @@ def _all_fields(amqp: AmqpClass) -> list[Field]:
 
 
 def _held(model: Model, owner: str, things: Iterable[Verb | StructType]) -> set[str]:
-    """The structs that are fields of these: `dtx.xid`."""
+    """Returns the structs that are fields of these: `dtx.xid`."""
     return {kind for thing in things for field in thing.fields if "." in (kind := wire(model, field, owner))}
 
 
@@ -141,7 +141,7 @@ def _verb_functions(model: Model, verbs: list[tuple[int, Verb]]) -> list[str]:
 
 
 def fields_module(model: Model) -> str:
-    """wire/layouts/fields.py: the same facts as tables, for what is not in a hurry."""
+    """Returns wire/layouts/fields.py: the same facts as tables, for code that is not on a hot path."""
     body: list[str] = []
     rows: list[str] = []
     shapes: list[str] = []
@@ -177,7 +177,7 @@ def fields_module(model: Model) -> str:
 
 
 def row(key: str, items: list[str]) -> list[str]:
-    """An entry of a table: a tuple of these items, on one line where it fits."""
+    """Returns an entry of a table: a tuple of these items, on one line if it fits."""
     flat = f"    {key}: ({items[0]},)," if len(items) == 1 else f"    {key}: ({', '.join(items)}),"
     if len(flat) <= 128:
         return [flat]
@@ -198,7 +198,7 @@ def _tables(verbs: list[tuple[int, Verb]], kind: str) -> list[str]:
 
 
 def errata_module(model: Model, straight: Container[str] = HOT) -> str:
-    """wire/layouts/v0_10.py, with straight-line code for these verbs."""
+    """Returns wire/layouts/v0_10.py, with straight-line code for these verbs."""
     controls, commands = _verbs(model, "control"), _verbs(model, "command")
     body: list[str] = []
     tables: list[str] = []
@@ -230,7 +230,7 @@ def errata_module(model: Model, straight: Container[str] = HOT) -> str:
 
 
 def final_module(model: Model) -> str:
-    """wire/layouts/v0_10_final.py: what differs where dtx.xid has no code and a size of two octets."""
+    """Returns wire/layouts/v0_10_final.py: the differences, since its dtx.xid has no code and a size of two octets."""
     size = next(int(word[5:]) for line in final_changes()[1] for word in line.split() if word.startswith("size="))
     changed = [f"dtx.{v.name}" for c in model.classes for v in c.verbs if any(f.type == "xid" for f in v.fields)]
     if both := HOT.keys() & changed:

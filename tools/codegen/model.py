@@ -1,6 +1,6 @@
-"""The tables of tools/codegen/tables, read: facts of AMQP 0-10 and a sentence of our own for each.
+"""Reads tools/codegen/tables: facts of AMQP 0-10 and a sentence of our own for each.
 
-One fact per line, nesting by two blanks, ` -- ` before the sentence.  `parse` gives the tree of lines, `load` the model.
+One fact per line, nested by two blanks, with ` -- ` before the sentence.  `parse` returns the tree of lines, `load` the model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CLASSES = ("connection", "session", "execution", "message", "tx", "dtx", "exchan
 
 @dataclass
 class Line:
-    """One line of a table: its words, its sentence, the lines below it."""
+    """One line of a table: its words, its sentence, and the lines below it."""
 
     words: list[str]
     text: str
@@ -34,7 +34,7 @@ class Line:
         return (line for line in self.below if line.kind == kind)
 
     def option(self, name: str) -> str | None:
-        """The value of `name=value` on this line."""
+        """Returns the value of `name=value` on this line."""
         for word in self.words:
             if word.startswith(name + "="):
                 return word[len(name) + 1 :]
@@ -58,7 +58,7 @@ class Field:
     default: str | None
     text: str
     reserved: bool = False
-    """Whether it is an argument of methods that has a place on the wire and no meaning."""
+    """Whether it is an argument of methods that is on the wire but has no meaning."""
     optional: bool = False
     """Whether it is an argument of methods that some versions do not have."""
 
@@ -139,7 +139,7 @@ class Model:
     rules: list[Rule]
 
     def domain(self, name: str, owner: str) -> Domain | None:
-        """The domain that `name` means inside class `owner`."""
+        """Returns the domain that `name` means inside class `owner`."""
         if "." in name:
             owner, name = name.split(".")
         for domain in [d for c in self.classes if c.name == owner for d in c.domains] + self.domains:
@@ -148,7 +148,7 @@ class Model:
         return None
 
     def struct(self, name: str, owner: str) -> StructType | None:
-        """The struct that `name` means inside class `owner`."""
+        """Returns the struct that `name` means inside class `owner`."""
         if "." in name:
             owner, name = name.split(".")
         for struct in [s for c in self.classes if c.name == owner for s in c.structs]:
@@ -158,7 +158,7 @@ class Model:
 
 
 def parse(text: str, where: str) -> list[Line]:
-    """The lines of a table as a forest.  ValueError for a line that stands too deep."""
+    """Returns the lines of a table as a forest.  Raises ValueError for a line that is nested too deep."""
     roots: list[Line] = []
     stack: list[Line] = []
     for number, raw in enumerate(text.splitlines(), 1):
@@ -176,7 +176,7 @@ def parse(text: str, where: str) -> list[Line]:
 
 
 def load(folder: Path = TABLES) -> Model:
-    """The whole model."""
+    """Returns the whole model."""
     model = Model([], [], [], [], [])
     for line in parse((folder / "types.txt").read_text(), "types.txt"):
         if line.kind == "type":

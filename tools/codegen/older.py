@@ -1,4 +1,4 @@
-"""The older dialects: their words from the tables in tables/older, the vocabulary that they share, and a layout for each."""
+"""Generates the vocabulary of the older dialects from the tables in tables/older, and a layout for each."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ DIALECTS = {
     "0-9-1": ("0-9-1", "rabbitmq", "rabbitmq-unprinted"),
     "0-9-1 Qpid": ("0-9-1", "0-9-1-qpid"),
 }
-"""The tables of each dialect: a whole one, and what differs from it."""
+"""The tables of each dialect: a complete one, or a base and its differences."""
 PROFILE = "rabbitmq"
-"""What the letters of field tables mean: deployed peers mean the same in all three versions."""
+"""The profile of field tables: deployed peers agree in all three versions."""
 SHARED = "connection"
 """The class that has the same words in all families."""
 
@@ -45,7 +45,7 @@ WIRE = {
 }
 """The type on the wire of each type of the documents."""
 _SENT = {"bit": "False", "vbin8": 'b""', "vbin32": 'b""', "table": "{}"}
-"""What a reserved argument sends; numbers send 0."""
+"""The value sent for a reserved argument; numbers are 0."""
 _NAMES = {
     "nowait": "no-wait",
     "connection.tune.frame-max": "max-frame-size",
@@ -53,7 +53,7 @@ _NAMES = {
     "connection.tune.heartbeat": "heartbeat-max",
     "basic.reserved": "cluster-id",
 }
-"""Names under which fields of several versions are one."""
+"""Fields with different names in different versions that are one field here."""
 _KINDS = {
     "connection.start.mechanisms": "words32",
     "connection.start.locales": "words32",
@@ -61,13 +61,13 @@ _KINDS = {
     "connection.open-ok.known-hosts": "hosts8",
     "connection.redirect.known-hosts": "hosts8",
 }
-"""Texts that are lists: of words between blanks, of hosts between commas."""
+"""Texts that contain lists: words separated by blanks, hosts separated by commas."""
 
 
 def applied(base: list[str], lacks: Iterable[str], has: Iterable[str]) -> list[str]:
-    """The facts of a base, changed: fields take the places of those that they replace, all else comes behind.
+    """Returns the facts of a base with changes: fields replace the named ones, everything else is appended.
 
-    ValueError names what is to go and is not there.
+    Raises ValueError naming a fact to remove that the base does not have.
     """
     gone, new = list(lacks), list(has)
     found: list[str] = []
@@ -89,12 +89,12 @@ def applied(base: list[str], lacks: Iterable[str], has: Iterable[str]) -> list[s
 
 @cache
 def words() -> dict[tuple[str, str], str]:
-    """The sentence of each class, method and field."""
+    """Returns the sentence of each class, method and field."""
     return {(line.kind, line.name): line.text for line in parse((OLDER / "words.txt").read_text(), "words.txt")}
 
 
 def load_dialect(name: str) -> Model:
-    """The words of one dialect."""
+    """Returns the words of one dialect."""
     first, *rest = DIALECTS[name]
     found = facts(table_lines(first))
     for each in rest:
@@ -103,7 +103,8 @@ def load_dialect(name: str) -> Model:
 
 
 def model_of(said: list[str]) -> Model:
-    """The classes, methods and properties that these facts tell of.  ValueError names the field whose type has no reader."""
+    """Returns the classes, methods and properties in these facts.  Raises ValueError naming a field whose type has no
+    reader."""
     model = Model([], [], [], [], [])
     domains: dict[str, str] = {}
     classes: dict[str, AmqpClass] = {}
@@ -147,7 +148,7 @@ def _field(owner: str, line: list[str], domains: dict[str, str]) -> Field:
 
 
 def union(models: dict[str, Model]) -> Model:
-    """One class for each verb, with all fields of its versions; their texts say where they stand."""
+    """Returns one class for each verb, with the fields of all versions; their docstrings name the versions."""
     whole = Model([], [], [], [], [])
     classes: dict[str, AmqpClass] = {}
     for model in models.values():
@@ -187,12 +188,12 @@ def _verb(models: dict[str, Model], owner: str, name: str) -> Verb:
     text = first.text if list(versions) == list(models) else f"{first.text}  In {_listed(list(versions))}.".strip()
     responses = list(dict.fromkeys(answer for verb in versions.values() for answer in verb.responses))
     handlers = list(dict.fromkeys(handler for verb in versions.values() for handler in verb.handlers))
-    ordered = sorted(fields.values(), key=lambda field: field.optional)  # so that places mean the same in each version
+    ordered = sorted(fields.values(), key=lambda field: field.optional)  # so that positions mean the same in each version
     return Verb("method", owner, name, first.code, ordered, responses, handlers, None, first.segments, text)
 
 
 def _listed(dialects: list[str]) -> str:
-    """Dialects by name; a version by its number alone where all its variants are among them."""
+    """Returns the names of dialects; a version is named by its number alone if all its variants are included."""
     names: list[str] = []
     for name in dialects:
         version = name.split()[0]
@@ -207,8 +208,8 @@ VOCABULARY = "amqp_sansio.spec.methods"
 
 
 def methods_module(model: Model, name: str, profile: str = "", package: str = VOCABULARY, whole: Model | None = None) -> str:
-    """The layout of the methods of one dialect: their codes, the tables of their arguments, and properties; `profile` names
-    that of its field tables, `package` holds the vocabulary.  Of the family `whole`, hot verbs have straight-line code."""
+    """Returns the layout of the methods of one dialect: their codes, the tables of their arguments, and properties; `profile`
+    is that of its field tables, `package` holds the vocabulary.  Hot verbs of the family `whole` have straight-line code."""
     verbs = [(c.code << 16 | v.code, v) for c in model.classes for v in c.verbs]
     body = ["", "CODES: Final[dict[type[Method] | type[Control], int]] = {"]
     body += [f"    {cls(v.owner, v.name)}: 0x{code:08X}," for code, v in verbs]
@@ -246,7 +247,7 @@ def methods_module(model: Model, name: str, profile: str = "", package: str = VO
 
 
 def variant_module(model: Model, base: Model, name: str, version: str) -> str:
-    """The layout of a variant: what differs from that of its version."""
+    """Returns the layout of a variant: its differences from that of its version."""
     whole = {f"{v.owner}.{v.name}": (c.code << 16 | v.code, v) for c in base.classes for v in c.verbs}
     own = {f"{v.owner}.{v.name}": (c.code << 16 | v.code, v) for c in model.classes for v in c.verbs}
     gone = [cls(verb.owner, verb.name) for verb_name, (_, verb) in whole.items() if verb_name not in own]
@@ -286,14 +287,14 @@ def variant_module(model: Model, base: Model, name: str, version: str) -> str:
 
 
 def _argument(field: Field) -> str:
-    # What arrives in a reserved text need be no text.
+    # A reserved text may contain octets that are not text.
     kind = "vbin8" if field.reserved and field.type in ("str8", "words8", "hosts8") else field.type
     send = _SENT.get(kind, "0") if field.reserved else "None"
     return f"({quoted(field_name(field.name))}, {quoted(kind)}, {send})"
 
 
 def older_files() -> dict[str, str]:
-    """The vocabulary of the family and the layouts of its dialects: path below src/amqp_sansio -> text."""
+    """Returns the vocabulary of the family and the layouts of its dialects: path below src/amqp_sansio -> text."""
     models = {name: load_dialect(name) for name in DIALECTS}
     whole = union(models)
     files = {f"spec/methods/{amqp.name}.py": module(whole, amqp) for amqp in whole.classes}

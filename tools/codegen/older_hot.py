@@ -1,8 +1,8 @@
-"""Straight-line code for what comes once a message in the older dialects; all else goes through the interpreter.
+"""Generates straight-line code for the frequent verbs of the older dialects; all others go through the interpreter.
 
-It says nothing when it gives up: the same octets or values go through the interpreter then, which names what is at fault.  The
-figures are those that `python -m bench.older_verbs` printed on 2026-11-26 (CPython 3.11, pure, two cores with much else to do):
-nanoseconds to read, by this code, by the interpreter and by pamqp, and likewise to write.
+If this code gives up, it raises nothing: the interpreter then handles the same octets or values and names the fault.  The
+figures are from `python -m bench.older_verbs` on 2026-11-26 (CPython 3.11, pure, two busy cores): nanoseconds to read, by this
+code, by the interpreter and by pamqp, and the same to write.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ HOT: dict[str, str] = {
     "basic.nack": "as often as ack where messages are refused; 484, 1290, 4038 and 255, 689, 1462",
     "basic.reject": "likewise; 460, 1153, 1380 and 228, 589, 1163",
 }
-"""Why, by verb.  The properties of class basic are the same in all versions and come with each of the first three: all of them
-5129, 26608, 34404 and 4067, 20769, 36169; the delivery mode alone 636, 6551, 4712 and 729, 4206, 1498."""
+"""The reason for each verb.  The properties of class basic are the same in all versions and come with each of the first three:
+all of them 5129, 26608, 34404 and 4067, 20769, 36169; the delivery mode alone 636, 6551, 4712 and 729, 4206, 1498."""
 _WIDTHS = {"uint8": (1, "b[p]"), "uint16": (2, "u16(b, p)[0]"), "uint32": (4, "u32(b, p)[0]"), "uint64": (8, "u64(b, p)[0]")}
 _PUT = {"uint8": "OCTET_OF[{}]", "uint16": "put_u16({})", "uint32": "put_u32({})", "uint64": "put_u64({})"}
 _READER = "Callable[[bytes, int, int, Reading], Method | None]"
@@ -32,12 +32,12 @@ _WRITER = "Callable[..., bytes]"
 
 
 def hot(model: Model) -> list[tuple[int, Verb]]:
-    """The hot verbs that a dialect has, with class and number as one number."""
+    """Returns the hot verbs of a dialect; class and number as one number."""
     return [(c.code << 16 | v.code, v) for c in model.classes for v in c.verbs if f"{c.name}.{v.name}" in HOT]
 
 
 def straight(model: Model, whole: Model) -> list[str]:
-    """The readers and writers of the hot verbs of a dialect, and the tables READERS and WRITERS."""
+    """Returns the readers and writers of the hot verbs of a dialect, and the tables READERS and WRITERS."""
     order = {f"{v.owner}.{v.name}": [f.name for f in v.fields] for c in whole.classes for v in c.verbs}
     body: list[str] = [""]
     for code, verb in hot(model):
@@ -82,7 +82,8 @@ def _read_field(field: Field, name: str, blanks: str) -> list[str]:
 
 
 def _writer(verb: Verb, code: int) -> list[str]:
-    """Bits and what is reserved make constants; a number that is None is 0, as for the interpreter."""
+    """Returns the code for bits and reserved arguments, which are constants; a number that is None is 0, as in the
+    interpreter."""
     made = cls(verb.owner, verb.name)
     lines = ["", f"def _write_{function(verb.owner, verb.name)}(m: {made}) -> bytes:"]
     parts: list[str] = []
@@ -114,7 +115,7 @@ def _constant(octets: bytes) -> list[str]:
 
 
 def properties_module(whole: Model) -> str:
-    """wire/layouts/basic_properties.py: every version has the same."""
+    """Returns wire/layouts/basic_properties.py, which is the same for every version."""
     (struct,) = next(amqp for amqp in whole.classes if amqp.name == "basic").structs
     about = "The properties of contents of class basic, which all older dialects have alike."
     more = {
@@ -127,9 +128,9 @@ def properties_module(whole: Model) -> str:
 
 
 _SELDOM = {"type", "user-id", "app-id", "cluster-id"}
-"""Properties, the last ones, that are absent together nearly always: one look for all of them."""
+"""The last properties, which are nearly always absent together: one test checks all of them."""
 _REMEMBERED = {"content-type", "content-encoding", "reply-to", "type", "user-id", "app-id", "cluster-id"}
-"""Texts that come again with every message, and are written as the names of exchanges are."""
+"""Texts that are the same in most messages, and are written like the names of exchanges."""
 
 
 def _properties(struct: StructType) -> list[str]:
@@ -174,7 +175,7 @@ def _properties(struct: StructType) -> list[str]:
 def _beginning(
     struct: StructType, flags: dict[str, int], first: list[Field], often: list[Field], seldom: list[Field]
 ) -> list[str]:
-    """The class of what is remembered."""
+    """Returns the class of the cache."""
     has = [f"has_{field_name(field.name)}" for field in often]
     slots = sorted(["end", "flags", "octets", "has_others", *has, *[field_name(field.name) for field in first]])
     lines = ["", "@final", "class Beginning:"]
@@ -198,7 +199,7 @@ def _beginning(
 
 
 def _filled(field: Field, there: str, blanks: str) -> list[str]:
-    """Reads a property into its slot, if it is `there`."""
+    """Returns code that reads a property into its slot, if it is `there`."""
     name = f"made.{field_name(field.name)}"
     if field.type == "table":
         lines = ["try:", "    found = read_flat(b, p, end)", "except BAD:", "    found = None"]

@@ -1,4 +1,4 @@
-"""Writes wire/layouts/properties.py: what nearly every message carries, as keywords instead of structs."""
+"""Writes wire/layouts/properties.py: the properties of nearly every message, as keywords instead of structs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _python(kind: str) -> str:
 
 
 def properties_module(model: Model) -> str:
-    """The text of wire/layouts/properties.py."""
+    """Returns the text of wire/layouts/properties.py."""
     structs = [struct for name in _STRUCTS if (struct := model.struct(name, "message")) is not None]
     body = ["", "def write_properties("]
     for field in [f for struct in structs for f in struct.fields]:

@@ -30,7 +30,7 @@ _SELDOM = {"resume-id", "resume-ttl", "user-id", "app-id"}
 
 
 def reader(model: Model, owner: str, thing: Verb | StructType, sized: bool) -> list[str]:
-    """The reader of the fields of a control, command or struct; `sized` ones pass over what they do not know."""
+    """Returns the reader of the fields of a control, command or struct; `sized` ones skip unknown fields."""
     made = cls(owner, thing.name)
     known = flags_of(thing.fields)
     wrong = [] if sized or known == 0xFFFF else [f"flags & 0x{0xFFFF & ~known:04X}"]
@@ -46,7 +46,7 @@ def reader(model: Model, owner: str, thing: Verb | StructType, sized: bool) -> l
 
 
 def _filling(model: Model, owner: str, thing: Verb | StructType, made: str) -> list[str]:
-    """Like `_statements` and the constructor behind them, but each field goes where it belongs as soon as it is read."""
+    """Like `_statements` and the constructor after them, but stores each field as soon as it is read."""
     body = [f"    made = {made}() if COMPILED else blank({made})"]
     bits = [(i, f) for i, f in enumerate(thing.fields) if wire(model, f, owner) == "bit"]
     if bits:
@@ -122,7 +122,7 @@ def _read(name: str, kind: str) -> tuple[str, list[str]]:
 
 
 def field_reader(model: Model, struct: StructType, size: int, code: int | None) -> list[str]:
-    """The reader of a struct that is a field: its size, and its code when it has one, come first."""
+    """Returns the reader of a struct that is a field: its size, and its code if it has one, come first."""
     made = cls(struct.owner, struct.name)
     args = ["b: bytes", "p: int", "end: int", "reading: Reading", "depth: int"]
     (class_code,) = [c.code for c in model.classes if c.name == struct.owner]

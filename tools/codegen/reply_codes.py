@@ -1,4 +1,4 @@
-"""Writes spec/reply_codes.py, and wire/layouts/reply_codes.py: which of the codes each older version has."""
+"""Writes spec/reply_codes.py, and wire/layouts/reply_codes.py: the codes of each older version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tools.codegen.text import docstring, quoted
 from tools.codegen.vocabulary import HEAD
 
 UNPRINTED = {"rabbitmq": ("0-9-1", ("no-route",))}
-"""What a broker says besides what its document prints: its name, the document, the codes."""
+"""Additional codes of a broker: its name, the document, the codes."""
 
 _TEXTS = {
     "reply-success": "Nothing went wrong.",
@@ -35,7 +35,7 @@ _TEXTS = {
 
 
 def printed(name: str) -> dict[str, tuple[int, str]]:
-    """The reply codes of a version: name, number, and "soft-error", "hard-error" or ""."""
+    """Returns the reply codes of a version: name, number, and "soft-error", "hard-error" or ""."""
     found: dict[str, tuple[int, str]] = {}
     for fact in version(name):
         words = fact.split()
@@ -45,7 +45,7 @@ def printed(name: str) -> dict[str, tuple[int, str]]:
 
 
 def of_all() -> dict[str, tuple[int, str]]:
-    """The reply codes of all versions, by number.  ValueError where two versions say different things of one."""
+    """Returns the reply codes of all versions, by number.  Raises ValueError if two versions contradict each other."""
     found: dict[str, tuple[int, str]] = {}
     for each in WHOLE:
         for name, said in printed(each).items():
@@ -55,7 +55,7 @@ def of_all() -> dict[str, tuple[int, str]]:
 
 
 def by_version() -> dict[str, list[str]]:
-    """The names of the codes of each version and broker, by number."""
+    """Returns the names of the codes of each version and broker, by number."""
     codes = of_all()
     found = {name: set(printed(name)) for name in WHOLE}
     for name, (document, more) in UNPRINTED.items():
@@ -64,7 +64,7 @@ def by_version() -> dict[str, list[str]]:
 
 
 def enum_module() -> str:
-    """The text of spec/reply_codes.py."""
+    """Returns the text of spec/reply_codes.py."""
     about = "The codes with which the older dialects close a channel or a connection, or return a message."
     lines = [*docstring(about, 0, [HEAD]), "", "from __future__ import annotations", "", "from enum import IntEnum"]
     lines += ["from typing import Final", "", "", "class ReplyCode(IntEnum):"]
@@ -93,7 +93,7 @@ def enum_module() -> str:
 
 
 def layout_module() -> str:
-    """The text of wire/layouts/reply_codes.py."""
+    """Returns the text of wire/layouts/reply_codes.py."""
     lines = [*docstring("The reply codes of each older version.", 0, [HEAD]), "", "from __future__ import annotations", ""]
     lines += ["from typing import Final", "", "from amqp_sansio.spec.reply_codes import ReplyCode", ""]
     lines += [

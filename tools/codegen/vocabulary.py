@@ -60,7 +60,7 @@ _TEXTS = {"str16-array", "connection.amqp-host-array", "amqp-host-array"}
 
 
 def wire_type(model: Model, field: Field, owner: str) -> str:
-    """The primitive type behind a field's domain, `texts` for arrays of str16, or `owner.name` of a struct."""
+    """Returns the primitive type behind a field's domain, `texts` for arrays of str16, or `owner.name` of a struct."""
     if field.type in _TEXTS:
         return "texts"
     struct = model.struct(field.type, owner)
@@ -71,7 +71,7 @@ def wire_type(model: Model, field: Field, owner: str) -> str:
 
 
 def module(model: Model, amqp: AmqpClass) -> str:
-    """The text of spec/<class>.py."""
+    """Returns the text of spec/<class>.py."""
     body: list[str] = []
     for struct in _in_order(model, amqp):
         body += _class(model, amqp.name, struct, "struct")
@@ -83,7 +83,7 @@ def module(model: Model, amqp: AmqpClass) -> str:
 
 
 def _in_order(model: Model, amqp: AmqpClass) -> list[StructType]:
-    """Structs before those that hold them (message-properties holds reply-to)."""
+    """Returns structs before those that contain them (message-properties contains reply-to)."""
     return sorted(amqp.structs, key=lambda s: any("." in wire_type(model, f, amqp.name) for f in s.fields))
 
 
@@ -100,7 +100,7 @@ def _imports(amqp: AmqpClass, text: str) -> list[str]:
 
 
 def import_lines(groups: dict[str, set[str]]) -> list[str]:
-    """Import statements in the order that ruff wants: the standard library, then ours."""
+    """Returns import statements in ruff's order: the standard library, then ours."""
     ours = sorted(where for where in groups if where.startswith("amqp_sansio"))
     theirs = sorted(where for where in groups if not where.startswith("amqp_sansio"))
     lines: list[str] = []
@@ -166,7 +166,7 @@ def _notes(thing: Verb | StructType) -> list[str]:
 
 
 def _map_field(name: str) -> list[str]:
-    """Keeps a `Map` as it is without a call, for message-properties are made often."""
+    """Keeps a `Map` as it is without a call, because message-properties are made often."""
     parts = [name, f"if {name} is None or type({name}) is Map", f"else as_map({name})"]
     head = f"        self.{name}: Final[Map | None] = "
     flat = " ".join(parts)
@@ -178,7 +178,7 @@ def _map_field(name: str) -> list[str]:
 
 
 def _init(model: Model, owner: str, fields: list[Field], filled: bool) -> list[str]:
-    """The constructor.  `filled`: a field that is not optional is never None but empty."""
+    """Returns the constructor.  `filled`: a field that is not optional is never None but empty."""
     params = ["self"]
     body: list[str] = []
     for f in fields:

@@ -1,4 +1,4 @@
-"""How what the model holds is named and laid out in generated code: what readers and writers share."""
+"""Names and encodings of the model in generated code, shared by readers and writers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBERS = {
 }
 """Reader, octets and writer of each type that is a number."""
 PREFIX = {"str8": 1, "vbin8": 1, "str16": 2, "vbin16": 2, "vbin32": 4}
-"""Octets of the length that stands before it."""
+"""Octets of the length before it."""
 REMEMBERED = {"message_reply_to"}
 """Structs that many messages share."""
 
@@ -31,20 +31,20 @@ def function(owner: str, name: str) -> str:
 
 
 def cls(owner: str, name: str) -> str:
-    """How generated layouts write a class of the vocabulary: `message.Transfer`."""
+    """Returns a class of the vocabulary as generated layouts write it: `message.Transfer`."""
     return f"{owner}.{class_name(name)}"
 
 
 def mask(index: int) -> int:
-    """The flag of field number `index` in the two flag octets read as one number."""
+    """Returns the flag of field number `index` in the two flag octets read as one number."""
     return 1 << (index % 8) << (8 if index < 8 else 0)
 
 
 def flags_of(fields: list[Field]) -> int:
-    """All flags that mean something."""
+    """Returns all flags that have a meaning."""
     return sum(mask(i) for i in range(len(fields)))
 
 
 def local(field: Field) -> str:
-    """The local variable of a field in a reader or writer."""
+    """Returns the local variable of a field in a reader or writer."""
     return "v_" + field.name.replace("-", "_")

@@ -21,7 +21,7 @@ _SHARED = {"exchange", "destination", "content-type", "content-encoding", "queue
 
 
 def pieces_of(field: Field, name: str, kind: str) -> tuple[list[str], list[str]]:
-    """Statements that come first, and the pieces to append."""
+    """Returns the statements that come first, and the pieces to append."""
     if kind == "uint8":
         return [], [f"OCTET_OF[{name}]"]
     if kind == "datetime":  # signed, but all 64 bits are taken
@@ -46,9 +46,9 @@ def pieces_of(field: Field, name: str, kind: str) -> tuple[list[str], list[str]]
 
 
 def writer(model: Model, owner: str, thing: Verb | StructType, head: str, given: str) -> list[str]:
-    """The writer of a control, command or struct: `head` makes what stands before the fields from `flags` and `content`.
+    """Returns the writer of a control, command or struct: `head` makes the octets before the fields from `flags` and `content`.
 
-    Few pieces are added up, many are joined: each is quicker where it is used.
+    A few pieces are added up, many are joined: each way is the faster one there.
     """
     made = cls(owner, thing.name)
     more = ", sync: bool" if isinstance(thing, Verb) and thing.kind == "command" else ""

@@ -37,7 +37,7 @@ def _cell(text: str) -> str:
 
 
 def _first(text: str | None) -> str:
-    """The first paragraph of a docstring, on one line."""
+    """Returns the first paragraph of a docstring, on one line."""
     return _cell((text or "").strip().split("\n\n")[0])
 
 
@@ -48,7 +48,7 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def tables() -> list[Table]:
-    """Every table of the library, by module and name."""
+    """Returns every table of the library, by module and name."""
     found: dict[str, Table] = {}
     for info in pkgutil.iter_modules(amqp_sansio.tables.__path__, "amqp_sansio.tables."):
         for thing in vars(importlib.import_module(info.name)).values():
@@ -59,7 +59,7 @@ def tables() -> list[Table]:
 
 
 def diagrams() -> str:
-    """Every state machine: its diagram and its rows."""
+    """Returns every state machine: its diagram and its rows."""
     parts = [
         "# State diagrams\n\nDrawn from the rows in `amqp_sansio.tables` when this manual is built. A row says: in this state, "
         "this speaker\nmay say this verb, then that state. The same rows run for our client, our server and an observer.\n"
@@ -76,7 +76,7 @@ def diagrams() -> str:
 
 
 def _forbidden() -> str:
-    """The cells of demarcation that are no rows."""
+    """Returns the cells of demarcation that are not rows."""
     rows = [
         (f"`{cell.state}`", f"`{cell.verb}`", f"`{cell.rule}`", str(cell.spec), str(cell.qpid or "passes"))
         for cell in demarcation.FORBIDDEN.values()
@@ -89,7 +89,7 @@ def _forbidden() -> str:
 
 
 def conformance_page() -> str:
-    """Every named rule and exception of the specification: where it is tested, or why not."""
+    """Returns the page of every named rule and exception of the specification: its test, or why it has none."""
     known = conformance.gather()
     rows: list[tuple[str, ...]] = []
     for path, rule in rules.RULES.items():
@@ -113,7 +113,7 @@ def conformance_page() -> str:
 
 
 def _older_rules() -> str:
-    """The rules of the documents on 0-8 and 0-9 that name them."""
+    """Returns the rules that the documents of 0-8 and 0-9 name."""
     stated, asserted = conformance.older_rules()
     rows: list[tuple[str, ...]] = []
     for rule in (*stated, *asserted):
@@ -130,7 +130,7 @@ def _older_rules() -> str:
 
 
 def _documented_fields(cls: type) -> Iterator[tuple[str, str, str]]:
-    """Name, default and the words below it, of each annotated field of a class."""
+    """Yields name, default and docstring of each annotated field of a class."""
     (tree,) = ast.parse(inspect.getsource(cls)).body
     assert isinstance(tree, ast.ClassDef)
     for at, node in enumerate(tree.body):
@@ -143,7 +143,7 @@ def _documented_fields(cls: type) -> Iterator[tuple[str, str, str]]:
 
 
 def limits_page() -> str:
-    """Every limit with its default."""
+    """Returns the page of every limit with its default."""
     head = ("name", "default", "what it bounds")
     return (
         "# Limits\n\nEvery limit has a name, a default and a test at the limit less one, at the limit and at the limit plus\n"
@@ -177,10 +177,10 @@ class Api(NamedTuple):
     elsewhere: tuple[str, ...] = ()
     """Modules whose names have a page of their own."""
     values: bool = False
-    """Whether they are plain values: their signature says it all."""
+    """Whether they are plain values, whose signatures say everything."""
 
     def page(self) -> str:
-        """The page, as Markdown."""
+        """Returns the page as Markdown."""
         documented = {each for name in self.elsewhere for each in public_names(importlib.import_module(name))}
         names = [
             f"{name}.{each}"
@@ -194,7 +194,7 @@ class Api(NamedTuple):
 
 
 def client(title: str, *modules: str) -> Api:
-    """The page of a client, whose errors stand on a page of their own."""
+    """Returns the page of a client, whose errors are on a page of their own."""
     said = ", ".join([f"`{each}`" for each in modules])
     return Api(title, f"{said}. Each exports all [errors](errors.md), too.", modules, elsewhere=("amqp_sansio.errors",))
 
@@ -259,11 +259,11 @@ API: Final = {
         ),
     ),
 }
-"""By the name of the page, below reference/api."""
+"""API pages by name, below reference/api."""
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """What `__all__` says or, without one, what the module itself defines at its top, in its order."""
+    """Returns `__all__`, or without one the names that the module itself defines, in order."""
     listed: list[str] | None = getattr(module, "__all__", None)
     if listed is not None:
         return [name for name in listed if not inspect.ismodule(getattr(module, name))]
@@ -285,7 +285,7 @@ def _vocabulary(module: ModuleType, base: type) -> Iterator[type]:
 
 
 def protocol_page() -> str:
-    """Every control, command and struct, with its fields."""
+    """Returns the page of every control, command and struct, with its fields."""
     parts = [
         "# Vocabulary\n\nOne class for each control, command and struct of the ten classes of 0-10, whatever the "
         "layout.\nFields stand in the order of the constructor; every field may be left out.\n"
@@ -303,7 +303,7 @@ def protocol_page() -> str:
 
 
 def refusals_page() -> str:
-    """Every reason for which the broker refuses a command, with both error codes."""
+    """Returns the page of every reason for which the broker refuses a command, with both error codes."""
 
     def code(value: ErrorCode | None) -> str:
         return "let pass" if value is None else f"{int(value)} {value.name.lower().replace('_', '-')}"

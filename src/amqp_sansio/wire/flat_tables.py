@@ -34,7 +34,7 @@ class FlatTables:
         self._int32: Final = int32.encode()
         self._write_value: Final = write_value
         self._heads: Final[dict[str, tuple[bytes, bytes]]] = {}
-        """How entries with names that were written before begin."""
+        """The first octets of entries with names that were written before."""
 
     def read(self, b: bytes, p: int, end: int) -> tuple[FieldTable, int] | None:
         """Decodes the table whose size is at `p`; returns it and its end.
