@@ -47,7 +47,7 @@ def test_without_one_it_does_what_it_is_for() -> None:
         assert ran("import sys; " + start, "check", HELLO) == (0, "")
 
 
-def test_one_in_a_destructor_is_heard_too() -> None:
+def test_an_interrupt_in_a_destructor_ends_the_command_too() -> None:
     code = """
 import signal, sys
 import amqp_sansio.cli.main as cli
@@ -66,12 +66,12 @@ cli.main = run
     assert ran(code) == (130, "")
 
 
-def test_who_ignores_interrupts_is_left_alone() -> None:
+def test_a_program_that_ignores_interrupts_is_left_alone() -> None:
     code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + INTERRUPTING + STARTS["script"]
     assert ran(code, "amqp_sansio.cli.check", "check", HELLO) == (0, "")
 
 
-def test_one_behind_everything_ends_it() -> None:
+def test_an_interrupt_at_exit_ends_the_command() -> None:
     code = "import sys, atexit, signal; atexit.register(signal.raise_signal, signal.SIGINT)\n" + STARTS["script"]
     assert ran(code, "check", HELLO) == (130, "")
 

@@ -26,7 +26,7 @@ def test_an_integer_within_its_bounds_is_read(text: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-1", "65536", "1.0", "x", "\u0663", "9" * 5000, "0" * 25 + "65536"])
-def test_any_other_text_is_told_in_the_words_of_the_argument(text: str) -> None:
+def test_any_other_text_is_refused_in_the_words_of_the_argument(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be an integer from 0 to 65535"):
         whole(0, 65535)(text)
     with pytest.raises(argparse.ArgumentTypeError, match="is not a port"):

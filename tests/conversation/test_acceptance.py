@@ -65,7 +65,7 @@ def test_as_many_words_as_it_takes_where_the_ids_are_scattered() -> None:
     assert stage.broker.host("").queues["q"].messages == 1100
 
 
-def test_what_is_given_back_is_said_in_as_many_words() -> None:
+def test_cancel_releases_scattered_messages_in_as_many_commands_as_frames_need() -> None:
     """Two subscriptions of a session take turns, so that the ids of each are scattered."""
     stage, talk, _, heard = holding(2200, config=ClientConfig(max_frame_size=4096), prefetch=1)
     inboxes = [talk.subscribe("q", prefetch=1100) for _ in range(2)]
@@ -76,7 +76,7 @@ def test_what_is_given_back_is_said_in_as_many_words() -> None:
     assert not inboxes[0].messages
 
 
-def test_what_a_transaction_that_failed_had_accepted_is_given_back_in_as_many_words() -> None:
+def test_a_failed_transaction_releases_what_it_had_accepted_in_as_many_commands_as_frames_need() -> None:
     stage, talk, held, heard = holding(1100, config=ClientConfig(max_frame_size=4096), prefetch=1100)
     talk.transactions.begin()
     for each in held[::2]:

@@ -108,7 +108,7 @@ def test_a_refused_subscription_is_not_tried_again_with_the_next_session() -> No
 
 
 @pytest.mark.parametrize("failed", [True, False])
-def test_who_subscribes_while_the_session_is_not_open_is_subscribed_as_soon_as_it_is(failed: bool) -> None:
+def test_a_subscription_made_while_the_session_is_not_open_starts_as_soon_as_it_is(failed: bool) -> None:
     stage = staged()
     talk = stage.open(timeout=0 if failed else 60)
     stage.get(talk.execute(queue.Declare("q")))

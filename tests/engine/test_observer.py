@@ -555,7 +555,7 @@ def test_a_snapshot_can_be_taken_where_a_side_was_taken_for_the_other_family_and
 
 
 @pytest.mark.parametrize("piece", [1, 7])
-def test_frames_behind_what_cuts_off_a_content_are_told_behind_it(piece: int) -> None:
+def test_the_observer_reports_frames_after_the_method_that_cuts_off_a_content_in_their_order(piece: int) -> None:
     publish = frame(ONE, "basic.publish")
     said: list[Said] = [*channel_opening(ONE), ("C", publish + publish + content(b"m"))]
     found = [observe(said, Observer(dialects=ALL, frames=True), each) for each in (0, piece)]

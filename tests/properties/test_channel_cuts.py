@@ -209,7 +209,7 @@ def test_the_conversation_comes_to_its_end(dialect: ChannelDialect) -> None:
 
 @pytest.mark.parametrize("speaker", SPEAKERS)
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
-def test_what_is_under_way_at_a_cut_is_told_once(dialect: ChannelDialect, speaker: Speaker) -> None:
+def test_both_sides_report_each_pending_call_and_message_once_after_a_cut(dialect: ChannelDialect, speaker: Speaker) -> None:
     """Wherever the link breaks, nothing raises, both sides are finished, a call that waits ends once, and every message is
     confirmed, nacked or in doubt, or else it has come to the broker."""
     seen: set[str] = set()

@@ -375,7 +375,7 @@ def test_a_dead_letter_does_not_look_at_all_queues_that_are_full() -> None:
     assert each < 1000, each  # 4,900 when each looked at all of them
 
 
-def test_who_wants_a_queue_for_himself_that_many_use_is_refused_at_once() -> None:
+def test_an_exclusive_declaration_of_a_queue_with_many_subscribers_is_refused_at_once() -> None:
     def prepared(size: int) -> Callable[[], object]:
         host = VirtualHost()
         host.declare_queue("q")

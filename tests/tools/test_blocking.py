@@ -113,7 +113,7 @@ def test_connections_of_the_other_adapters_say_nothing_of_asyncio_tasks() -> Non
             assert ("await" in code) == connects
 
 
-def test_every_word_of_another_adapter_is_said_somewhere() -> None:
+def test_every_replaced_word_occurs_in_a_source_file() -> None:
     for words in ADAPTERS.values():
         for old in words:
             assert any(old in (ASYNCIO / name).read_text() for name in CONNECTIONS) or old.startswith("`connection = connect")

@@ -133,7 +133,7 @@ class Short(socket.socket):
         return found
 
 
-def test_whoever_waits_behind_strangers_that_are_gone_does_not_wait_a_second_for_each_few(
+def test_a_client_behind_strangers_that_have_left_does_not_wait_a_second_for_every_few_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("amqp_sansio.adapters.asyncio.accepting.RETRY_SECONDS", 3600)

@@ -79,7 +79,7 @@ def test_keys_and_their_exchanges_are_judged_together() -> None:
 
 @pytest.mark.parametrize("named", ["amq.match", "amq.headers"])
 @pytest.mark.parametrize("asked", ["amq.match", "amq.headers"])
-def test_what_is_said_of_an_exchange_counts_for_both_of_its_names(named: str, asked: str) -> None:
+def test_a_rule_about_an_exchange_counts_for_both_of_its_names(named: str, asked: str) -> None:
     """Else whoever may not publish to the one publishes to the other."""
     by_name = Rules([rule(False, "*", Verb.PUBLISH, Kind.EXCHANGE, named)], default=True)
     by_key = Rules([rule(False, "*", Verb.PUBLISH, Kind.KEY, "k", exchange=named)], default=True)

@@ -32,7 +32,7 @@ def test_it_fails_with_its_question() -> None:
 
 
 @pytest.mark.parametrize("answers", [False, True])
-def test_a_wait_that_is_given_up_leaves_nothing_behind(answers: bool) -> None:
+def test_an_abandoned_wait_leaves_no_callback_behind(answers: bool) -> None:
     answered: Ticket[Method] = Ticket()
     messages: list[Ticket[None]] = [Ticket() for _ in range(3)]
     barrier = Barrier(answered, messages)

@@ -34,7 +34,7 @@ def test_syncs_at_a_server_that_says_nothing_leave_nothing_behind() -> None:
     assert not any(ticket._callbacks for ticket, _ in core.calls._methods.values())
 
 
-def test_a_sync_behind_another_one_asks_again_where_something_was_said_since() -> None:
+def test_a_second_sync_asks_again_if_the_channel_has_sent_something_since() -> None:
     stage = staged()
     stage.queue("q")
     core = stage.open()

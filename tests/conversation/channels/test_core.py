@@ -529,7 +529,7 @@ def test_without_confirms_a_message_behind_a_call_does_not_wait_for_ever(behind:
     assert asked.count(channels.Flow(True)) == (0 if behind else 1)
 
 
-def test_a_select_that_cannot_be_said_leaves_the_channel_as_it_was() -> None:
+def test_a_refused_select_leaves_the_channel_as_it_was() -> None:
     stage = Stage()
     stage.broker.capabilities = {}
     stage.connect()
@@ -572,7 +572,7 @@ def test_what_is_never_declared_again_is_not_remembered(never: Any) -> None:
     assert len(stage.client.topology) == 0
 
 
-def test_whoever_waits_for_a_channel_that_is_lost_while_it_opens_waits_for_the_next_one() -> None:
+def test_a_caller_that_waits_for_a_channel_lost_while_it_opens_waits_for_the_next_one() -> None:
     stage = staged()
     stage.broker.mute = True
     core = stage.client.open_channel()

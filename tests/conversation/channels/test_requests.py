@@ -52,7 +52,7 @@ def test_at_most_so_many_wait() -> None:
         requests.ask("3")
 
 
-def test_what_becomes_of_a_request_is_told_to_its_caller_alone() -> None:
+def test_only_its_caller_learns_the_outcome_of_a_request() -> None:
     stage = staged()
     core = stage.open()
     answer = core.requests.publish("", "nowhere", b"", {"mandatory": True})

@@ -394,7 +394,7 @@ def test_a_close_names_the_method_whose_content_is_wrong(
 
 
 @by_name
-def test_a_close_names_the_method_at_fault_whatever_else_is_said_of_it(dialect: ChannelDialect) -> None:
+def test_a_close_names_the_method_at_fault_whatever_follows_it(dialect: ChannelDialect) -> None:
     stage = Stage(dialect)
     stage.open()
     stage.client.receive_data(frame(dialect, "basic.deliver", consumer_tag="none") + content())

@@ -423,7 +423,7 @@ def test_an_answer_names_the_consumer_that_was_asked_for(verb: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
-def test_a_get_whose_message_comes_behind_our_close_is_told_as_not_answered(dialect: ChannelDialect) -> None:
+def test_a_get_whose_message_comes_after_our_close_is_reported_as_unanswered(dialect: ChannelDialect) -> None:
     stage = Stage(dialect)
     client, served = stage.open()
     gets = [client.get("q"), client.get("q")]
@@ -440,7 +440,7 @@ def test_a_get_whose_message_comes_behind_our_close_is_told_as_not_answered(dial
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("wrong", ["tag", "number", "properties"])
-def test_a_call_whose_answer_breaks_a_rule_is_told_as_not_answered(dialect: ChannelDialect, wrong: str) -> None:
+def test_a_call_whose_answer_breaks_a_rule_is_reported_as_unanswered(dialect: ChannelDialect, wrong: str) -> None:
     stage = Stage(dialect, headers="eager")
     client, _ = stage.open()
     if wrong == "tag":

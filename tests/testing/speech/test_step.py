@@ -58,7 +58,7 @@ def test_an_opening_without_commands_says_no_more() -> None:
     assert first.endswith(": the connection is opened)")
 
 
-def test_a_reader_cuts_octets_into_the_steps_that_were_said_however_they_come() -> None:
+def test_a_reader_cuts_octets_into_the_sent_steps_however_they_arrive() -> None:
     said = spoken(PARTS["tx"], ("client:tx.select", "client:tx.commit"))
     octets = said.octets("client")
     whole = list(StepReader("client").read(octets))
