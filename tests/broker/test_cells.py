@@ -192,7 +192,7 @@ def test_every_cell_of_branches_has_its_answer() -> None:
 # How each refusal comes about.  There are: queues shared (a message, bound to x with k, alternate dead), busy (subscribed), of
 # another session mine; exchanges dead (the alternate of x and shared) and x; and our subscription d.
 REFUSALS: Final[dict[str, Command | Callable[[Client, Session], tuple[int | None, list[Any]]]]] = {
-    "any: a limit stands in the way": lambda c, s: [code_of(c, s, queue.Declare("n1")), code_of(c, s, queue.Declare("n2"))][1],
+    "any: limit reached": lambda c, s: [code_of(c, s, queue.Declare("n1")), code_of(c, s, queue.Declare("n2"))][1],
     "message.transfer: no such exchange": message.Transfer("nowhere", 1, 0),
     "message.transfer: user-id of somebody else": lambda c, s: code_of(
         c, s, message.Transfer("", 1, 0), header=encode_headers([MessageProperties(user_id=b"you")])

@@ -46,7 +46,7 @@ FACTS: Final[dict[str, object]] = dict.fromkeys(
 """Every fact that a template names."""
 ROWS: Final[dict[str, Row]] = {
     "any: access denied": Row(403, 403),
-    "any: a limit stands in the way": Row(506, 506, lambda host: [host.declare_queue(f"q{n}") for n in range(9)]),
+    "any: limit reached": Row(506, 506, lambda host: [host.declare_queue(f"q{n}") for n in range(9)]),
     # message
     "message.transfer: no such exchange": Row(404, 404, lambda host: host.destination("nowhere")),
     "message.transfer: user-id of somebody else": Row(

@@ -155,7 +155,7 @@ def test_what_is_refused_is_reported_and_the_connection_goes_on(serving: int, jm
     ]
     assert "errorCode=NOT_FOUND, commandId=0, classCode=7, commandCode=1, fieldIndex=3" in said[3]
     assert "there is no exchange 'amq.nowhere'" in said[3]
-    assert "another session has queue 'jms-mine' for itself" in said[7]
+    assert "queue 'jms-mine' belongs to another session" in said[7]
 
 
 def test_heartbeats_both_ways(serving: int, jms: Jms) -> None:

@@ -66,10 +66,10 @@ def _row(name: str, template: str, only: ErrorCodes | None = None) -> Condition:
 
 _NO_EXCHANGE: Final = "there is no exchange {exchange!r}"
 _NO_QUEUE: Final = "there is no queue {queue!r}"
-_OWNED: Final = "another session has queue {queue!r} for itself"
+_OWNED: Final = "queue {queue!r} belongs to another session"
 _NO_NAME: Final = "the name of the queue is empty"
 _NO_DESTINATION: Final = "no subscription has destination {destination!r}"
-_RESERVED: Final = "names that begin with {prefix!r} are the broker's; legal: to declare it passive"
+_RESERVED: Final = "names that begin with {prefix!r} are reserved for the broker; legal: a passive declare"
 _NO_ALTERNATE: Final = "there is no exchange {exchange!r} to be the alternate; legal: {legal}"
 _OTHER_ALTERNATE: Final = "the alternate of {name!r} is {has!r}, not {exchange!r}; legal: {has!r} or none"
 _UNKNOWN: Final = "{argument!r}; known are {known}"
@@ -79,17 +79,17 @@ _BRANCH: Final = "dtx.{verb} of branch {branch}: {fault}; {why}"
 # --- any command ----------------------------------------------------------------------------------------------------------
 
 ACCESS_DENIED: Final = _row("any: access denied", _SAID)
-LIMIT: Final = _row("any: a limit stands in the way", "limit {limit} is {value}; {why}")
+LIMIT: Final = _row("any: limit reached", "limit {limit} is {value}; {why}")
 
 # --- message --------------------------------------------------------------------------------------------------------------
 
 TRANSFER_NO_EXCHANGE: Final = _row("message.transfer: no such exchange", f"{_NO_EXCHANGE}; legal: {{legal}}")
 TRANSFER_USER_ID: Final = _row(
-    "message.transfer: user-id of somebody else", "user-id {user!r}; this connection may say {identity!r} or none"
+    "message.transfer: user-id of somebody else", "user-id {user!r}; this connection may use {identity!r} or none"
 )
 TRANSFER_LIMIT: Final = _row("message.transfer: too large, or no room", "limit {limit} is {value}{where}; {why}")
 TRANSFER_HEADER: Final = _row("message.transfer: header cannot be read", _SAID)
-TRANSFER_FRAGMENT: Final = _row("message.transfer: a fragment", "part of a message; whole messages are taken")
+TRANSFER_FRAGMENT: Final = _row("message.transfer: a fragment", "part of a message; only whole messages are accepted")
 RESUME_NO_DESTINATION: Final = _row("message.resume: no such destination", _NO_DESTINATION)
 SUBSCRIBE_NO_QUEUE: Final = _row("message.subscribe: no such queue", _NO_QUEUE)
 SUBSCRIBE_NO_NAME: Final = _row("message.subscribe: empty name", _NO_NAME)
@@ -113,7 +113,7 @@ SET_FLOW_MODE_NO_DESTINATION: Final = _row("message.set-flow-mode: no such desti
 
 EXCHANGE_DECLARE_RESERVED: Final = _row("exchange.declare: reserved name", _RESERVED)
 EXCHANGE_DECLARE_QPID: Final = _row('exchange.declare: name that begins with "qpid."', _RESERVED, "qpid")
-EXCHANGE_DECLARE_NO_NAME: Final = _row("exchange.declare: empty name", "the default exchange is not declared; legal: a name")
+EXCHANGE_DECLARE_NO_NAME: Final = _row("exchange.declare: empty name", "the default exchange cannot be declared; legal: a name")
 EXCHANGE_DECLARE_NO_TYPE: Final = _row("exchange.declare: no such type", "there is no type {type!r}; legal: {legal}")
 EXCHANGE_DECLARE_OTHER_TYPE: Final = _row("exchange.declare: other type", "exchange {exchange!r} is {has}, not {type}")
 EXCHANGE_DECLARE_NO_ALTERNATE: Final = _row("exchange.declare: no such alternate", _NO_ALTERNATE)
@@ -124,13 +124,13 @@ EXCHANGE_REDECLARE_ARGUMENT: Final = _row(
     "exchange.declare: unknown argument of one that exists", "{argument!r}; legal: no arguments", "spec"
 )
 EXCHANGE_DELETE_NO_EXCHANGE: Final = _row("exchange.delete: no such exchange", _NO_EXCHANGE)
-EXCHANGE_DELETE_NO_NAME: Final = _row("exchange.delete: empty name", "the default exchange stays; legal: a name")
+EXCHANGE_DELETE_NO_NAME: Final = _row("exchange.delete: empty name", "the default exchange cannot be deleted; legal: a name")
 EXCHANGE_DELETE_ALTERNATE: Final = _row(
     "exchange.delete: in use as alternate", "{exchange!r} is the alternate of {count} queues and exchanges"
 )
 EXCHANGE_DELETE_IN_USE: Final = _row("exchange.delete: has bindings", "{exchange!r} has {count} bindings")
 EXCHANGE_DELETE_RESERVED: Final = _row(
-    "exchange.delete: predeclared exchange", "{exchange!r} was there before all clients, and stays"
+    "exchange.delete: predeclared exchange", "{exchange!r} is predeclared and cannot be deleted"
 )
 BIND_NO_QUEUE: Final = _row("exchange.bind: no such queue", _NO_QUEUE)
 BIND_NO_EXCHANGE: Final = _row("exchange.bind: no such exchange", _NO_EXCHANGE)
@@ -147,14 +147,14 @@ UNBIND_NO_QUEUE: Final = _row("exchange.unbind: no such queue", _SAID)
 UNBIND_NO_EXCHANGE: Final = _row("exchange.unbind: no such exchange", _NO_EXCHANGE)
 UNBIND_NO_KEY: Final = _row("exchange.unbind: no such binding", "{queue!r} is not bound to {exchange!r} with key {key!r}")
 UNBIND_NO_EXCHANGE_NAME: Final = _row(
-    "exchange.unbind: empty exchange name", "no queue leaves the default exchange; legal: a name"
+    "exchange.unbind: empty exchange name", "no queue can be unbound from the default exchange; legal: a name"
 )
 UNBIND_OWNED: Final = _row("exchange.unbind: queue of another session", _OWNED)
 
 # --- queue ----------------------------------------------------------------------------------------------------------------
 
 QUEUE_DECLARE_RESERVED: Final = _row(
-    "queue.declare: reserved name", 'names that begin with "amq." are the broker\'s; legal: to declare it passive', "spec"
+    "queue.declare: reserved name", 'names that begin with "amq." are reserved for the broker; legal: a passive declare', "spec"
 )
 QUEUE_DECLARE_NO_NAME: Final = _row("queue.declare: empty name", "legal: a name of 1 to 255 octets")
 QUEUE_DECLARE_NAME: Final = _row(

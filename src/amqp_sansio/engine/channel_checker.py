@@ -116,7 +116,7 @@ class ChannelChecker(Checker):
             self._method(speaker, unit)
         else:
             name = NAMES[unit.kind]
-            self.findings.note(f"frame.{name}", f"a frame of type {name}, which nobody is known to read")
+            self.findings.note(f"frame.{name}", f"a frame of type {name}, which no known peer uses")
 
     def excuses(self, speaker: Speaker, malformed: Malformed) -> bool:
         """Excuses a side that breaks off its content in order to answer the other side's close."""

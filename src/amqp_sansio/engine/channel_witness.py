@@ -93,7 +93,7 @@ class OpeningWitness:
             self.channels = control.channel_max or MAX_CHANNELS
             self.frame_max = control.max_frame_size or 0
         elif isinstance(control, Redirect):
-            self._findings.note("connection.redirect", "the server sends the client elsewhere")
+            self._findings.note("connection.redirect", "the server redirects the client")
 
     def _judge_mechanism(self, mechanism: str) -> None:
         offered = self._mechanisms or ()
@@ -245,7 +245,7 @@ class ConversationWitness(ConnectionWitness):
             late = self._late
         if witness is None:
             if number not in self._channels and len(self._channels) >= self.findings.limits.channels:
-                self.findings.note("limits.channels", "more channels than our limit: those so far are not followed any more")
+                self.findings.note("limits.channels", "more channels than our limit: we no longer track those so far")
                 self._forget()
             witness = self._channels[number] = NumberedWitness(self.findings, late)
         return witness
@@ -265,7 +265,7 @@ class ConversationWitness(ConnectionWitness):
             text = f"{open_} channels are open, and {most} were agreed on"
             self.findings.breach(f"{rule}.count", said, text, (f"at most {most} channels",), _CHANNEL_ERROR)
         else:
-            self.findings.note(rule, f"{said}: some take the {most} that were agreed on for the highest number")
+            self.findings.note(rule, f"{said}: some peers take the agreed {most} for the highest number")
 
     # --- gaps -----------------------------------------------------------------------------------------------------------------
 

@@ -260,7 +260,7 @@ class ChannelUse:
 
     def _bound(self, reached: bool) -> None:
         if reached:
-            self._findings.note("limits.ranges", "more ranges of tags than our limit: they are not followed any more")
+            self._findings.note("limits.ranges", "more ranges of tags than our limit: we no longer track them")
 
 
 def _number(method: Method | None, name: str) -> int:
@@ -371,7 +371,7 @@ class References:
             self._scopes.pop(key, None)
         elif key not in self._scopes and len(self._scopes) >= findings.limits.subscriptions:
             if not self._doubt:
-                findings.note("limits.subscriptions", "more references than our limit: the others are not followed")
+                findings.note("limits.subscriptions", "more references than our limit: we do not track the others")
             self._doubt = True
         else:
             self._scopes[key] = scope

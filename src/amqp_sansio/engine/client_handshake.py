@@ -127,7 +127,7 @@ class ClientHandshake(Connection):
         mechanism, self._mechanism = self._mechanism, ""
         if mechanism and self._handshake.silent_refusal and not self._ended:
             if origin is Origin.EOF:
-                text = f"the server ended the connection instead of an answer to start-ok: it refused the login by {mechanism}"
+                text = f"the server ended the connection instead of answering start-ok: it refused the login by {mechanism}"
                 self._emit(LoginRefused(mechanism, None, text))
             elif origin is Origin.PEER and code == self._codes.login:
                 self._emit(LoginRefused(mechanism, code, text))

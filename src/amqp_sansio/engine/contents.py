@@ -298,7 +298,7 @@ class ContentWitness:
         if wrong is None:
             contents.step(speaker, command, id)
         elif wrong.rule.startswith("limits."):
-            self._findings.note(wrong.rule, f"{wrong.text}: they are not followed any more")
+            self._findings.note(wrong.rule, f"{wrong.text}: we no longer track them")
             contents.forget()
         elif wrong.sure:
             if command.VERB in self._excused:

@@ -40,7 +40,7 @@ def check_command(session: Session, command: Command, header: bool = False, octe
     verb = command.VERB
     speaker = COMMAND_SPEAKERS.get(verb)
     if speaker is not None and speaker != session.role:
-        raise LocalProtocolError(verb, f"{session.role} role", (f"{speaker}:{verb}",), f"only the {speaker} says it")
+        raise LocalProtocolError(verb, f"{session.role} role", (f"{speaker}:{verb}",), f"only the {speaker} sends it")
     if verb in CONTENT_VERBS:
         return say_content(session, command, header, octets)
     check = _CHECKS.get(type(command))

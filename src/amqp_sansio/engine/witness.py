@@ -192,7 +192,7 @@ class Witness(ConnectionWitness):
 
     def _forget(self, limit: str) -> None:
         """Stops following the sessions so far: one of our limits is reached."""
-        self.findings.note(limit, f"more than our limit {limit}: the sessions under way are not followed any more")
+        self.findings.note(limit, f"more than our limit {limit}: we no longer track the open sessions")
         self._channels.clear()
         self._sessions.clear()
         self._name_octets = 0

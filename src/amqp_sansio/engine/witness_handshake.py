@@ -118,7 +118,7 @@ class HandshakeWitness:
             text = "the client insisted on this server"
             legal = ("connection.open-ok", "connection.close")
             self._findings.breach("connection.open.insist.behavior", "connection.redirect", text, legal)
-        self._findings.note("connection.redirect", "the server sends the client elsewhere")
+        self._findings.note("connection.redirect", "the server redirects the client")
 
     def _close(self, control: Close) -> None:
         code = control.reply_code

@@ -42,7 +42,7 @@ class Grammar:
         for line in re.sub(r"\n[ \t]+", " ", text.strip()).splitlines():
             name, equals, body = line.partition("=")
             if not equals or name.strip() in self._rules:
-                raise ValueError(f"no rule, or one that stands twice: {line!r}")
+                raise ValueError(f"no rule, or a duplicate: {line!r}")
             self._rules[name.strip()] = _items(body)
 
     @property

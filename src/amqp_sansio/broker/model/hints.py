@@ -14,24 +14,24 @@ from amqp_sansio.spec.values import Value
 
 HINTS: Final[dict[str, dict[str, str]]] = {
     "message.subscribe": {
-        "qpid.sync_frequency": "qpidd's bridges ask with it for a sync after every N messages; completions come without it",
-        "x-filter-no-consume": "Qpid's clients of AMQP 0-8 say so of browsers; in 0-10 acquire-mode says it",
-        "x-filter-auto-close": "Qpid's clients of AMQP 0-8 say so of browsers; in 0-10 message.flush says it",
+        "qpid.sync_frequency": "qpidd's bridges ask for a sync after every N messages; the broker completes them anyway",
+        "x-filter-no-consume": "Qpid's clients of AMQP 0-8 mark browsers with it; in 0-10 acquire-mode does",
+        "x-filter-auto-close": "Qpid's clients of AMQP 0-8 mark browsers with it; in 0-10 message.flush does",
         "local-address": "Broker-J shows it to its administrator",
     },
     "queue.declare": {
-        "qpid.file_count": "qpidd's older store has files of a fixed size; here a log grows with what is in it",
-        "qpid.file_size": "likewise",
-        "qpid.paging": "qpidd keeps part of the queue on disk; here memory has all of it",
-        "qpid.max_pages_loaded": "likewise",
-        "qpid.page_factor": "likewise",
+        "qpid.file_count": "qpidd's older store has files of a fixed size; this broker's log grows as needed",
+        "qpid.file_size": "qpidd's older store has files of a fixed size; this broker's log grows as needed",
+        "qpid.paging": "qpidd keeps part of the queue on disk; this broker keeps all of it in memory",
+        "qpid.max_pages_loaded": "qpidd keeps part of the queue on disk; this broker keeps all of it in memory",
+        "qpid.page_factor": "qpidd keeps part of the queue on disk; this broker keeps all of it in memory",
         "x-qpid-description": "Broker-J shows it to its administrator",
-        "x-qpid-capacity": "Broker-J holds publishers up from there on; BrokerLimits.throttle_messages does it here",
-        "x-qpid-flow-resume-capacity": "they go on from half of that",
-        "qpid.flow_stop_count": "qpidd holds publishers up from there on; BrokerLimits.throttle_messages does it here",
-        "qpid.flow_stop_size": "likewise",
-        "qpid.flow_resume_count": "they go on from half of that",
-        "qpid.flow_resume_size": "likewise",
+        "x-qpid-capacity": "Broker-J blocks publishers above it; here BrokerLimits.throttle_messages does",
+        "x-qpid-flow-resume-capacity": "here publishers continue at half of BrokerLimits.throttle_messages",
+        "qpid.flow_stop_count": "qpidd blocks publishers above it; here BrokerLimits.throttle_messages does",
+        "qpid.flow_stop_size": "qpidd blocks publishers above it; here BrokerLimits.throttle_messages does",
+        "qpid.flow_resume_count": "here publishers continue at half of BrokerLimits.throttle_messages",
+        "qpid.flow_resume_size": "here publishers continue at half of BrokerLimits.throttle_messages",
         **dict.fromkeys(
             (
                 "qpid.alert_count",
@@ -47,7 +47,7 @@ HINTS: Final[dict[str, dict[str, str]]] = {
                 "x-qpid-maximum-message-age",
                 "x-qpid-maximum-queue-depth",
             ),
-            "qpidd and Broker-J tell their management of it, which is not here",
+            "qpidd and Broker-J report it to their management, which this broker does not have",
         ),
     },
 }

@@ -222,7 +222,7 @@ class VirtualHost(Topology):
                     conditions.QUEUE_DECLARE_EXCLUSIVE if exclusive or not passive else conditions.QUEUE_DECLARE_PASSIVE_OWNED
                 )
                 if held.counts(self.error_codes):
-                    raise Refused(held, queue=queue, why=f"another session has queue {queue!r} for itself")
+                    raise Refused(held, queue=queue, why=f"queue {queue!r} belongs to another session")
             if conditions.QUEUE_REDECLARE_ARGUMENT.counts(self.error_codes):
                 refuse_unknown(Map(arguments or {}), conditions.QUEUE_REDECLARE_ARGUMENT)
             if passive:

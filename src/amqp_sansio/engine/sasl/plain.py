@@ -19,7 +19,7 @@ def must_be_text(*texts: str) -> None:
         for text in texts:
             text.encode()
     except UnicodeEncodeError:
-        raise SaslError("a name or a password is a text that UTF-8 can carry") from None
+        raise SaslError("a name or a password must be text that UTF-8 can encode") from None
 
 
 class OneMessage(ClientExchange):
