@@ -7,7 +7,7 @@ from amqp_sansio.adapters.asyncio.channels import InDoubt, RetryPolicy, connect
 
 
 async def main(url: str, count: int) -> None:
-    """Behind a loss the queue is declared again. What is in doubt is published again here: it may be there twice."""
+    """The client declares the queue again after a reconnect; we publish messages in doubt again, so some may come twice."""
     again = 0
     async with connect(url, retry=RetryPolicy(attempts=20, first=0.1)) as connection, connection.channel() as channel:
         await channel.declare_queue("channel-log")

@@ -7,7 +7,7 @@ from amqp_sansio.adapters.asyncio import connect
 
 
 async def main(url: str) -> None:
-    """Declares a queue, puts a message on it, and takes it off again."""
+    """Declares a queue, publishes a message to it, and receives it."""
     async with connect(url) as connection, connection.session() as session:
         await session.declare_queue("hello", auto_delete=True)
         await session.publish("", "hello", b"Hello, broker!")

@@ -1,4 +1,4 @@
-"""A question and its answer: `python request_reply.py amqp://guest:guest@127.0.0.1:5672/`."""
+"""A request and its answer: `python request_reply.py amqp://guest:guest@127.0.0.1:5672/`."""
 
 import asyncio
 import sys
@@ -8,7 +8,7 @@ from amqp_sansio.adapters.asyncio import Session, connect
 
 
 async def serve(session: Session, requests: int) -> None:
-    """Answers to where each request says, naming the request."""
+    """Publishes each answer to `reply_to`, with the id of its request."""
     async with session.subscribe("requests") as subscription:
         async for message in subscription:
             to = message.reply_to

@@ -1,4 +1,4 @@
-"""A worker with credit, which gives back what it fails at: `python worker.py amqp://guest:guest@127.0.0.1:5672/ 1000`."""
+"""A worker with credit, which releases tasks that fail: `python worker.py amqp://guest:guest@127.0.0.1:5672/ 1000`."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from amqp_sansio.adapters.asyncio import Message, connect
 
 
 def work(message: Message) -> None:
-    """Fails at every seventh task, the first time that it is tried."""
+    """Fails at the first attempt of every seventh task."""
     number = int(message.body.split()[1])
     if number % 7 == 0 and not message.redelivered:
         raise RuntimeError(f"task {number} is hard")

@@ -1,4 +1,4 @@
-"""Publishes readings and says which of them the broker has: `python confirms.py URL COUNT`."""
+"""Publishes readings and prints which of them the broker has confirmed: `python confirms.py URL COUNT`."""
 
 import sys
 from uuid import UUID, uuid4
@@ -7,7 +7,7 @@ from amqp_sansio.adapters.sync import AmqpError, MessageReturned, Pending, conne
 
 
 def main(url: str, count: int) -> None:
-    """Sends without waiting, then asks for each confirm; what nobody takes is returned."""
+    """Sends without waiting, then waits for each confirm; the broker returns what no queue takes."""
     with connect(url) as connection, connection.session() as session:
         session.declare_queue("readings", durable=True)
         sent: dict[UUID, Pending[None]] = {}

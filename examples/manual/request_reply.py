@@ -1,4 +1,4 @@
-"""Ten questions at once, answered in any order: `python request_reply.py URL`."""
+"""Ten requests at once, answered in any order: `python request_reply.py URL`."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ async def answer(connection: Connection, ready: asyncio.Event) -> None:
 
 
 class Asking:
-    """Hands each answer to the task that asked the question."""
+    """Passes each answer to the task that sent the request."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -39,7 +39,7 @@ class Asking:
                 message.accept()
 
     async def ask(self, number: int) -> int:
-        """The square of a number."""
+        """Returns the square of a number."""
         name = str(uuid4())
         self.open[name] = asyncio.get_running_loop().create_future()
         await self.session.publish(

@@ -1,4 +1,4 @@
-"""Says hello to a broker that one authority signed, and to nobody else: `python tls.py AMQPS_URL AUTHORITY.pem`."""
+"""Connects only to a broker whose certificate one authority signed: `python tls.py AMQPS_URL AUTHORITY.pem`."""
 
 import ssl
 import sys
@@ -7,7 +7,7 @@ from amqp_sansio.adapters.sync import ConnectFailed, connect
 
 
 def main(url: str, authority: str) -> None:
-    """First with the authorities of the system, which do not know this broker."""
+    """Tries first with the authorities of the system, which do not know this broker."""
     try:
         with connect(url):
             print("somebody known signed it")

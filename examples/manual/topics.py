@@ -10,7 +10,7 @@ NEWS = ("sport.eu.football", "weather.eu", "sport.us.baseball", "politics.eu.vot
 
 
 async def follow(session: Session, pattern: str, count: int, started: trio.Event, found: list[str]) -> None:
-    """Takes a queue of its own, binds it, and reads from it."""
+    """Declares its own queue, binds it, and reads from it."""
     queue = f"news of {pattern}"
     await session.declare_queue(queue, exclusive=True)
     await session.bind(queue, "amq.topic", pattern)

@@ -1,4 +1,4 @@
-"""Moves money between accounts, each transfer whole or not at all: `python transfers.py URL`."""
+"""Moves money between accounts, each transfer completely or not at all: `python transfers.py URL`."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from amqp_sansio.adapters.asyncio import Session, TransactionFailed, connect
 
 
 async def transfer(session: Session, amount: int) -> None:
-    """Takes an order and makes two bookings of it."""
+    """Takes an order and publishes two bookings for it."""
     async with session.subscribe("orders", prefetch=1) as orders, session.transaction():
         order = await orders.receive(timeout=10.0)
         await session.send("", "bookings", b"-%d" % amount)

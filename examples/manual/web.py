@@ -12,7 +12,7 @@ from amqp_sansio.adapters.asyncio import AmqpError, Connection, RetryPolicy, Ses
 
 
 class State(TypedDict):
-    """What each request finds in `request.state`."""
+    """The contents of `request.state`."""
 
     connection: Connection
     orders: Session
@@ -36,7 +36,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.post("/orders", status_code=202)
 async def order(request: Request) -> dict[str, int]:
-    """The broker has the order when this answers."""
+    """Answers when the broker has confirmed the order."""
     session: Session = request.state.orders
     await session.publish("", "orders", await request.body(), persistent=True, timeout=5.0)
     return {"waiting": (await session.query_queue("orders", timeout=5.0)).message_count or 0}
@@ -52,5 +52,5 @@ async def health(request: Request) -> dict[str, object]:
 @app.exception_handler(AmqpError)
 @app.exception_handler(TimeoutError)
 async def unavailable(_: Request, error: Exception) -> JSONResponse:
-    """The order may be on the queue."""
+    """Answers 503: the order may be on the queue."""
     return JSONResponse({"detail": "try again later", "reason": type(error).__name__}, status_code=503)

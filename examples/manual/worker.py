@@ -32,7 +32,7 @@ async def fill(session: Session, count: int) -> None:
 
 
 async def main(url: str, count: int) -> None:
-    """They share one session and one subscription."""
+    """The workers share one session and one subscription."""
     async with connect(url) as connection, connection.session() as session:
         await fill(session, count)
         async with session.subscribe("tasks", prefetch=6) as tasks:

@@ -1,4 +1,4 @@
-"""A question and its answer, by direct reply-to: `python channel_request.py amqp://guest:guest@127.0.0.1:5672`."""
+"""A request and its answer, by direct reply-to: `python channel_request.py amqp://guest:guest@127.0.0.1:5672`."""
 
 import sys
 import threading
@@ -7,7 +7,7 @@ from amqp_sansio.adapters.sync.channels import Channel, connect
 
 
 def serve(channel: Channel, requests: int) -> None:
-    """Answers to where each request says, naming the request."""
+    """Publishes each answer to `reply_to`, with the id of its request."""
     with channel.subscribe("channel-requests") as subscription:
         for _ in range(requests):
             message = subscription.receive()

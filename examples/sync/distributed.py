@@ -1,4 +1,4 @@
-"""One transaction over two brokers; what is left of one that broke off is cleaned up first.
+"""One transaction over two brokers, after cleaning up what an interrupted one left.
 
 `python distributed.py amqp://guest:guest@127.0.0.1:5672/ amqp://guest:guest@127.0.0.1:5673/ decisions.json`
 """
@@ -15,24 +15,24 @@ from amqp_sansio.engine.xid import xid
 from amqp_sansio.spec.dtx import Xid
 
 FORMAT = 0x616D7170
-"""What tells our branches from those of others."""
+"""Distinguishes our branches from those of others."""
 
 
 class Decisions:
-    """What was decided and is not carried out everywhere: in a file, which is on the disk before anybody commits."""
+    """Decisions that are not carried out everywhere yet, in a file that is on disk before any commit."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> list[Decision]:
-        """The decisions that a crash may have left."""
+        """Returns the decisions that a crash may have left."""
         if not self.path.exists():
             return []
         stored = json.loads(self.path.read_text())
         return [Decision.of([(n, f, bytes.fromhex(g), bytes.fromhex(b)) for n, f, g, b in plain]) for plain in stored]
 
     def write(self, decisions: list[Decision]) -> None:
-        """Replaces the file in one go, and returns when that is certain."""
+        """Replaces the file atomically, and returns when it is on disk."""
         new = self.path.with_suffix(".new")
         with new.open("w") as file:
             json.dump([[(n, f, g.hex(), b.hex()) for n, f, g, b in each.plain] for each in decisions], file)
@@ -42,7 +42,7 @@ class Decisions:
 
 
 def carry_out(whole: TwoPhase, sessions: dict[str, Session], decisions: Decisions) -> None:
-    """Does what a two-phase commit wants, until it is finished."""
+    """Carries out the actions of a two-phase commit until it is finished."""
     while not whole.finished:
         for action in whole.take():
             match action:
@@ -55,7 +55,7 @@ def carry_out(whole: TwoPhase, sessions: dict[str, Session], decisions: Decision
 
 
 def clean_up(sessions: dict[str, Session], decisions: Decisions) -> int:
-    """After a crash: what was decided is carried out, and what was not is rolled back."""
+    """After a crash: carries out stored decisions and rolls everything else back."""
     kept = decisions.read()
     listed: dict[str, list[Xid]] = {}
     for name, session in sessions.items():
@@ -67,7 +67,7 @@ def clean_up(sessions: dict[str, Session], decisions: Decisions) -> int:
 
 
 def main(one: str, two: str, path: str) -> None:
-    """A program that died between the phases, and one that does not."""
+    """Simulates a program that died between the phases, then completes a transaction."""
     with connect(one) as first, connect(two) as second, first.session() as a, second.session() as b:
         sessions, decisions = {"one": a, "two": b}, Decisions(Path(path))
         for session in sessions.values():

@@ -6,7 +6,7 @@ from amqp_sansio.adapters.sync import connect
 
 
 def main(url: str) -> None:
-    """Declares a queue, puts a message on it, and takes it off again."""
+    """Declares a queue, publishes a message to it, and receives it."""
     with connect(url) as connection, connection.session() as session:
         session.declare_queue("hello", auto_delete=True)
         session.publish("", "hello", b"Hello, broker!")

@@ -1,4 +1,4 @@
-"""A question and its answer: `python request_reply.py amqp://guest:guest@127.0.0.1:5672/`."""
+"""A request and its answer: `python request_reply.py amqp://guest:guest@127.0.0.1:5672/`."""
 
 import sys
 import threading
@@ -8,7 +8,7 @@ from amqp_sansio.adapters.sync import Session, connect
 
 
 def serve(session: Session, requests: int) -> None:
-    """Answers to where each request says, naming the request."""
+    """Publishes each answer to `reply_to`, with the id of its request."""
     with session.subscribe("requests") as subscription:
         for message in subscription:
             to = message.reply_to

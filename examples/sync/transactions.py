@@ -6,12 +6,12 @@ from amqp_sansio.adapters.sync import Session, connect
 
 
 def count(session: Session, name: str) -> int:
-    """How many messages are on a queue."""
+    """Returns the number of messages on a queue."""
     return session.query_queue(name).message_count or 0
 
 
 def move(session: Session, many: int, *, fail: bool) -> None:
-    """Takes messages from one queue and puts them on the other in one transaction, which `fail` ends too early."""
+    """Moves messages to the other queue in one transaction; with `fail`, raises in the middle of it."""
     with session.subscribe("from", prefetch=many) as subscription, session.transaction():
         for _ in range(many):
             message = subscription.receive()
@@ -22,7 +22,7 @@ def move(session: Session, many: int, *, fail: bool) -> None:
 
 
 def main(url: str) -> None:
-    """The transactional session works, another one looks on."""
+    """One session works in transactions, another one counts messages."""
     with connect(url) as connection, connection.session() as looking:
         for name in ("from", "to"):
             looking.declare_queue(name)

@@ -1,4 +1,4 @@
-"""A worker with prefetch, which gives back what it fails at: `python channel_worker.py amqp://127.0.0.1:5672 1000`."""
+"""A worker with prefetch, which releases tasks that fail: `python channel_worker.py amqp://127.0.0.1:5672 1000`."""
 
 import sys
 
@@ -8,7 +8,7 @@ from amqp_sansio.adapters.trio.channels import Message, connect
 
 
 def work(message: Message) -> None:
-    """Fails at every seventh task, the first time that it is tried."""
+    """Fails at the first attempt of every seventh task."""
     number = int(message.body.split()[1])
     if number % 7 == 0 and not message.redelivered:
         raise RuntimeError(f"task {number} is hard")

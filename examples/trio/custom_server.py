@@ -1,4 +1,4 @@
-"""A server of one's own, which is no broker: it prints each message that is published to it, and refuses all else.
+"""Your own server, not a broker: it prints each published message and refuses all other commands.
 
 `python custom_server.py 5672` listens on loopback until it is interrupted; port 0 picks a free one.
 """
@@ -18,7 +18,7 @@ from amqp_sansio.spec.codes import ErrorCode
 
 
 def handle(connection: ServerConnection, event: Event) -> None:
-    """One event of a connection, and the answer."""
+    """Handles one event of a connection."""
     match event:
         case TransferReceived(session=name, id=id, body=body):
             print(f"{name.decode()[:11]}: {body.decode()}", flush=True)
@@ -30,7 +30,7 @@ def handle(connection: ServerConnection, event: Event) -> None:
             assert session is not None
             session.fail(id, ErrorCode.NOT_IMPLEMENTED, "this server takes messages, and nothing else")
         case _:
-            pass  # logins, sessions and barriers are answered by the machine
+            pass  # the machine answers logins, sessions and barriers itself
 
 
 async def main(port: int) -> None:
