@@ -34,11 +34,11 @@ MOST: Final = 12
 """The most files of a walk that a reader can keep in mind."""
 HEAD: Final = f"""# Walks through the code
 
-Which files the library goes through for one thing, in the order in which a run first enters them, with the function that it
-enters first. Not counted are `kernel`, `spec`, `events` and generated code. `python -m tools.walks --write` traces a real run
-and writes this page; a test compares the two. No walk should have more than {MOST} files; the page says where one has.
+The files that a run enters for one task, in order, each with the function that it enters first. `kernel`, `spec`, `events` and
+generated code do not count. `python -m tools.walks --write` traces real runs and writes this page; a test compares the two. A
+walk should have at most {MOST} files; the page gives the reason where one has more.
 
-A call *back up* enters a file that waits for a callee in another file. Each has a reason.
+A call *back up* enters a file that is still waiting for a callee in another file. Each has a reason.
 """
 
 
@@ -265,30 +265,30 @@ WALKS: Final = {
     "A packet to a row": row,
 }
 CLIMBS: Final = {
-    "broker/broker.py Broker._wrote": "the broker notes which connections have output, for `ready`.",
+    "broker/broker.py Broker._wrote": "the broker records which connections have output, for `ready`.",
     "broker/model/queue.py Queue.acquire": "the dispatcher chooses a consumer; the queue keeps the messages.",
     "broker/model/queue.py Queue.head": "the dispatcher chooses a consumer; the queue keeps the messages.",
-    "broker/model/subscribers.py Dispatcher.waits_for_smaller": "a message that leaves may bring a smaller one to somebody.",
+    "broker/model/subscribers.py Dispatcher.waits_for_smaller": "after a message leaves, a smaller one may fit some credit.",
     "captures/columns/replay.py ConnectionReplay._heard": "the replay knows the recorder of the connection.",
-    "captures/columns/replay.py ConnectionReplay._many": "the replay takes transfers that are alike in one step, where it can.",
-    "captures/conversation.py Conversation.marks": "the conversation knows in which packet each octet came.",
-    "captures/conversation.py Conversation.time_of": "the conversation knows when each octet came.",
-    "captures/flows.py Listener._heard": "the listener gives the event its connection, packet and time.",
+    "captures/columns/replay.py ConnectionReplay._many": "the replay handles similar transfers in one step, where it can.",
+    "captures/conversation.py Conversation.marks": "the conversation knows the packet of each octet.",
+    "captures/conversation.py Conversation.time_of": "the conversation knows the time of each octet.",
+    "captures/flows.py Listener._heard": "the listener adds connection, packet and time to the event.",
     "captures/flows.py Listener.talking": "the listener knows the connection of the packet.",
-    "engine/channel.py Channel.say": "what a session has gathered goes out on its channel.",
-    "engine/channel.py Channels.touch": "a session whose books have changed is visited once, before the next output.",
-    "engine/connection.py Connection._emit": "events wait in the connection, in order, until it hands them out.",
-    "engine/connection.py Connection._write": "all output goes through the one outbox of the connection.",
-    "engine/subscription.py Subscriptions.usable": "`send` takes message.flow from anybody, so the check looks it up.",
+    "engine/channel.py Channel.say": "a session sends its collected commands on its channel.",
+    "engine/channel.py Channels.touch": "a session that has changed is visited once, before the next output.",
+    "engine/connection.py Connection._emit": "the connection queues events until `next_event`.",
+    "engine/connection.py Connection._write": "all output goes through the connection's one outbox.",
+    "engine/subscription.py Subscriptions.usable": "`send` accepts message.flow from any caller, so the check looks it up.",
 }
-"""Why a function is called from below although its file waits: one line for each callee."""
+"""The reason for each call back up, by callee."""
 LONG: Final = {
-    "Attach": "half of them only make the parts of a session: its two halves, its books, the rows of its attachment.",
-    "Prepare, at the broker": "it goes in through a connection, down to the coordinator and its queues, and out again.",
-    "From a publisher through the broker to another client": "it goes in on one connection, through the model, out on another.",
-    "A packet to a row": "it goes through TCP, through all that the observer judges, and through what the recorder keeps.",
+    "Attach": "half of them only make the parts of a session: its two halves, its bookkeeping, the rows of its attachment.",
+    "Prepare, at the broker": "it enters through a connection, goes down to the coordinator and its queues, and out again.",
+    "From a publisher through the broker to another client": "it enters on one connection and leaves on another.",
+    "A packet to a row": "it goes through TCP, the observer's checks and the recorder.",
 }
-"""Why a walk has more than `MOST` files."""
+"""The reason why a walk has more than `MOST` files."""
 
 
 def told(title: str, make: Callable[[], Walk]) -> str:
