@@ -14,21 +14,21 @@ from amqp_sansio.captures.views import VIEWS
 _HEAD: Final = f"""# Tables of captures
 
 Captures become Parquet files (zstd) in `DIR/<table>/`, in folders by {" and ".join([f"`{name}`" for name in PARTITIONS])},
-with `DIR/_MANIFEST.json` written last: what it does not list is not published. Spark writes them, and without Spark, in one
-process, `analyze --engine local` and `amqp_sansio.captures.columns.local.run(captures, folder)` do (extra `tables`): the rows
-are the same.
+with `DIR/_MANIFEST.json` written last: files that it does not list are not published. Spark writes them; without Spark,
+`analyze --engine local` and `amqp_sansio.captures.columns.local.run(captures, folder)` write the same rows in one process
+(extra `tables`).
 
-Times are timestamps (UTC, whole microseconds), in `ts` and in columns that end in `_at`. Where a reader compares times or
-subtracts them, the same time stands beside in nanoseconds since 1970 UTC, under a name that ends in `_ns`; durations are
-nanoseconds, too. This is schema version {SCHEMA_VERSION}; folders of version {FORMER_VERSION} are read, too
-([what became of each column](schema-versions.md)).
+Times are timestamps (UTC, whole microseconds), in `ts` and in columns that end in `_at`. Times that a reader
+compares or subtracts are also there in nanoseconds since 1970 UTC, under a name that ends in `_ns`; durations are nanoseconds,
+too. This is schema version {SCHEMA_VERSION}; readers also accept folders of version {FORMER_VERSION}
+([how each column changed](schema-versions.md)).
 
-A column that may be null is null where nobody can know: the capture began later, or octets are missing. What depends on
-them has the outcome `unknown`, and nobody is accused of it. Each loss is one row of `violations` with the rule `gap`.
+A nullable column is null if its value cannot be known: the capture began later, or octets are missing. What depends on them
+has the outcome `unknown` and is no violation. Each loss is one row of `violations` with the rule `gap`.
 
-A row is written when no later word can change it. What is open waits within limits: {half.OPEN_MESSAGES}
-messages and {half.OPEN_COMMANDS} other commands of each side of a session, beyond which the oldest goes out as `unknown`;
-a published message waits for an accept, which not every broker sends, until {half.GRACE_MESSAGES} later ones are complete.
+A row is written when no later word can change it. Open rows wait within limits: {half.OPEN_MESSAGES} messages and
+{half.OPEN_COMMANDS} other commands of each side of a session, beyond which the oldest is written as `unknown`; a published
+message waits for an accept, which not every broker sends, until {half.GRACE_MESSAGES} later ones are complete.
 
 """
 

@@ -15,11 +15,11 @@ def departures_page() -> str:
     lines = [
         "# What a probe finds in Broker-J",
         "",
-        f"`python -m tools.interop.probed` led Apache Qpid Broker-J through {told['conversations']} conversations; it kept "
+        f"`python -m tools.interop.probed` held {told['conversations']} conversations with Apache Qpid Broker-J; it kept "
         f"{len(told['kept'])} rules and broke {len(told['broken'])}. "
-        "Silence may also be that of a machine under load, as this one was.",
+        "The machine was busy, which may explain some silences.",
         "",
-        "| rule | broken | kept | what it answered |",
+        "| rule | broken | kept | answer |",
         "|---|---|---|---|",
     ]
     for each in told["broken"]:
@@ -28,9 +28,9 @@ def departures_page() -> str:
             lines.append("| " + " | ".join(map(str, cells)) + " |")
     lines += [
         "",
-        f"It was started {told['starts']} times: what ends it is below, under `server: it goes on`.",
+        f"It was started {told['starts']} times; `server: it goes on` below shows what ends it.",
         "",
-        "| part | moves gone through | left, and why |",
+        "| part | transitions taken | left, and why |",
         "|---|---|---|",
     ]
     for part in told["coverage"]:

@@ -54,15 +54,15 @@ def grammars_page() -> str:
         rows.append((section.name, *_size(section.said()), tables, section.reason))
     alone: list[tuple[str, ...]] = [(name, *_size(UNPAIRED[name]), reason) for name, reason in ALONE.items()]
     parts = [
-        "# Grammars\n\nThe conversations of the specification as the smallest automata of their languages, compared with the\n"
-        "tables when this page was made: both take the same conversations, of any length. Sizes are those of the\n"
-        "language in which everything may break off anywhere. See [what they are for](../topics/grammars.md).\n\n",
+        "# Grammars\n\nThe conversations of the specification as minimal automata, compared with the tables when this\n"
+        "page was made: both accept the same conversations, of any length. Sizes are those of the language of all prefixes,\n"
+        "since a conversation may break off anywhere. See [what they are for](../topics/grammars.md).\n\n",
         _table(("section", "states", "moves", "words", "the same as the tables", "what is left to memory"), rows),
         "\n## Without a table\n\n",
         _table(("section", "states", "moves", "words", "why"), alone),
         "\n## Tables without a grammar\n\n",
         _table(("table", "why"), [(table.name, reason) for table, reason in TABLES_ALONE.items()]),
-        "\n## Drawings\n\nThe numbers are the automata's own; a dashed border: the conversation may end here.\n",
+        "\n## Drawings\n\nNumbers identify states; in a state with a dashed border the conversation may end.\n",
     ]
     for name, language in UNPAIRED.items():
         smallest = language.minimal()

@@ -61,10 +61,10 @@ def tables() -> list[Table]:
 def diagrams() -> str:
     """Returns every state machine: its diagram and its rows."""
     parts = [
-        "# State diagrams\n\nDrawn from the rows in `amqp_sansio.tables` when this manual is built. A row says: in this state, "
-        "this speaker\nmay say this verb, then that state. The same rows run for our client, our server and an observer.\n"
-        "The initial state has a thick border, a state in which the dialogue may end a dashed one; what changes\n"
-        "no state stands inside its box.\n"
+        "# State diagrams\n\nDrawn from the rows in `amqp_sansio.tables` when this manual is built. A row means: in this "
+        "state,\nthis speaker may say this verb, which leads to that state. Our client, server and observer run the rows.\n"
+        "The initial state has a thick border, a state in which the dialogue may end a dashed one; verbs that keep the\n"
+        "state are inside its box.\n"
     ]
     for table in tables():
         parts.append(f"\n## {table.name}\n\n{svg(table)}\n\n")
@@ -82,8 +82,8 @@ def _forbidden() -> str:
         for cell in demarcation.FORBIDDEN.values()
     ]
     head = (
-        "\nWhat is no row is forbidden to the client. A server answers with the error code of its profile: by the letter\n"
-        "(`spec`), or as deployed brokers do (`qpid`), who let some of it pass.\n\n"
+        "\nThe client must not use these verbs in these states. A server answers with the error code of its profile: that of\n"
+        "the specification (`spec`), or that of deployed brokers (`qpid`), which accept some of them.\n\n"
     )
     return head + _table(("in state", "the client must not say", "rule", "spec", "qpid"), rows)
 
@@ -104,9 +104,9 @@ def conformance_page() -> str:
             state, where = "not ours", known.not_ours[path]
         rows.append((f"`{path}`", _cell(rule.text), error, state, _cell(where)))
     head = (
-        "# Conformance\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a\n"
-        "breach, and the tests that carry the path; where there is none, why.\n\n"
-        f"Of {len(rows)} paths {len(known.tested)} are tested, {len(known.not_kept)} our broker does not keep, and\n"
+        "# Conformance\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error for a violation, and\n"
+        "the tests that name the path, or the reason why there is none.\n\n"
+        f"Of {len(rows)} paths, tests cover {len(known.tested)}; our broker does not keep {len(known.not_kept)}, and\n"
         f"{len(known.not_ours)} are not ours to keep or to break.\n\n"
     )
     return head + _table(("path", "what it says", "error", "", "where, or why not"), rows) + _older_rules()
@@ -123,8 +123,8 @@ def _older_rules() -> str:
     recorded = sum(not rule.open for rule in (*stated, *asserted))
     head = (
         "\n## 0-8 and 0-9\n\nThe rules that the excerpt of 0-8 and class queue of 0-9 name, and their asserts. Nearly\n"
-        f"all bind servers. {recorded} of {len(rows)} were recorded of RabbitMQ; where it breaks one, that is shown\n"
-        "(`tests/conformance/rules/test_older.py`). What is open names the issue that will test it with a server of ours.\n\n"
+        f"all bind servers. {recorded} of {len(rows)} were checked in recordings of RabbitMQ, whose violations are shown\n"
+        "(`tests/conformance/rules/test_older.py`). Open ones name the issue that will test them with our own server.\n\n"
     )
     return head + _table(("path", "what it says", "", "what was recorded", "open until"), rows)
 
@@ -147,13 +147,13 @@ def limits_page() -> str:
     head = ("name", "default", "what it bounds")
     return (
         "# Limits\n\nEvery limit has a name, a default and a test at the limit less one, at the limit and at the limit plus\n"
-        "one. A peer that goes beyond one commits a violation whose rule is `limits.` and the name; a caller\n"
+        "one. A peer that exceeds one commits a violation whose rule is `limits.` and the name; a caller\n"
         "that does gets `LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
         + _table(head, _limits(limits.Limits, limits.DEFAULT_LIMITS))
-        + "\n## Of a server\n\nThe server closes a connection beyond one at once. Pass your own as\n"
+        + "\n## Of a server\n\nThe server closes a connection that exceeds one at once. Pass your own as\n"
         "`serve(..., limits=ServerLimits(...))`.\n\n"
         + _table(head, _limits(limits.ServerLimits, limits.DEFAULT_SERVER_LIMITS))
-        + "\n## Of a broker\n\nA client that goes beyond one is refused with 506, unless another answer is named. Pass\n"
+        + "\n## Of a broker\n\nA client that exceeds one is refused with 506, unless the limit names another answer. Pass\n"
         "your own as `BrokerConfig(limits=BrokerLimits(...))`.\n\n"
         + _table(head, _limits(limits.BrokerLimits, limits.DEFAULT_BROKER_LIMITS))
     )
@@ -288,7 +288,7 @@ def protocol_page() -> str:
     """Returns the page of every control, command and struct, with its fields."""
     parts = [
         "# Vocabulary\n\nOne class for each control, command and struct of the ten classes of 0-10, whatever the "
-        "layout.\nFields stand in the order of the constructor; every field may be left out.\n"
+        "layout.\nFields are in the order of the constructor; every field may be left out.\n"
     ]
     for name in CLASSES:
         module = importlib.import_module(f"amqp_sansio.spec.{name}")
@@ -313,9 +313,9 @@ def refusals_page() -> str:
         for condition, column in [(each, COLUMNS[each]) for each in conditions.CONDITIONS.values()]
     ]
     return (
-        '# Why a broker refuses\n\nThe codes of execution.exception: those of the letter (`error_codes="spec"`) and those of '
-        'deployed brokers\n(`"qpid"`, the default). Where the specification gives no code both are alike. «Let pass» means '
-        "that the profile\ndoes not refuse at all. The rows stand in `amqp_sansio.broker.conditions`,\nthe codes in "
+        '# Why a broker refuses\n\nThe codes of execution.exception: those of the specification (`error_codes="spec"`) and '
+        'those of deployed\nbrokers (`"qpid"`, the default). If the specification gives no code, both are the same. «Let pass» '
+        "means that the profile\naccepts the command. The rows are in `amqp_sansio.broker.conditions`,\nthe codes in "
         "`amqp_sansio.broker.fronts.sessions.error_column`; each has a test.\n\n"
     ) + _table(("command: reason", "spec", "qpid", "rule"), rows)
 

@@ -70,8 +70,8 @@ def verbs_page() -> str:
     """Returns the page."""
     lines = [
         "# Verbs and options\n",
-        "Made from the parsers of the command; `amqp-sansio VERB --help` says the same. What the verbs print,",
-        "and what their exit codes mean, is on the page [command line](command-line.md).\n",
+        "Generated from the parsers of the command; `amqp-sansio VERB --help` prints the same. The page",
+        "[command line](command-line.md) describes what the verbs print and what their exit codes mean.\n",
     ]
     for name, verb in verbs().items():
         lines += _section(name, verb)

@@ -37,24 +37,24 @@ def _memory(branches: int) -> Automaton:
 
 
 _MEMORY: Final = (
-    "which branches are suspended is memory: the verb says how its xid stands, and memory says which of these verbs it can be. "
-    "Here {} per session, and counted."
+    "which branches are suspended is memory: a verb names the state of its xid, and only memory knows which one applies. "
+    "This section counts {} per session."
 )
 _COUNTED: Final = (
-    "one expected per flush that asks for it is counting and no regular language: table and grammar say that it comes behind "
-    "some flush; how many are owed is memory."
+    "one expected per flush that asks for it needs counting, which no regular language can do: table and grammar only require "
+    "some flush before it; how many are owed is memory."
 )
 _CONSUMERS: Final = (
-    "a tag that is cancelled and used again while its last consume is unanswered is legal by the letter at any depth; only "
-    "counting could follow it, so both witnesses ask for the answer first."
+    "a tag may be cancelled and used again while its last consume is unanswered, to any depth by the specification; only "
+    "counting could follow that, so both witnesses require the answer first."
 )
 _TAKEN: Final = (
-    "a detached that nobody asked for has no answer that would tell when it arrived: what its receiver says may have been "
-    "on its way until somebody asks for a session again."
+    "an unrequested detached has no answer that would show when it arrived: whatever its receiver says may have been on its "
+    "way, until one side asks for a session again."
 )
 _SESSIONS: Final = (
-    "how many sessions work for a branch is memory of the coordinator; the rows say how the branch stands for the one that "
-    "speaks, and here every session has a machine of its own."
+    "how many sessions work for a branch is memory of the coordinator; the rows define the state of the branch for the "
+    "speaking session, and here every session has its own machine."
 )
 _ONE_QUESTION: Final = "one question at a time: qos-ok does not say which qos it answers."
 
@@ -143,22 +143,22 @@ SECTIONS: Final[tuple[Section, ...]] = (
 )
 
 ALONE: Final = {
-    "execution": "any command in any order; an exception is the last one. The engine's streams of commands follow it; "
-    "only of a command behind it the observer accuses nobody: the specification says of an exception that it informs a peer, "
-    "and nowhere that nothing may follow; what ends the session is the detach, and no word before it breaks a rule.",
+    "execution": "any command in any order; an exception is the last one. The engine's streams of commands follow it. The "
+    "observer alone reports no violation for a command after an exception: the specification says that an exception informs a "
+    "peer, but nowhere that nothing may follow. The detach ends the session, and no word before it breaks a rule.",
     "exchange": "any command of the client in any order.",
     "queue": "any command of the client in any order.",
-    "message: subscription": "credit is arithmetic (`ledger.credit`), and the grammar says only whether there may be any: it "
-    "is spoken to an observer.",
+    "message: subscription": "credit is arithmetic (`ledger.credit`); the grammar says only whether there may be any, and an "
+    "observer is tested with its conversations.",
     "session: life of a command id": "sets of ids are arithmetic (`engine.outbound`, `engine.inbound`).",
-    "assembly": "`wire.segments` is no table: a reader is given every frame in every state. It differs in this: that a segment "
-    "is the last one, though it does not say so, shows by what comes after it (a body) or at its last frame (a command "
-    "without content); and unless strict it takes a header without E for the last segment, as qpidd means it.",
+    "assembly": "`wire.segments` is not a table: a reader is tested with every frame in every state. It differs in two points: "
+    "it recognises an unmarked last segment by what follows (a body) or at its last frame (a command without content), and "
+    "unless strict it takes a header without E for the last segment, as qpidd means it.",
 }
 """Grammars without a table, and why."""
 
 TABLES_ALONE: Final = {
-    two_phase_rows.TWO_PHASE: "our own way of deciding and recovering: the specification has only what a coordinator "
-    "takes, so that what it asks is held against the grammar of dtx-coordination.",
+    two_phase_rows.TWO_PHASE: "our own way of deciding and recovering: the specification only defines the verbs of a "
+    "coordinator, so the verbs that it sends are checked against the grammar of dtx-coordination.",
 }
 """Tables without a grammar, and why."""
