@@ -44,14 +44,14 @@ class CloseCode(IntEnum):
     INVALID_PATH = 402
     """The server has no such virtual host."""
     FRAMING_ERROR = 501
-    """What came cannot be taken for frames."""
+    """The received octets are not valid frames."""
 
 
 class DetachCode(IntEnum):
     """Why a session was detached."""
 
     NORMAL = 0
-    """Somebody asked for it."""
+    """One side asked for it."""
     SESSION_BUSY = 1
     """The session is attached to another transport."""
     TRANSPORT_BUSY = 2
@@ -66,69 +66,69 @@ class ErrorCode(IntEnum):
     """Why a command failed."""
 
     UNAUTHORIZED_ACCESS = 403
-    """The client may not touch it."""
+    """The client is not authorized."""
     NOT_FOUND = 404
-    """There is no such thing."""
+    """The object does not exist."""
     RESOURCE_LOCKED = 405
-    """Somebody else is using it."""
+    """Another session is using it."""
     PRECONDITION_FAILED = 406
     """A condition of the command does not hold."""
     RESOURCE_DELETED = 408
-    """It is there no more."""
+    """The object no longer exists."""
     ILLEGAL_STATE = 409
-    """The session is not in a state in which this may be said."""
+    """The command is illegal in this state of the session."""
     COMMAND_INVALID = 503
     """The segments of the command cannot be decoded."""
     RESOURCE_LIMIT_EXCEEDED = 506
-    """The client uses more than it may."""
+    """The client exceeds a limit."""
     NOT_ALLOWED = 530
-    """The command is used against the rules."""
+    """The command is not allowed."""
     ILLEGAL_ARGUMENT = 531
     """A value lies outside its domain."""
     NOT_IMPLEMENTED = 540
     """The other side cannot do that."""
     INTERNAL_ERROR = 541
-    """The other side broke down over it."""
+    """The other side failed with an internal error."""
     INVALID_ARGUMENT = 542
-    """A value of its domain that means nothing here."""
+    """A value that is meaningless here."""
 
 
 class AcceptMode(IntEnum):
-    """What tells the sender that a transfer succeeded."""
+    """How the sender learns that a transfer succeeded."""
 
     EXPLICIT = 0
-    """A message.accept does."""
+    """By message.accept."""
     NONE = 1
-    """Nothing does; it is assumed."""
+    """Not at all; success is assumed."""
 
 
 class AcquireMode(IntEnum):
     """Whether a transfer takes the message off its queue."""
 
     PRE_ACQUIRED = 0
-    """It does."""
+    """The transfer acquires the message."""
     NOT_ACQUIRED = 1
-    """It does not; the recipient must acquire the message."""
+    """The transfer does not acquire the message; the recipient must."""
 
 
 class RejectCode(IntEnum):
     """Why a message was rejected."""
 
     UNSPECIFIED = 0
-    """Nobody says."""
+    """No reason is given."""
     UNROUTABLE = 1
-    """There was no queue for it."""
+    """No queue matched."""
     IMMEDIATE = 2
-    """It was immediate and a queue had nobody to take it."""
+    """It was immediate, and a queue had no consumer ready."""
 
 
 class DeliveryMode(IntEnum):
-    """Whether a message outlives a failure."""
+    """Whether a message survives a failure."""
 
     NON_PERSISTENT = 1
     """It may be lost; it comes once at most."""
     PERSISTENT = 2
-    """It is stored wherever it passes; it may come twice."""
+    """Every broker on its way stores it; it may come twice."""
 
 
 class DeliveryPriority(IntEnum):
@@ -178,7 +178,7 @@ class XaStatus(IntEnum):
     """How an operation on a branch ended."""
 
     XA_OK = 0
-    """Well."""
+    """It succeeded."""
     XA_RBROLLBACK = 1
     """The branch can only be rolled back."""
     XA_RBTIMEOUT = 2
@@ -199,11 +199,11 @@ class ReturnCode(IntEnum):
     """Why content came back."""
 
     CONTENT_TOO_LARGE = 311
-    """It is more than the server takes."""
+    """It is larger than the server accepts."""
     NO_ROUTE = 312
-    """There was no queue for it, and it was mandatory."""
+    """It was mandatory, and no queue matched."""
     NO_CONSUMERS = 313
-    """There was nobody to take it, and it was immediate."""
+    """It was immediate, and no consumer was ready."""
 
 
 class TypeCode(IntEnum):

@@ -34,7 +34,7 @@ class Start(Control):
         self.server_properties: Final[Map | None] = (
             server_properties if server_properties is None or type(server_properties) is Map else as_map(server_properties)
         )
-        """What the server tells about itself."""
+        """Describes the server."""
         self.mechanisms: Final[tuple[str, ...] | None] = as_texts(mechanisms)
         """The SASL mechanisms that the server offers."""
         self.locales: Final[tuple[str, ...] | None] = as_texts(locales)
@@ -66,7 +66,7 @@ class StartOk(Control):
         self.client_properties: Final[Map | None] = (
             client_properties if client_properties is None or type(client_properties) is Map else as_map(client_properties)
         )
-        """What the client tells about itself."""
+        """Describes the client."""
         self.mechanism: Final = mechanism
         """The one mechanism that the client chose among those offered."""
         self.response: Final = response
@@ -88,7 +88,7 @@ class Secure(Control):
 
     def __init__(self, challenge: bytes | None = None) -> None:
         self.challenge: Final = challenge
-        """What the mechanism on the server's side has to say; a secret."""
+        """The octets of the server's mechanism; a secret."""
 
 
 class SecureOk(Control):
@@ -104,7 +104,7 @@ class SecureOk(Control):
 
     def __init__(self, response: bytes | None = None) -> None:
         self.response: Final = response
-        """What the mechanism on the client's side has to say; a secret."""
+        """The octets of the client's mechanism; a secret."""
 
 
 class Tune(Control):
@@ -135,7 +135,7 @@ class Tune(Control):
 
 
 class TuneOk(Control):
-    """The client settles the limits of the connection.
+    """The client decides the limits of the connection.
 
     Handled by: server (MUST).
     """
@@ -170,11 +170,11 @@ class Open(Control):
         insist: bool = False,
     ) -> None:
         self.virtual_host: Final = virtual_host
-        """Which virtual host."""
+        """The virtual host."""
         self.capabilities: Final[tuple[str, ...] | None] = as_texts(capabilities)
         """What the client can do, for the server to take into account."""
         self.insist: Final = insist
-        """Whether the client wants this server and no other."""
+        """Whether the client insists on this server."""
 
 
 class OpenOk(Control):
@@ -189,11 +189,11 @@ class OpenOk(Control):
 
     def __init__(self, known_hosts: Iterable[str] | None = None) -> None:
         self.known_hosts: Final[tuple[str, ...] | None] = as_texts(known_hosts)
-        """Servers to turn to when this one fails, this one among them as a rule."""
+        """Servers to try if this one fails, usually including this one."""
 
 
 class Redirect(Control):
-    """The server sends the client to another server.
+    """The server redirects the client to another server.
 
     Handled by: client (MUST).
     """
@@ -204,13 +204,13 @@ class Redirect(Control):
 
     def __init__(self, host: str | None = None, known_hosts: Iterable[str] | None = None) -> None:
         self.host: Final = host
-        """The server to turn to."""
+        """The server to connect to."""
         self.known_hosts: Final[tuple[str, ...] | None] = as_texts(known_hosts)
-        """Other servers that would do."""
+        """Equivalent servers."""
 
 
 class Heartbeat(Control):
-    """Sign of life when there is nothing else to say.
+    """A sign of life when there is nothing else to send.
 
     Handled by: client (MAY), server (MAY).
     """
@@ -221,7 +221,7 @@ class Heartbeat(Control):
 
 
 class Close(Control):
-    """One side wants to end the connection.
+    """One side asks to close the connection.
 
     Handled by: client (MUST), server (MUST). Answered by: close-ok.
     """
@@ -249,7 +249,7 @@ class Close(Control):
 
 
 class CloseOk(Control):
-    """The other side agrees: the socket may be closed.
+    """The other side confirms: the socket may be closed.
 
     Handled by: client (MUST), server (MUST).
     """
@@ -260,7 +260,7 @@ class CloseOk(Control):
 
 
 class Blocked(Control):
-    """The server reads nothing that is published, for want of a resource.
+    """The server stops reading what is published because it is short of a resource.
 
     Handled by: client (MAY).
     """
@@ -304,7 +304,7 @@ class UpdateSecret(Control):
 
 
 class UpdateSecretOk(Control):
-    """The server took the new credentials.
+    """The server accepted the new credentials.
 
     Handled by: client (MAY).
     """

@@ -41,7 +41,7 @@ class Xid(Struct):
 
 
 class GetTimeoutResult(Struct):
-    """The time that a branch may take."""
+    """The timeout of a branch."""
 
     __slots__ = ("timeout",)
     FIELDS: ClassVar[tuple[str, ...]] = ("timeout",)
@@ -53,7 +53,7 @@ class GetTimeoutResult(Struct):
 
 
 class RecoverResult(Struct):
-    """Branches that are prepared or about which the server decided."""
+    """Branches that are prepared, or that the server decided itself."""
 
     __slots__ = ("in_doubt",)
     FIELDS: ClassVar[tuple[str, ...]] = ("in_doubt",)
@@ -65,7 +65,7 @@ class RecoverResult(Struct):
 
 
 class Select(Command[None]):
-    """Makes the session one of distributed transactions.
+    """Makes the session one for distributed transactions.
 
     Handled by: server (MAY).
     """
@@ -76,7 +76,7 @@ class Select(Command[None]):
 
 
 class Start(Command[XaResult]):
-    """Work that follows belongs to a branch.
+    """Starts a branch: the following work belongs to it.
 
     Handled by: server (MAY).
     """
@@ -92,11 +92,11 @@ class Start(Command[XaResult]):
         self.join: Final = join
         """Whether to join a branch that another session started."""
         self.resume: Final = resume
-        """Whether to go on with a suspended branch."""
+        """Whether to resume a suspended branch."""
 
 
 class End(Command[XaResult]):
-    """Work that follows belongs to the branch no more.
+    """Ends the work of the session on a branch.
 
     Handled by: server (MAY).
     """
@@ -112,7 +112,7 @@ class End(Command[XaResult]):
         self.fail: Final = fail
         """Whether the work failed."""
         self.suspend: Final = suspend
-        """Whether the work will go on later."""
+        """Whether the work will continue later."""
 
 
 class Commit(Command[XaResult]):
@@ -130,11 +130,11 @@ class Commit(Command[XaResult]):
         self.xid: Final = xid
         """The branch."""
         self.one_phase: Final = one_phase
-        """Whether to commit without having prepared."""
+        """Whether to commit without prepare (one phase)."""
 
 
 class Forget(Command[None]):
-    """The server may forget a branch about which it decided.
+    """The server may forget a branch that it decided itself.
 
     Handled by: server (MAY).
     """
@@ -149,7 +149,7 @@ class Forget(Command[None]):
 
 
 class GetTimeout(Command[GetTimeoutResult]):
-    """Asks for the time that a branch may take.
+    """Asks for the timeout of a branch.
 
     Handled by: server (MAY).
     """
@@ -209,7 +209,7 @@ class Rollback(Command[XaResult]):
 
 
 class SetTimeout(Command[None]):
-    """Sets the time that a branch may take.
+    """Sets the timeout of a branch.
 
     Handled by: server (MAY).
     """

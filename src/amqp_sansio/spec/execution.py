@@ -41,7 +41,7 @@ class Result(Command[None]):
 
 
 class Exception_(Command[None]):  # noqa: N801
-    """Tells that the session failed, and over which command.
+    """Reports that the session failed, and because of which command.
 
     Handled by: client (MUST), server (MUST).
     """
@@ -71,13 +71,13 @@ class Exception_(Command[None]):  # noqa: N801
         self.error_code: Final = error_code
         """Why."""
         self.command_id: Final = command_id
-        """The command; absent when it was not about one."""
+        """The command; absent if there is none."""
         self.class_code: Final = class_code
         """The class of the command."""
         self.command_code: Final = command_code
         """The code of the command in its class."""
         self.field_index: Final = field_index
-        """The field, counted from 0; absent when it was not about one."""
+        """The field, counted from 0; absent if there is none."""
         self.description: Final = description
         """Why, for people, in the locale agreed."""
         self.error_info: Final[Map | None] = error_info if error_info is None or type(error_info) is Map else as_map(error_info)

@@ -13,7 +13,7 @@ from amqp_sansio.spec.values import Map, Value, as_map
 
 
 class FileProperties(Struct):
-    """What the publisher says about a file."""
+    """The properties of a file, set by the publisher."""
 
     __slots__ = (
         "content_type",
@@ -56,7 +56,7 @@ class FileProperties(Struct):
         self.content_encoding: Final = content_encoding
         """Its character set or compression."""
         self.headers: Final[Map | None] = headers if headers is None or type(headers) is Map else as_map(headers)
-        """What the publisher adds."""
+        """Additional headers of the publisher."""
         self.priority: Final = priority
         """0 to 9."""
         self.reply_to: Final = reply_to
@@ -102,7 +102,7 @@ class QosOk(Command[None]):
 
 
 class Consume(Command[None]):
-    """The client wants the messages of a queue.
+    """Starts a consumer of a queue.
 
     Handled by: server (MUST). Answered by: consume-ok.
     """
@@ -130,11 +130,11 @@ class Consume(Command[None]):
         self.no_ack: Final = no_ack
         """Whether messages count as acknowledged when they are sent."""
         self.exclusive: Final = exclusive
-        """Whether nobody else may consume from the queue."""
+        """Whether the consumer is exclusive."""
         self.nowait: Final = nowait
         """Whether the server leaves out consume-ok."""
         self.arguments: Final[Map | None] = arguments if arguments is None or type(arguments) is Map else as_map(arguments)
-        """What the server understands besides."""
+        """Additional arguments for the server."""
 
 
 class ConsumeOk(Command[None]):
@@ -153,7 +153,7 @@ class ConsumeOk(Command[None]):
 
 
 class Cancel(Command[None]):
-    """The client wants no more messages of a consumer.
+    """Ends a consumer.
 
     Handled by: server (MUST).
     """
@@ -200,7 +200,7 @@ class OpenOk(Command[None]):
 
 
 class Stage(Command[None]):
-    """Hands staged content over.
+    """Sends content to stage.
 
     Handled by: server (MUST), client (MUST).
     """
@@ -231,17 +231,17 @@ class Publish(Command[None]):
         self.exchange: Final = exchange
         """The exchange."""
         self.routing_key: Final = routing_key
-        """What the exchange looks at to find queues."""
+        """The key by which the exchange routes."""
         self.mandatory: Final = mandatory
-        """Whether it comes back when there is no queue for it."""
+        """Whether it is returned if no queue matches."""
         self.immediate: Final = immediate
-        """Whether it comes back when there is nobody to take it."""
+        """Whether it is returned if no consumer is ready."""
         self.identifier: Final = identifier
         """The staged content."""
 
 
 class Return(Command[None]):
-    """Content comes back.
+    """Returns content to its publisher.
 
     Handled by: client (MUST).
     """
@@ -268,7 +268,7 @@ class Return(Command[None]):
 
 
 class Deliver(Command[None]):
-    """Staged content is for a consumer.
+    """Delivers staged content to a consumer.
 
     Handled by: client (MUST).
     """
@@ -291,7 +291,7 @@ class Deliver(Command[None]):
         self.delivery_tag: Final = delivery_tag
         """Names the delivery in the session."""
         self.redelivered: Final = redelivered
-        """Whether somebody may have had the message before."""
+        """Whether the message may have been delivered before."""
         self.exchange: Final = exchange
         """The exchange to which it was published."""
         self.routing_key: Final = routing_key

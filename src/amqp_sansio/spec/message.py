@@ -63,25 +63,25 @@ class DeliveryProperties(Struct):
         resume_ttl: int | None = None,
     ) -> None:
         self.discard_unroutable: Final = discard_unroutable
-        """Whether the server may drop the message when there is no queue for it."""
+        """Whether the server may drop the message if no queue matches."""
         self.immediate: Final = immediate
-        """Whether the message counts as unroutable when a queue has nobody to take it now."""
+        """Whether the message counts as unroutable if a queue has no consumer ready."""
         self.redelivered: Final = redelivered
-        """Whether somebody may have had the message before."""
+        """Whether the message may have been delivered before."""
         self.priority: Final = priority
         """0 to 9; 4 when absent."""
         self.delivery_mode: Final = delivery_mode
-        """Whether the message outlives a failure; non-persistent when absent."""
+        """Whether the message survives a failure; non-persistent when absent."""
         self.ttl: Final = ttl
-        """Milliseconds for which the message is of use."""
+        """Milliseconds until the message expires."""
         self.timestamp: Final = timestamp
-        """When the message came to the broker."""
+        """When the message arrived at the broker."""
         self.expiration: Final = expiration
-        """When the message is of no more use: timestamp plus ttl."""
+        """When the message expires: timestamp plus ttl."""
         self.exchange: Final = exchange
         """The exchange to which the message was published; the broker sets it."""
         self.routing_key: Final = routing_key
-        """What the exchange looks at to find queues."""
+        """The key by which the exchange routes."""
         self.resume_id: Final = resume_id
         """Lets the recipient keep an unfinished message for later."""
         self.resume_ttl: Final = resume_ttl
@@ -131,7 +131,7 @@ class Acquired(Struct):
 
 
 class MessageResumeResult(Struct):
-    """How much of an unfinished transfer is there."""
+    """How much of an unfinished transfer has arrived."""
 
     __slots__ = ("offset",)
     FIELDS: ClassVar[tuple[str, ...]] = ("offset",)
@@ -143,7 +143,7 @@ class MessageResumeResult(Struct):
 
 
 class MessageProperties(Struct):
-    """What the publisher says about a message."""
+    """The properties of a message, set by the publisher."""
 
     __slots__ = (
         "content_length",
@@ -202,11 +202,11 @@ class MessageProperties(Struct):
             if application_headers is None or type(application_headers) is Map
             else as_map(application_headers)
         )
-        """What the publisher adds for the consumer."""
+        """Additional headers of the publisher."""
 
 
 class Transfer(Command[None]):
-    """Hands a message over.
+    """Transfers a message.
 
     Handled by: server (MUST), client (MUST).
     """
@@ -219,13 +219,13 @@ class Transfer(Command[None]):
         self.destination: Final = destination
         """The exchange, or the subscription."""
         self.accept_mode: Final = accept_mode
-        """What tells of success; explicit when absent."""
+        """The accept-mode; explicit when absent."""
         self.acquire_mode: Final = acquire_mode
         """Whether the message is acquired; pre-acquired when absent."""
 
 
 class Accept(Command[None]):
-    """The recipient takes messages over.
+    """The recipient accepts messages.
 
     Handled by: server (MUST), client (MUST).
     """
@@ -240,7 +240,7 @@ class Accept(Command[None]):
 
 
 class Reject(Command[None]):
-    """The recipient cannot use messages.
+    """The recipient rejects messages.
 
     Handled by: server (MUST), client (MUST).
     """
@@ -259,7 +259,7 @@ class Reject(Command[None]):
 
 
 class Release(Command[None]):
-    """The recipient gives messages back.
+    """The recipient releases messages.
 
     Handled by: server (MUST), client (MAY).
     """
@@ -276,7 +276,7 @@ class Release(Command[None]):
 
 
 class Acquire(Command[Acquired]):
-    """The recipient wants messages for itself.
+    """The recipient acquires messages.
 
     Handled by: server (MUST).
     """
@@ -292,7 +292,7 @@ class Acquire(Command[Acquired]):
 
 
 class Resume(Command[MessageResumeResult]):
-    """The sender wants to finish an unfinished transfer.
+    """The sender asks to complete an unfinished transfer.
 
     Handled by: server (MUST), client (MUST).
     """
@@ -310,7 +310,7 @@ class Resume(Command[MessageResumeResult]):
 
 
 class Subscribe(Command[None]):
-    """The client wants the messages of a queue.
+    """Starts a consumer of a queue.
 
     Handled by: server (MUST).
     """
@@ -348,17 +348,17 @@ class Subscribe(Command[None]):
         self.acquire_mode: Final = acquire_mode
         """The acquire-mode of its transfers."""
         self.exclusive: Final = exclusive
-        """Whether nobody else may subscribe to the queue."""
+        """Whether the subscription is exclusive."""
         self.resume_id: Final = resume_id
         """The resume-id that its transfers carry."""
         self.resume_ttl: Final = resume_ttl
         """The resume-ttl that its transfers carry, in milliseconds."""
         self.arguments: Final[Map | None] = arguments if arguments is None or type(arguments) is Map else as_map(arguments)
-        """What the server understands besides."""
+        """Additional arguments for the server."""
 
 
 class Cancel(Command[None]):
-    """The client wants no more messages of a subscription.
+    """Ends a subscription.
 
     Handled by: server (MUST).
     """
@@ -405,11 +405,11 @@ class Flow(Command[None]):
         self.unit: Final = unit
         """What the credit counts."""
         self.value: Final = value
-        """How much; absent or 4294967295 for credit without end."""
+        """How much; absent or 4294967295 for unlimited credit."""
 
 
 class Flush(Command[None]):
-    """Asks the server to send what it has as far as credit reaches, and to forget the rest of the credit.
+    """Asks the server to send as many messages as it has and credit allows, and then to drop the credit.
 
     Handled by: server (MUST).
     """
