@@ -17,41 +17,41 @@ class ReplyCode(IntEnum):
     NOT_DELIVERED = 310
     """A message that had to be delivered at once could not be."""
     CONTENT_TOO_LARGE = 311
-    """The content is larger than the other side takes now."""
+    """The content is larger than the other side accepts now."""
     NO_ROUTE = 312
-    """A mandatory message belongs to no queue; RabbitMQ says it in basic.return."""
+    """No queue matched a mandatory message; RabbitMQ uses it in basic.return."""
     NO_CONSUMERS = 313
     """A message that had to be delivered at once found no consumer."""
     CONNECTION_FORCED = 320
     """An operator closed the connection; the client may try again later."""
     INVALID_PATH = 402
-    """The client named a virtual host that is not there."""
+    """The client named an unknown virtual host."""
     ACCESS_REFUSED = 403
-    """The client may not do that; also a login that failed."""
+    """The client is not authorized, or its login failed."""
     NOT_FOUND = 404
     """There is no such queue or exchange."""
     RESOURCE_LOCKED = 405
-    """Somebody else has it for itself."""
+    """The object is exclusive to another client."""
     PRECONDITION_FAILED = 406
     """A condition of the method does not hold."""
     FRAME_ERROR = 501
-    """A frame could not be read."""
+    """A frame could not be decoded."""
     SYNTAX_ERROR = 502
-    """The arguments of a method could not be read."""
+    """The arguments of a method could not be decoded."""
     COMMAND_INVALID = 503
-    """The method is not there, or not now."""
+    """The method is unknown, or not available now."""
     CHANNEL_ERROR = 504
     """The channel is not in a state in which this is legal."""
     UNEXPECTED_FRAME = 505
-    """A frame came that does not belong here, such as a body without a header."""
+    """An unexpected frame arrived, such as a body without a header."""
     RESOURCE_ERROR = 506
-    """The other side has not enough of something."""
+    """The other side is short of a resource."""
     NOT_ALLOWED = 530
-    """The method is used against the rules."""
+    """The method is not allowed."""
     NOT_IMPLEMENTED = 540
     """The other side cannot do that."""
     INTERNAL_ERROR = 541
-    """The other side broke down over it."""
+    """The other side failed with an internal error."""
 
     @property
     def closes(self) -> str:
