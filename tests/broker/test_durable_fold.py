@@ -145,7 +145,7 @@ def test_what_it_makes_of_an_empty_host_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("operation", "words"),
     [
-        (Q, "QueueDeclared cannot follow on what is there: queue 'q' is there already"),
+        (Q, "QueueDeclared does not match the restored state: queue 'q' is there already"),
         (QueueDeleted("h", "gone"), "QueueDeleted .* there is no 'gone'"),
         (Bound("h", "amq.direct", "gone", "k"), "there is no 'gone'"),
         (Unbound("h", "amq.direct", "q", "k"), "there is no"),
@@ -159,7 +159,7 @@ def test_what_it_makes_of_an_empty_host_is_the_same() -> None:
         (BranchEnded("h", XID), "there is no"),
         (Marks("h", "q", [1]), "there is no 'message 1'"),
         (Marks("h", "gone"), "there is no 'gone'"),
-        (Operation("h"), "no operation that this version knows"),
+        (Operation("h"), "not an operation of this version"),
     ],
 )
 def test_what_cannot_follow_is_reported(operation: Operation, words: str) -> None:

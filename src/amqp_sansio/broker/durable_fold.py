@@ -139,7 +139,7 @@ class HostLedger:
                 del self.bindings[operation.queue][operation.exchange, operation.key]
                 self._forget_key(operation.exchange, operation.queue, operation.key)
             case _:
-                raise ValueError(f"{type(operation).__name__} is no operation that this version knows")
+                raise ValueError(f"{type(operation).__name__} is not an operation of this version")
 
     def _branch(self, operation: BranchPrepared | BranchDecided | BranchEnded) -> None:
         xid = operation.xid
@@ -277,7 +277,7 @@ class Ledger:
                 self.host(operation.host).apply(operation)
             except (KeyError, ValueError) as why:
                 told = f"there is no {why.args[0]!r}" if isinstance(why, KeyError) else str(why)
-                raise RestoreError(what, f"{type(operation).__name__} cannot follow on what is there: {told}") from None
+                raise RestoreError(what, f"{type(operation).__name__} does not match the restored state: {told}") from None
             if isinstance(operation, MessageStored):
                 self.last_message = max(self.last_message, operation.number)
 

@@ -228,7 +228,7 @@ class VirtualHost(Topology):
             if passive:
                 if exclusive and (found.owner is None or not _free(found, owner)):
                     raise Refused(
-                        conditions.QUEUE_DECLARE_EXCLUSIVE, queue=queue, why=f"queue {queue!r} is not this session's alone"
+                        conditions.QUEUE_DECLARE_EXCLUSIVE, queue=queue, why=f"queue {queue!r} is not exclusive to this session"
                     )
                 return 0
             if alternate_exchange and conditions.QUEUE_DECLARE_OTHER_ALTERNATE.counts(self.error_codes):

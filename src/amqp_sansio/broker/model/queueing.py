@@ -565,7 +565,7 @@ class Traffic:
 def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> None:
     if asked > value:
         where = f" for queue {queue.name!r}" if queue is not None else ""
-        raise Refused(conditions.TRANSFER_LIMIT, limit=limit, value=value, where=where, why=f"{asked} would be there")
+        raise Refused(conditions.TRANSFER_LIMIT, limit=limit, value=value, where=where, why=f"there would be {asked}")
 
 
 class Letters:

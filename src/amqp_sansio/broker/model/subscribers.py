@@ -174,7 +174,7 @@ class Dispatcher:
                 conditions.SUBSCRIBE_EXCLUSIVE,
                 queue=self._queue.name,
                 count=len(others),
-                why="; an exclusive subscription wants none" if consumer.exclusive else ", an exclusive one",
+                why="; an exclusive subscription allows no others" if consumer.exclusive else ", an exclusive one",
             )
         self.consumers[consumer] = None
         rank = self._by_priority.get(consumer.priority)

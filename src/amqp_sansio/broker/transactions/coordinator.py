@@ -190,7 +190,7 @@ class Coordinator:
         verb = both or (table.START_JOIN if join else table.START_RESUME if resume else table.START)
         cell = self._cell(branch, owner, verb, key)
         if self._working.get(owner, branch) is not branch:
-            raise self._refused(table.WORKING, verb, key, "it is to end its work on the other branch first")
+            raise self._refused(table.WORKING, verb, key, "it must end its work on the other branch first")
         if branch is None:
             self._make_room()
             branch = self.branches[key] = Branch(key, Work(self._host, self._limits), self.default_timeout, identity)
