@@ -147,7 +147,7 @@ class Query(Command[ExchangeQueryResult]):
 
 
 class Bind(Command[None]):
-    """Binds a queue to an exchange.
+    """Adds a binding of a queue to an exchange.
 
     Handled by: server (MUST).
     """
