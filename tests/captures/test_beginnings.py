@@ -96,6 +96,13 @@ def test_a_server_heard_before_its_syn(tmp_path: Path) -> None:
     assert said(judged(tmp_path, without)) == said(judged(tmp_path, segments))
 
 
+def test_an_answer_heard_before_both_syns(tmp_path: Path) -> None:
+    answer = next(at for at, each in enumerate(WHOLE) if not each.from_client and each.octets)
+    for syns in (WHOLE[:2], WHOLE[1::-1]):
+        late = [WHOLE[answer], *syns, *WHOLE[2:answer], *WHOLE[answer + 1 :]]
+        assert said(judged(tmp_path, late)) == said(judged(tmp_path, WHOLE))
+
+
 def test_it_waits_no_longer_than_a_second(tmp_path: Path) -> None:
     swapped = [*WHOLE[:FIRST], WHOLE[FIRST + 1], WHOLE[FIRST], *WHOLE[FIRST + 2 :]][2:]
     whole = said(judged(tmp_path, WHOLE))

@@ -52,6 +52,9 @@ class Beginning:
         if not segment.flags & SYN or first is None:
             return True
         late = self._disordered or not any(each.octets for each in self.segments if each.side == segment.side)
+        reached = self._reached[1 - segment.side]
+        if segment.flags & ACK and reached is not None:  # it acknowledges less than was acknowledged before
+            late |= _away(segment.acknowledged, reached) < 0
         return late and 0 <= _away(first, segment.sequence + 1) <= _NEAR
 
     def add(self, segment: Withheld) -> bool:
