@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from struct import Struct
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,14 @@ def test_a_boolean_that_is_neither_0_nor_1_is_kept() -> None:
     for octets in [plain] * 3 + [odd] * 3:
         found, _ = decode_map(octets, 0, len(octets))
         assert found == Map({"flag": True if octets == plain else Boolean(2)})
+
+
+@pytest.mark.parametrize("other", [b"\xf0", b"\x01\x05", b"\x31" + bytes(8)])
+def test_a_value_shorter_than_the_shape_expects_is_read_for_what_it_is(other: bytes) -> None:
+    for value in (b"\x08\1", b"\x31" + bytes(8), b"\x95\0\1x"):
+        shaped, short = octets_of([(b"short", value)]), octets_of([(b"short", other)])
+        assert [told(shaped) for _ in range(20)] == [told(shaped, ONE_BY_ONE)] * 20
+        assert told(short) == told(short, ONE_BY_ONE) != "refused"
 
 
 def fresh() -> Shapes:

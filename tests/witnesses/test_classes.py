@@ -116,4 +116,4 @@ def test_an_observer_lets_pass_what_comes_between_an_exception_and_its_detach(wh
     for way, word in refused:
         session = Session()
         assert [violation for each in (*way, word) for violation in session.say(each)] == []
-    assert "behind it" in ALONE["execution"]
+    assert "nothing may follow" in ALONE["execution"]

@@ -23,15 +23,15 @@ _PATIENCE: Final = 16
 Unpack: TypeAlias = "Callable[[bytes, int], tuple[Value, ...]]"
 """Not of `int`: compiled code would turn a boolean into an integer."""
 
-_BOOLEANS: Final = ((False,), (True,))
+_BOOLEANS: Final = {b"\0": (False,), b"\1": (True,)}
 
 
 def read_boolean(b: bytes, p: int) -> tuple[Value, ...]:
-    """Like `Struct.unpack_from`. Raises struct.error for an octet other than 0 and 1, which must be preserved."""
-    octet = b[p]
-    if octet > 1:
+    """Like `Struct.unpack_from`. Raises struct.error for an octet other than 0 and 1, which must be preserved, and for none."""
+    found = _BOOLEANS.get(b[p : p + 1])
+    if found is None:
         raise error
-    return _BOOLEANS[octet]
+    return found
 
 
 def _boolean_behind(octets: int) -> Unpack:
