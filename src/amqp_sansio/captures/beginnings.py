@@ -25,9 +25,11 @@ _HALF: Final = 1 << 31
 class Beginning:
     """Segments of a connection of which the SYN of a side was not captured so far."""
 
-    __slots__ = ("_disordered", "_octets", "_reached", "certain", "firsts", "segments", "syns")
+    __slots__ = ("_disordered", "_octets", "_reached", "asked", "certain", "firsts", "segments", "syns")
 
-    def __init__(self) -> None:
+    def __init__(self, asked: tuple[int, ...] = ()) -> None:
+        self.asked: Final = asked
+        """The sides whose ports were asked for when it began; a snapshot may go on without asking for them."""
         self.segments: list[Withheld] = []
         self.syns: list[tuple[int, int] | None] = [None, None]
         """The sequence number and the flags of each side's SYN."""

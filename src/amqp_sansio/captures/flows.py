@@ -278,7 +278,7 @@ class Listener:
                 return
         elif talk is None or not ((talk.sides[0].known and talk.sides[1].known) or flags & RST):
             if talk is not None or self._begins(key, side, sequence, flags):
-                self._beginnings[key] = Beginning()
+                self._beginnings[key] = Beginning(self._asked(key))
                 if self.floors:
                     self._stalled.note(key, self._packet)
                 here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
@@ -413,7 +413,7 @@ class Listener:
         self._packet, self._time = first.packet, first.time
         talk = self._talks.get(key) or self._strangers.get(key)
         if talk is None:
-            talk = self._begin(key, SYN if any(beginning.syns) else 0)
+            talk = self._begin(key, SYN if any(beginning.syns) else 0, beginning.asked)
         for side, known in enumerate(talk.sides):
             syn, sequence = beginning.syns[side], beginning.firsts[side]
             if syn is not None:
@@ -435,13 +435,17 @@ class Listener:
         late = past is not None and not flags & SYN and (past.foreign or _near(sequence, past.ends[side]))
         return not (flags & RST or late)
 
-    def _begin(self, key: Key, flags: int) -> Talk:
+    def _asked(self, key: Key) -> tuple[int, ...]:
+        """The sides whose ports were asked for."""
+        return tuple([side for side in (0, 1) if key[1 + 2 * side] in self._ports])
+
+    def _begin(self, key: Key, flags: int, asked: tuple[int, ...] | None = None) -> Talk:
         """Begins a connection, with a SYN or without."""
         conversation = Conversation(self.make, self.hears)
         conversation.many = self.many
         talk = Talk(conversation, key, bool(flags & SYN or key in self._past), (self._packet, self._time))
         if not flags & SYN:
-            ours = [index for index in (0, 1) if key[1 + 2 * index] in self._ports]
+            ours = self._asked(key) if asked is None else asked
             if ours:
                 conversation.asked = True
                 conversation.server = ours[0] if len(ours) == 1 else None
