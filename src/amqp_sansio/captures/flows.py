@@ -256,7 +256,7 @@ class Listener:
     def segment(self, key: Key, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
         """Takes a TCP segment of the present packet.  `key` has the lower address and port first, `side` is the sender's; `cut`
         octets after `octets` were not captured."""
-        if key[:2] == key[2:]:
+        if key[1] == key[3] and key[0] == key[2]:
             self._alike(key, flags, octets)
             return
         if self._beginnings and key in self._beginnings:
