@@ -391,6 +391,18 @@ def test_an_exclusive_declaration_of_a_queue_with_many_subscribers_is_refused_at
     assert_linear(prepared, 60)
 
 
+def beats(attacker: Attacker, count: int) -> Callable[[], object]:
+    """What sends heartbeats, behind each of which the broker has nothing to do at once."""
+
+    def work() -> None:
+        for _ in range(count):
+            attacker.say([BEAT])
+            attacker.turn()
+            assert attacker.broker.due != attacker.broker.now
+
+    return work
+
+
 def test_a_heartbeat_wakes_nobody_while_as_much_is_kept_for_replay() -> None:
     """Twelve octets: the subscriptions that wait for room are looked at when the client has confirmed something."""
 
@@ -401,12 +413,7 @@ def test_a_heartbeat_wakes_nobody_while_as_much_is_kept_for_replay() -> None:
         attacker.turn()
         assert attacker.attached
 
-        def work() -> None:
-            for _ in range(size):
-                attacker.say([BEAT])
-                attacker.turn()
-
-        return work
+        return beats(attacker, size)
 
     assert_linear(prepared, 60)
 
@@ -421,12 +428,7 @@ def test_a_heartbeat_looks_at_no_session_while_as_much_is_kept_for_replay() -> N
         attacker.turn()
         assert len(front(attacker.broker).sessions) == size + 1
 
-        def work() -> None:
-            for _ in range(size):
-                attacker.say([BEAT])
-                attacker.turn()
-
-        return work
+        return beats(attacker, size)
 
     assert_linear(prepared, 60)
 
@@ -439,13 +441,7 @@ def test_a_heartbeat_looks_at_no_queue_that_holds_up_publishers() -> None:
         attacker.turn()
         assert len(front(attacker.broker).throttle.queues) == size
 
-        def work() -> None:
-            for _ in range(size):
-                attacker.say([BEAT])
-                attacker.turn()
-                assert attacker.broker.due != attacker.broker.now
-
-        return work
+        return beats(attacker, size)
 
     assert_linear(prepared, 60)
 

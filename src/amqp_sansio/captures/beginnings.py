@@ -10,6 +10,7 @@ from typing import Final
 
 from amqp_sansio.captures.repeats import Withheld
 from amqp_sansio.captures.tcp import ACK, GRACE_NANOSECONDS, GRACE_SEGMENTS, SYN
+from amqp_sansio.kernel.serials import TOP, serial_diff
 
 WITHHELD_OCTETS: Final = 4096
 """Octets withheld of one connection: it takes fewer to open one."""
@@ -18,8 +19,6 @@ BEGINNINGS: Final = 1024
 
 _LEAST: Final = 2  # a keep-alive repeats one octet
 _NEAR: Final = 1 << 16  # how far the first octet of a side may be from the one that was captured first
-_MASK: Final = 0xFFFFFFFF
-_HALF: Final = 1 << 31
 
 
 class Beginning:
@@ -56,8 +55,8 @@ class Beginning:
         late = self._disordered or not any(each.octets for each in self.segments if each.side == segment.side)
         reached = self._reached[1 - segment.side]
         if segment.flags & ACK and reached is not None:  # it acknowledges less than was acknowledged before
-            late |= _away(segment.acknowledged, reached) < 0
-        return late and 0 <= _away(first, segment.sequence + 1) <= _NEAR
+            late |= serial_diff(segment.acknowledged, reached) < 0
+        return late and 0 <= serial_diff(first, segment.sequence + 1) <= _NEAR
 
     def add(self, segment: Withheld) -> bool:
         """Adds a segment.  Returns whether nothing more is waited for."""
@@ -69,7 +68,7 @@ class Beginning:
             self._begin(side, segment.sequence + 1, True)
         elif len(segment.octets) + segment.cut >= _LEAST:
             reached = self._reached[side]
-            self._disordered |= reached is not None and _away(segment.sequence, reached) < 0
+            self._disordered |= reached is not None and serial_diff(segment.sequence, reached) < 0
             self._begin(side, segment.sequence)
             self._reach(side, segment.sequence + len(segment.octets) + segment.cut)
         if segment.flags & ACK:
@@ -79,17 +78,11 @@ class Beginning:
 
     def _begin(self, side: int, sequence: int, certain: bool = False) -> None:
         first = self.firsts[side]
-        if certain or first is None or (not self.certain[side] and 0 < _away(first, sequence) <= _NEAR):
-            self.firsts[side] = sequence & _MASK
+        if certain or first is None or (not self.certain[side] and 0 < serial_diff(first, sequence) <= _NEAR):
+            self.firsts[side] = sequence & TOP
         self.certain[side] |= certain
 
     def _reach(self, side: int, sequence: int) -> None:
         reached = self._reached[side]
-        if reached is None or _away(sequence, reached) > 0:
-            self._reached[side] = sequence & _MASK
-
-
-def _away(sequence: int, other: int) -> int:
-    """Returns by how much a sequence number is after another one."""
-    away = (sequence - other) & _MASK
-    return away - _MASK - 1 if away >= _HALF else away
+        if reached is None or serial_diff(sequence, reached) > 0:
+            self._reached[side] = sequence & TOP

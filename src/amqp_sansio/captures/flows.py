@@ -21,6 +21,7 @@ from amqp_sansio.captures.repeats import NOTHING, Repeat, Said, Withheld
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
 from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost
 from amqp_sansio.kernel.agenda import Agenda
+from amqp_sansio.kernel.serials import serial_diff
 from amqp_sansio.kernel.snapshots import typed
 
 CONVERSATIONS: Final = 16384
@@ -574,5 +575,4 @@ def _past(stored: Past) -> Past:
 
 
 def _near(sequence: int, end: int) -> bool:
-    away = (sequence - end) & _MASK
-    return min(away, (1 << 32) - away) < _NEAR
+    return abs(serial_diff(sequence, end)) < _NEAR

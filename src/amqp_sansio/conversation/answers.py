@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import (
@@ -28,6 +28,8 @@ CONTENT: Final = frozenset([
     MESSAGE, "file.stage", "file.return", "stream.publish", "stream.return", "stream.deliver",
 ])  # fmt: skip
 """Commands that carry a content."""
+Place: TypeAlias = tuple[str, str | None]
+"""The exchange and the routing key of a message."""
 _SESSION: Final = SessionFailed, SessionLost
 
 
@@ -45,7 +47,8 @@ class Answers:
         """Messages in flight."""
         self.octets = 0
         """Octets in their bodies."""
-        self._tickets: Final[dict[int, tuple[Ticket[None], str | tuple[str, str | None], int]]] = {}
+        self._tickets: Final[dict[int, tuple[Ticket[None], str | Place, int]]] = {}
+        """With a command's verb, or a message's place; with the octets of its body, -1 for a command."""
         self._results: Final[dict[int, tuple[Ticket[Struct], str]]] = {}
         self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
         self._returnable: Final = MutableRangeSet()  # in flight and not returned, of those sent before the last return

@@ -155,7 +155,7 @@ class SessionHolder(Holder):
             consumer.wake()
 
     def _hold_no_more(self) -> None:
-        """Forgets who waits for this connection's client; at the next attach they are woken."""
+        """Forgets the subscriptions that wait for this connection's client; the next attach wakes them."""
         self.asleep.update(self.held_by_replay)
         self.held_by_replay.clear()
         self.session._outbound.when_freed(None)
