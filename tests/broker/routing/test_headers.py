@@ -165,6 +165,7 @@ def test_many_bindings_of_one_queue_with_the_same_tests_are_looked_at_once() -> 
         exchange, queue = Headers("x"), Queue("q")
         for number in range(size):
             exchange.bind(queue, f"{number}", wants("all", a=1, b=number % 2))
+        exchange.route(asked)  # the first message of all makes what is made once
         costs.append(steps(lambda exchange=exchange: exchange.route(asked)))  # type: ignore[misc]
     assert costs[0] == costs[1]
 
