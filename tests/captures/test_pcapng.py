@@ -8,7 +8,7 @@ from tests.captures import build
 from tests.captures.test_pcap import PACKETS, fault, read
 
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS
+from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS, MAX_INTERFACES
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -106,6 +106,7 @@ def test_cut_at_every_octet(tmp_path: Path) -> None:
         (build.section() + build.interface(1) + build.block(6, struct.pack("<IIIII", 0, 0, 0, 9, 9) + b"\0" * 8), "claims 9"),
         (build.block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 2, 0, -1)), "version 2.0"),
         (build.section() + build.block(1, b"\1\0"), "interface description"),
+        (build.section() + build.interface(1) * (MAX_INTERFACES + 1), "more than 4096 interfaces"),
     ],
 )
 def test_damage_is_named(tmp_path: Path, octets: bytes, words: str) -> None:

@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from tests.captures import build
 
-from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS, Interface
+from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS, MAX_INTERFACES, Interface
 from amqp_sansio.captures.walk import Run
-from amqp_sansio.captures.walk_pcapng import MAX_INTERFACES, PcapngWalk
+from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 MADE = build.records(build.conversation([b"x" * 300] * 200).segments)
 
@@ -113,6 +113,9 @@ def test_a_section_has_a_limit_of_interfaces(count: int) -> None:
     found = run(octets, PcapngWalk("<", (Interface(1, 0, 1, 0),) * (count - 1)))
     assert (found.problem is None) == (count <= MAX_INTERFACES)
     assert (found.resume or found.next) == len(octets)
+    if count > MAX_INTERFACES:
+        assert found.changed is not None
+        assert found.changed.run(octets, 0, len(octets), len(octets), True).problem is None, "it is said once"
 
 
 def test_zeros_end_a_run_at_once_and_none_of_them_may_be_a_block() -> None:

@@ -12,6 +12,9 @@ from amqp_sansio.captures.source import Source
 MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 MAX_BLOCK_OCTETS: Final = 16 * 1024 * 1024
 """The most octets of one block.  Larger is damage."""
+MAX_INTERFACES: Final = 4096
+"""The most interfaces of one section; packets of further ones cannot be read."""
+TOO_MANY: Final = f"a section describes more than {MAX_INTERFACES} interfaces"
 
 SECTION: Final = 0x0A0D0D0A
 INTERFACE: Final = 1
@@ -22,6 +25,8 @@ PACKETS: Final = frozenset((OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET))
 """The block types with a packet."""
 FIXED: Final = {ENHANCED_PACKET: 20, OLD_PACKET: 20, SIMPLE_PACKET: 4}
 """Octets of their fixed fields."""
+UNDESCRIBED: Final = -1
+"""In place of a LINKTYPE: the section has not described the interface, or it is beyond `MAX_INTERFACES`."""
 ORDERS: Final = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 """Byte-order magic of a section -> byte order."""
 _IF_TSRESOL: Final = 9
@@ -133,6 +138,8 @@ class _Reader:
     def _interface(self, body: bytes, start: int) -> None:
         if len(body) < 8:
             raise self.source.error("an interface description block takes 20 octets at least", start)
+        if len(self.interfaces) == MAX_INTERFACES:
+            raise self.source.error(TOO_MANY, start)
         self.interfaces.append(described(body, self.order))
 
     def _packet(self, kind: int, body: bytes, start: int) -> Packet:
@@ -166,7 +173,7 @@ def read_pcapng(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
     """Yields the packets of the file whose first four octets were `magic`; skips blocks of other types.
 
     A truncated last block is left out with a warning.  Raises CaptureError for an incomplete first section header, blocks whose
-    lengths are inconsistent or exceed MAX_BLOCK_OCTETS, a packet longer than its block, an unknown interface, or a major
-    version other than 1.
+    lengths are inconsistent or exceed MAX_BLOCK_OCTETS, a packet longer than its block, an unknown interface, too many of
+    them in one section, or a major version other than 1.
     """
     return _Reader(source, warn).packets(magic)

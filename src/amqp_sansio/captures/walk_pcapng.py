@@ -11,16 +11,19 @@ from amqp_sansio.captures.pcapng import (
     INTERFACE,
     MAGIC,
     MAX_BLOCK_OCTETS,
+    MAX_INTERFACES,
     ORDERS,
     PACKETS,
     SECTION,
+    TOO_MANY,
+    UNDESCRIBED,
     Interface,
     described,
 )
 from amqp_sansio.captures.walk import Chains, Octets, Run, long_enough
 
-MAX_INTERFACES: Final = 4096
-"""The most interfaces of one section; packets of further ones cannot be read."""
+BEYOND: Final = Interface(UNDESCRIBED, 0, 1, 0)
+"""In place of the first interface beyond `MAX_INTERFACES`."""
 
 _HEAD: Final = {order: struct.Struct(order + "II").unpack_from for order in "<>"}
 _JOINT: Final = {order: struct.Struct(order + "III").unpack_from for order in "<>"}
@@ -92,11 +95,14 @@ class PcapngWalk(NamedTuple):
         if kind == INTERFACE:
             if total < 20:
                 return Run(positions, at, "an interface description block takes 20 octets at least", following)
-            if len(self.interfaces) >= MAX_INTERFACES:
-                return Run(positions, at, f"a section describes more than {MAX_INTERFACES} interfaces", following)
+            beyond = len(self.interfaces) - MAX_INTERFACES
+            if beyond > 0:  # said once
+                return Run(positions, following)
+            if beyond == 0:
+                changed = PcapngWalk(order, (*self.interfaces, BEYOND))
+                return Run(positions, at, TOO_MANY, following, changed=changed)
             found = described(bytes(octets[at + 8 : following - 4]), order)
-            changed = PcapngWalk(order, (*self.interfaces, found))
-            return Run(positions, following, changed=changed)
+            return Run(positions, following, changed=PcapngWalk(order, (*self.interfaces, found)))
         return Run(positions, following)
 
     def _section(self, octets: Octets, at: int, following: int, end: int, order: str, positions: list[int]) -> Run:

@@ -15,10 +15,10 @@ from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 
 def parsed(count: int = 5, left_out: LeftOut | None = None) -> Parsed:
-    """Packets with a block that names an unknown interface after the second, and a fragment after the third."""
+    """Packets with a block that claims more octets than it holds after the second, and a fragment after the third."""
     segment = build.Segment(True, 1, b"abc")
     blocks = [build.enhanced(build.Record(1, build.ethernet(build.ip(segment)), 60, at * 10**6)) for at in range(count)]
-    blocks.insert(2, build.enhanced(build.Record(1, b"x" * 60, 60, 0), which=3))
+    blocks.insert(2, build.enhanced(build.Record(1, b"x" * 60, 60, 0)).replace(b"\x3c\0\0\0" * 2, b"\x63\0\0\0" * 2))
     blocks.insert(4, build.enhanced(build.Record(1, build.ethernet(build.ip(segment, fragment=9)), 60, 0)))
     at = [sum(map(len, blocks[:index])) for index in range(len(blocks))]
     octets = b"".join(blocks)

@@ -21,8 +21,10 @@ from tests.captures.columns.plainly import Row, plain_rows, rows_of
 
 from amqp_sansio.captures.columns.filters import Filter
 from amqp_sansio.captures.columns.read import read_file, read_split
+from amqp_sansio.captures.columns.segments import NO_INTERFACE
 from amqp_sansio.captures.file_chunks import over_stream
 from amqp_sansio.captures.packets_schema import NAMES, picked
+from amqp_sansio.captures.pcapng import MAX_INTERFACES, TOO_MANY
 from amqp_sansio.captures.splits import Split, SplitError, splits
 from amqp_sansio.captures.tunnels import IN_TWO
 from amqp_sansio.captures.verdicts import verdicts
@@ -173,6 +175,19 @@ def test_packets_of_an_unknown_link_type_are_counted(tmp_path: Path) -> None:
     for name, write in WRITERS.items():
         notes = same(build.write(tmp_path / name, write(made)))
         assert left_out(row["note"] for row in notes) == {"link type 147 is not known": len(made)}
+
+
+def test_packets_of_interfaces_that_are_not_described_are_counted(tmp_path: Path) -> None:
+    made = conversation(200)
+    known = build.section() + build.interface(1)
+    strange = [build.enhanced(packet, which=number + 1) for number, packet in enumerate(made)]
+    beyond = b"".join([build.interface(1)] * (MAX_INTERFACES + 9)) + build.enhanced(made[0], which=MAX_INTERFACES)
+    path = build.write(tmp_path / "x", known + b"".join(strange) + build.enhanced(made[0]) + beyond)
+    rows, notes = rows_of(read_file(path))
+    assert (len(rows), [row["note"] for row in notes]) == (
+        1,
+        [TOO_MANY, f"{len(made) + 1} packets are left out: {NO_INTERFACE}"],
+    )
 
 
 @pytest.mark.parametrize("name", sorted(WRITERS))

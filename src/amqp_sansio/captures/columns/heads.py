@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.packet import MAX_PACKET_OCTETS
-from amqp_sansio.captures.pcapng import ENHANCED_PACKET, FIXED, OLD_PACKET, SIMPLE_PACKET
+from amqp_sansio.captures.pcapng import ENHANCED_PACKET, FIXED, OLD_PACKET, SIMPLE_PACKET, UNDESCRIBED, Interface
 from amqp_sansio.captures.walk import Octets, Walk
 from amqp_sansio.captures.walk_pcap import RECORD_OCTETS, PcapWalk
 from amqp_sansio.captures.walk_pcapng import PcapngWalk
@@ -22,7 +23,7 @@ HEAD_OCTETS: Final = 96
 
 class Records(NamedTuple):
     """The headers of records, one entry each: offsets of the record and its packet in the walked octets, octets captured and on
-    the wire, time in ns, LINKTYPE.  `wrong` has the fault of each bad record, by index."""
+    the wire, time in ns, LINKTYPE or UNDESCRIBED.  `wrong` has the fault of each bad record, by index."""
 
     at: Ints
     start: Ints
@@ -86,7 +87,7 @@ def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints) -> Records:
     count = len(walk.interfaces)
     which = np.where(kind == ENHANCED_PACKET, words(rows, 8, u4), np.where(kind == OLD_PACKET, words(rows, 8, u2), 0))
     known = which < count
-    listed = np.where(known, which, 0)
+    named, listed = np.unique(which[known], return_inverse=True)
     high, low = words(rows, 12, u4), words(rows, 16, u4)
     captured, original = words(rows, 20, u4), words(rows, 24, u4)
     fixed = np.full(len(at), FIXED[ENHANCED_PACKET], np.int64)
@@ -100,27 +101,27 @@ def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints) -> Records:
     short = room < 0
     beyond = (captured > room) | (captured > MAX_PACKET_OCTETS)
     wrong: dict[int, str] = {}
-    for index in np.nonzero(short | ~known | beyond)[0].tolist():
+    for index in np.nonzero(short | (known & beyond))[0].tolist():
         if short[index]:
             wrong[index] = f"a packet block of type {kind[index]} is too short for its fixed fields"
-        elif not known[index]:
-            wrong[index] = f"a packet names interface {which[index]}; the section has described {count}"
         else:
             wrong[index] = f"a packet claims {captured[index]} octets, its block holds {room[index]}"
         captured[index] = original[index] = 0  # damage is no packet that was cut
-    links = np.array([each.link for each in walk.interfaces] or [0], np.int64)
-    time = _times(walk, listed, high, low)
+    interfaces = [walk.interfaces[number] for number in named.tolist()]
+    link = np.full(len(at), UNDESCRIBED, np.int64)
+    link[known] = np.array([each.link for each in interfaces], np.int64)[listed]
+    link[short] = 0
+    time = np.zeros(len(at), np.int64)
+    time[known] = _times(interfaces, listed, high[known], low[known])
     time[simple] = 0
-    return Records(at, at + 8 + fixed, captured, np.maximum(original, captured), time, links[listed], wrong)
+    return Records(at, at + 8 + fixed, captured, np.maximum(original, captured), time, link, wrong)
 
 
-def _times(walk: PcapngWalk, which: Ints, high: Ints, low: Ints) -> Ints:
-    """Converts ticks of each packet's interface to ns since 1970, as `Interface.nanoseconds` does."""
+def _times(interfaces: Sequence[Interface], which: Ints, high: Ints, low: Ints) -> Ints:
+    """Converts ticks of each packet's interface, by its index, to ns since 1970, as `Interface.nanoseconds` does."""
     time = np.zeros(len(which), np.int64)
-    for number, interface in enumerate(walk.interfaces):
+    for number, interface in enumerate(interfaces):
         mine = which == number
-        if not mine.any():
-            continue
         ticks = (high[mine] << 32) | low[mine]
         per_second = interface.per_second
         # 1_000_000_000 ns are a whole number of ticks, and few enough that no product overflows.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, Records, gathered, words
 from amqp_sansio.captures.ip import AUTHENTICATION, EXTENSIONS, FRAGMENT, TcpIn, tcp_in
 from amqp_sansio.captures.link_layer import CUT, FAMILIES, LINKS, LLC_STARTS, MAX_TAGS, SHIMS, STEPS, UNREAD, unknown_link
+from amqp_sansio.captures.pcapng import UNDESCRIBED
 from amqp_sansio.captures.tunnels import (
     ETHERNET_IN_IP,
     GRE,
@@ -40,6 +41,7 @@ _DEEP: Final = HEAD_OCTETS - 56
 """The latest start of an IP packet for which `heads` contains all that is examined."""
 _TUNNELS: Final = (*IP_IN_IP, GRE, MPLS_IN_IP, *ETHERNET_IN_IP, *UNREAD_PROTOCOLS)
 _WIREGUARD: Final = int.from_bytes(WIREGUARD)
+NO_INTERFACE: Final = "the section has not described the interface that it names"
 _INNER: Final = (0x0800, 0x86DD, 0x6558)
 
 
@@ -131,7 +133,8 @@ def _starts(octets: Octets, heads: Bytes, found: Records, left_out: LeftOut) -> 
     for link in np.unique(found.link).tolist():
         rows = np.nonzero(found.link == link)[0]
         if link not in LINKS:
-            left_out.add(unknown_link(link), 0, 0, len(rows))
+            why = NO_INTERFACE if link == UNDESCRIBED else unknown_link(link)
+            left_out.add(why, 0, 0, len(rows))
             continue
         at[rows] = _start(link, heads[rows], captured[rows])
         for row in rows[at[rows] == _SHIM].tolist():
