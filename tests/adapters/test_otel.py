@@ -121,6 +121,7 @@ def test_a_message_of_a_channel_there_and_back() -> None:
         (link,) = each.links
         assert (link.context.trace_id, link.context.span_id) == (sent.context.trace_id, sent.context.span_id)
         assert each.attributes["messaging.message.id"] == "m7"
+        assert each.attributes["messaging.message.conversation_id"] == "c"
     assert sent.attributes == {
         "messaging.system": "amqp", "messaging.operation.name": "publish", "messaging.operation.type": "send",
         "messaging.destination.name": "q", "messaging.amqp.destination.routing_key": "q", "messaging.message.id": "m7",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from amqp_sansio.cli.decode import decode
-from amqp_sansio.cli.selection import Selection, Wanted, is_error, moment
+from amqp_sansio.cli.selection import Selection, Wanted, is_error, known_verb, moment
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 HELLO = str(DATA / "hello.pcap")
@@ -124,3 +124,15 @@ def test_of_a_recording(capsys: pytest.CaptureFixture[str]) -> None:
     verbs = [json.loads(line)["verb"] for line in capsys.readouterr().out.splitlines()]
     assert verbs[:3] == ["queue.declare", "exchange.bind", "message.subscribe"]
     assert verbs.count("message.transfer") == 1
+
+
+@pytest.mark.parametrize("text", ["message.transfer", "basic.deliver", "connection.*", "*.declare", "header", "119.1"])
+def test_a_verb_may_be_a_pattern_or_a_number(text: str) -> None:
+    assert known_verb(text) == text
+
+
+def test_a_verb_that_does_not_exist_is_refused_with_the_nearest() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r"^no verb is 'basic.publsh' \(did you mean basic.publish\?\)$"):
+        known_verb("basic.publsh")
+    with pytest.raises(argparse.ArgumentTypeError, match=r"^no verb is 'zz\*'$"):
+        known_verb("zz*")

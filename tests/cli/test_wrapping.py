@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from amqp_sansio.cli.main import parser
+from amqp_sansio.cli.main import main, parser
 from amqp_sansio.cli.wrapping import Wrapped
 
 TEXT = """One paragraph that is
@@ -63,3 +63,23 @@ def test_every_verb_says_its_help_in_the_width_that_there_is(columns: int, monke
         prose = [line for line in lines if line and not line.startswith(" ") and not line.startswith("usage")]
         assert max(map(len, prose)) <= columns, prose
     assert any(len(line) > 140 for line in verbs["decode"].format_help().splitlines()) is (columns == 160)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("analyze --ot DIR x.pcap", "unrecognized arguments: --ot (did you mean --out?)"),
+        ("watch --chekpoint=DIR", "unrecognized arguments: --chekpoint=DIR (did you mean --checkpoint?)"),
+        ("probe --sed 1", "unrecognized arguments: --sed (did you mean --seed?)"),
+        ("analyze --fil 3 x.pcap", "the following arguments are required: --out"),  # abbreviated
+        ("analyze x.pcap -- --ot", "the following arguments are required: --out"),
+        ("serv --port 1", "argument VERB: invalid choice: 'serv' "),
+        ("--versin", "unrecognized arguments: --versin (did you mean --version?)"),
+    ],
+)
+def test_an_option_that_does_not_exist_is_told_before_what_is_missing(
+    words: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(words.split())
+    assert f"error: {told}" in capsys.readouterr().err

@@ -77,7 +77,7 @@ def test_the_answer_names_the_session_that_was_asked_for() -> None:
     carrier.hear(c.Attach(b"x"))
     with pytest.raises(LocalProtocolError) as error:
         carrier.channel(0).accept(Session(b"y", "server"))
-    assert error.value.legal == ("accept or refuse b'x'",)
+    assert error.value.legal == ("accept or refuse 'x'",)
     assert carrier.said() == []
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry import propagate, trace
-from opentelemetry.trace import Link, SpanKind, Status, StatusCode, TracerProvider
+from amqp_sansio.errors.extras import of_extra
+
+with of_extra("otel"):
+    from opentelemetry import propagate, trace
+    from opentelemetry.trace import Link, SpanKind, Status, StatusCode, TracerProvider
 
 from amqp_sansio.conversation.properties import octets_of
 from amqp_sansio.errors import HeaderError
@@ -37,9 +40,7 @@ class Tracing:
         """See `conversation.tracing`."""
         attributes = _attributes(endpoint, exchange or routing_key or "", "publish", "send", size)
         attributes["messaging.amqp.destination.routing_key"] = routing_key or ""
-        for name, given in (("id", properties.get("message_id")), ("conversation_id", properties.get("correlation_id"))):
-            if given is not None:
-                attributes[f"messaging.message.{name}"] = _text(given)
+        attributes.update(_ids(properties.get("message_id"), properties.get("correlation_id")))
         span = self._tracer.start_span(_named("publish", attributes), kind=SpanKind.PRODUCER, attributes=attributes)
         carrier: dict[str, str] = {}
         propagate.inject(carrier, trace.set_span_in_context(span))
@@ -71,11 +72,15 @@ class Tracing:
             )
             if context.get_span_context().is_valid:
                 links.append(Link(context.get_span_context()))
-            if message.message_id is not None:
-                attributes["messaging.message.id"] = str(message.message_id)
+            attributes.update(_ids(message.message_id, message.correlation_id))
         except HeaderError:
             pass  # the sender encoded its headers wrongly: they hold no context
         self._tracer.start_span(_named(name, attributes), kind=SpanKind.CLIENT, attributes=attributes, links=links).end()
+
+
+def _ids(message: object, conversation: object) -> dict[str, str]:
+    given = {"messaging.message.id": message, "messaging.message.conversation_id": conversation}
+    return {name: _text(value) for name, value in given.items() if value is not None}
 
 
 def _text(value: object) -> str:

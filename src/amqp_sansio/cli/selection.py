@@ -6,12 +6,17 @@ import argparse
 import datetime
 from collections import deque
 from collections.abc import Callable
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amqp_sansio import spec
 from amqp_sansio.cli.given import asked, whole
+from amqp_sansio.spec.base import Command, Control, Method
 
 if TYPE_CHECKING:
     from amqp_sansio.captures.flows import Talk
@@ -188,6 +193,18 @@ def moment(text: str) -> float | int:
     return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
 
 
+def known_verb(text: str) -> str:
+    """Returns a verb, or a pattern of some: a number may stand where captures have verbs without a name."""
+    if not text.rpartition(".")[2].isdecimal():
+        for each in walk_packages(spec.__path__, f"{spec.__name__}."):
+            import_module(each.name)
+        verbs = {each.VERB for base in (Control, Command, Method) for each in base.__subclasses__()} | {"header", "opaque"}
+        if not any(fnmatchcase(each, text) for each in verbs):
+            near = get_close_matches(text, verbs, 1)
+            raise argparse.ArgumentTypeError(f"no verb is {text!r}{f' (did you mean {near[0]}?)' if near else ''}")
+    return text
+
+
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     """Adds the options that exclude lines."""
     group = verb.add_argument_group("which lines", "A line has to fit all of these options; of one that is repeated, one.")
@@ -198,7 +215,8 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     repeated("connection", "N|TEXT", "the number in brackets, or a part of CLIENT>SERVER#N")
     repeated("session", "NAME", "units on channels to which a session of this name is attached (* and ? are wild)")
     repeated("channel", "N", "the number of a channel", whole(0, 65535, "is not a channel: 0 to 65535"))
-    repeated("verb", "NAME", "a verb such as message.transfer, or message.* for all of a class; also header and opaque")
+    text = "a verb such as message.transfer, or message.* for all of a class; also header and opaque"
+    repeated("verb", "NAME", text, known_verb)
     repeated(
         "queue",
         "NAME",

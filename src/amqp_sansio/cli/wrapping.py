@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any, Final, NoReturn
 
 _TWO_COLUMNS: Final = re.compile(r"( +\S+(?: \S+)* {2,})\S")
@@ -48,10 +50,27 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:  # Any: those of the base
         super().__init__(formatter_class=Wrapped, **settings)
+        self._given: list[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # Any: as in the base
+        """Parses what it knows, and remembers all for its errors."""
+        self._given = [*(sys.argv[1:] if args is None else args)]
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Prints the usage and the error, and exits with status 2."""
+        """Prints the usage and the error, and exits with status 2.
+
+        An option that does not exist goes before: what else is wrong, such as what is missing, may follow from it.
+        """
+        options = takewhile(lambda each: each != "--", self._given if self._subparsers is None else ())
+        unknown = [each for each in options if each.startswith("--") and not self._knows(each)]
+        if unknown and not message.startswith(_UNKNOWN):
+            message = _UNKNOWN + " ".join(unknown)
         super().error(message + self._meant(message))
+
+    def _knows(self, word: str) -> bool:
+        """Whether an option begins with it: abbreviations are legal."""
+        return any(each.startswith(word.partition("=")[0]) for each in self._option_string_actions)
 
     def refuse(self, unknown: Sequence[str]) -> None:
         """Refuses arguments that it does not know, where there are some."""

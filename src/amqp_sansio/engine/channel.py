@@ -15,6 +15,7 @@ from amqp_sansio.engine.replaying import go_on
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transmit import check_modes
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError, SessionDetachedError
+from amqp_sansio.errors.core import session_name
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec import session as controls
@@ -226,8 +227,10 @@ class Channel:
         if session is not None and session.state == "attaching" and session.name == name:
             session._attached(self.peer)
         elif session is not None and session.name != name and session._hears and session.profile.strict:
-            text = f"another session is attached here: {session.name!r}"
-            violate(session, "session.attached", f"attached({name!r})", (), ErrorCode.INVALID_ARGUMENT, offset, text)
+            text = f"another session is attached here: {session_name(session.name)}"
+            violate(
+                session, "session.attached", f"attached({session_name(name)})", (), ErrorCode.INVALID_ARGUMENT, offset, text
+            )
         elif session is None and refused and self.dialogue.state(self.own) == "detached":
             self.say(controls.Detached(name, DetachCode.NOT_ATTACHED))
 
@@ -287,15 +290,15 @@ class Channel:
         With force, a session that is attached elsewhere is taken from there; without, that is a LocalProtocolError.
         """
         if self.requested is None or session.name != self.requested:
-            legal = () if self.requested is None else (f"accept or refuse {self.requested!r}",)
-            raise LocalProtocolError(f"accept {session.name!r}", "not asked for", legal, "session.attach")
+            legal = () if self.requested is None else (f"accept or refuse {session_name(self.requested)}",)
+            raise LocalProtocolError(f"accept {session_name(session.name)}", "not asked for", legal, "session.attach")
         if session.state == "ended":
-            raise SessionDetachedError(f"accept {session.name!r}", session.name, session._cause)
+            raise SessionDetachedError(f"accept {session_name(session.name)}", session.name, session._cause)
         holder = session._channel
         if holder is not None and not self.requested_force:
-            legal = (f"refuse {session.name!r} with session-busy",)
+            legal = (f"refuse {session_name(session.name)} with session-busy",)
             raise LocalProtocolError(
-                f"accept {session.name!r}", "attached elsewhere", legal, "session.attach.one-transport-per-session"
+                f"accept {session_name(session.name)}", "attached elsewhere", legal, "session.attach.one-transport-per-session"
             )
         if holder is not None:
             holder.force_off()

@@ -10,6 +10,7 @@ from amqp_sansio.engine.channel import Channels, check_role, layout_of
 from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.session import Session, name_of
 from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError
+from amqp_sansio.errors.core import session_name
 
 
 class ClientConnection(ClientHandshake):
@@ -66,7 +67,10 @@ class ClientConnection(ClientHandshake):
             raise LocalProtocolError("session.attach", self.state, self._may_say(), "sessions attach after ConnectionOpened")
         if self.session_named(name) is not None:
             raise LocalProtocolError(
-                f"session.attach of {name!r}", "attached on this connection", ("session.detach",), "one attachment per session"
+                f"session.attach of {session_name(name)}",
+                "attached on this connection",
+                ("session.detach",),
+                "one attachment per session",
             )
         if self._channels.attached >= self.limits.sessions:
             raise LimitError("sessions", self.limits.sessions, self.limits.sessions + 1)

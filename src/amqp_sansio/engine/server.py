@@ -7,8 +7,9 @@ from typing import Final, Literal
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.channel import Channel, Channels, check_role, layout_of
 from amqp_sansio.engine.server_handshake import ServerHandshake
-from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.session import Session, name_of
 from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.errors.core import session_name
 from amqp_sansio.spec.codes import DetachCode
 
 
@@ -32,7 +33,9 @@ class ServerConnection(ServerHandshake):
         """Returns the session of that name on this connection, or None."""
         return self._channels.session_named(name)
 
-    def accept(self, name: bytes, resume: Session | None = None, timeout: int | Literal["config"] | None = "config") -> Session:
+    def accept(
+        self, name: bytes | str, resume: Session | None = None, timeout: int | Literal["config"] | None = "config"
+    ) -> Session:
         """Attaches the session that AttachRequested named.
 
         `resume` is the session of that name from an earlier connection; without it a new one begins.  `timeout` is how many
@@ -41,12 +44,16 @@ class ServerConnection(ServerHandshake):
 
         Raises LocalProtocolError when no such request is pending.
         """
+        name = name_of(name)
         channel = self._must_be_requested("session.attached", name)
         if resume is not None:
             check_role("session.attached", resume, self.role)
         if resume is not None and resume.name != name:
             raise LocalProtocolError(
-                f"session.attached with session {resume.name!r}", self.state, (f"session {name!r}",), "one name, one session"
+                f"session.attached with session {session_name(resume.name)}",
+                self.state,
+                (f"session {session_name(name)}",),
+                "one name, one session",
             )
         most = self._settings.session_timeout if timeout == "config" else timeout
         session = resume
@@ -59,8 +66,9 @@ class ServerConnection(ServerHandshake):
         del self._channels.requests[name]
         return session
 
-    def refuse(self, name: bytes, code: DetachCode = DetachCode.SESSION_BUSY) -> None:
+    def refuse(self, name: bytes | str, code: DetachCode = DetachCode.SESSION_BUSY) -> None:
         """Answers AttachRequested with detached and `code`.  Raises LocalProtocolError when no such request is pending."""
+        name = name_of(name)
         channel = self._must_be_requested("session.detached", name)
         channel.refuse(code)
         del self._channels.requests[name]
@@ -69,8 +77,10 @@ class ServerConnection(ServerHandshake):
         self._must_be_alive(said)
         channel = self._channels.requests.get(name)
         if channel is None:
-            legal = tuple([f"an answer to {each!r}" for each in self._channels.requests])
-            raise LocalProtocolError(f"{said} for {name!r}", self.state, legal, "no AttachRequested of that name waits")
+            legal = tuple([f"an answer to {session_name(each)}" for each in self._channels.requests])
+            raise LocalProtocolError(
+                f"{said} for {session_name(name)}", self.state, legal, "no AttachRequested of that name waits"
+            )
         return channel
 
     def _answer_by_policy(self) -> bool:

@@ -11,6 +11,7 @@ from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness_connection import WHO, ConnectionWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.engine.witness_stream import CreditWitness, StreamWitness
+from amqp_sansio.errors.core import session_name
 from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.ledger.subscriptions import Subscriptions
@@ -203,7 +204,7 @@ class Witness(ConnectionWitness):
         old = self._channels.get(before) if before is not None and before != channel else None
         if old is not None and old.attached and old.name == name:
             text = f"the session is still attached on channel {before}"
-            rule, said = "session.attach.one-transport-per-session", f"session.attached of {name[:80]!r}"
+            rule, said = "session.attach.one-transport-per-session", f"session.attached of {session_name(name[:80])}"
             self.findings.divergence(rule, said, text, (f"session.detached on channel {before}",))
         self._sessions[name] = channel
         if len(self._sessions) > self.findings.limits.sessions:

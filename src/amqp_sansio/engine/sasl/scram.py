@@ -15,6 +15,7 @@ import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
 from amqp_sansio.engine.sasl.plain import must_be_text
+from amqp_sansio.errors.extras import of_extra
 from amqp_sansio.limits import USERNAME_OCTETS
 
 _SALT: Final = 16
@@ -40,10 +41,8 @@ class _ScrampServer(Protocol):
 
 
 def _scramp() -> ModuleType:
-    try:
+    with of_extra("scram"):
         return import_module("scramp")
-    except ImportError as error:
-        raise ImportError("SCRAM needs the extra [scram]: pip install 'amqp-sansio[scram]'") from error
 
 
 def scram_secret(password: str, mechanism: ScramName = "SCRAM-SHA-256", *, salt: bytes, iterations: int = 4096) -> ScramSecret:

@@ -4,13 +4,16 @@ They make values of every wire type, every control and command with every combin
 octets, legal and nearly legal conversations, and whole scenarios with payloads.
 """
 
-from amqp_sansio.testing.speech.step import Conversation, Step
-from amqp_sansio.testing.speech.word_encoder import Setting
-from amqp_sansio.testing.strategies.chunks import chunkings
-from amqp_sansio.testing.strategies.conversations import breaking, conversations, nearly_legal, words
-from amqp_sansio.testing.strategies.scenarios import delivered, payloads, scenarios
-from amqp_sansio.testing.strategies.things import commands, controls, header_structs, headers, structs, things, values
-from amqp_sansio.testing.strategies.values import maps, range_sets, scalars, signed, unsigned
+from amqp_sansio.errors.extras import of_extra
+
+with of_extra("testing"):
+    from amqp_sansio.testing.speech.step import Conversation, Step
+    from amqp_sansio.testing.speech.word_encoder import Setting
+    from amqp_sansio.testing.strategies.chunks import chunkings
+    from amqp_sansio.testing.strategies.conversations import breaking, conversations, nearly_legal, words
+    from amqp_sansio.testing.strategies.scenarios import delivered, payloads, scenarios
+    from amqp_sansio.testing.strategies.things import commands, controls, header_structs, headers, structs, things, values
+    from amqp_sansio.testing.strategies.values import maps, range_sets, scalars, signed, unsigned
 
 __all__ = [
     "Conversation",
