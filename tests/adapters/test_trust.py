@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 
+from amqp_sansio.adapters import asyncio, sync, trio
+from amqp_sansio.adapters.sync import channels
 from amqp_sansio.adapters.trust import trust
 from amqp_sansio.conversation.channels.address import ChannelAddress
-from amqp_sansio.errors import AddressError
+from amqp_sansio.errors import AddressError, EncodeError
 
 
 def test_a_url_without_files_leaves_it_to_the_adapter() -> None:
@@ -43,3 +46,12 @@ def test_a_file_that_tls_cannot_use_is_named_at_once(option: str, name: str, why
     (tmp_path / "empty.pem").touch()
     with pytest.raises(AddressError, match=f"{tmp_path / name}: TLS cannot use it: {why}"):
         trust(ChannelAddress.parse(f"amqps://broker?{option}={tmp_path / name}"))
+
+
+@pytest.mark.parametrize("connect", [asyncio.connect, sync.connect, trio.connect, channels.connect])
+@pytest.mark.parametrize(
+    ("setting", "rule"), [("tls", "an ssl.SSLContext"), ("retry", "a RetryPolicy"), ("config", "a ClientConfig")]
+)
+def test_a_setting_of_another_type_is_refused_before_anything_is_tried(connect: Any, setting: str, rule: str) -> None:
+    with pytest.raises(EncodeError, match=f"connect: {setting}: takes {rule}, not bool"):
+        connect("amqps://127.0.0.1:1", **{setting: True})

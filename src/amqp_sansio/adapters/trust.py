@@ -1,11 +1,23 @@
-"""The TLS context of a client that a URL configures: how it checks certificates, and which one it presents."""
+"""The settings of a client: what `connect` takes, and the TLS context that a URL configures: how certificates are checked."""
 
 from __future__ import annotations
 
 import ssl
 
+from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.channels.address import ChannelAddress
-from amqp_sansio.errors import AddressError
+from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.errors import AddressError, EncodeError
+
+
+def check_settings(config: object, tls: object, retry: object) -> None:
+    """Raises EncodeError for an argument of `connect` that has another type, before anything is tried."""
+    if not isinstance(config, ClientConfig | None):
+        raise EncodeError("connect: config", f"takes a ClientConfig, not {type(config).__name__}")
+    if not isinstance(tls, ssl.SSLContext | None):
+        raise EncodeError("connect: tls", f"takes an ssl.SSLContext, not {type(tls).__name__}")
+    if not isinstance(retry, RetryPolicy):
+        raise EncodeError("connect: retry", f"takes a RetryPolicy, not {type(retry).__name__}")
 
 
 def reason(error: OSError) -> str:

@@ -81,7 +81,9 @@ class Address:
             return url
         if isinstance(url, str):
             return cls.parse(url)
-        raise AddressError(type(url).__name__, f"an address is text that begins with amqp:// or amqps://, or a {cls.__name__}")
+        raise AddressError(
+            type(url).__name__, f"an address is text that begins with amqp:// or amqps://, or of class {cls.__name__}"
+        )
 
     @classmethod
     def parse(cls, url: str) -> Self:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from amqp_sansio.errors import EncodeError
 
 
-def _positive(instance: object, attribute: attrs.Attribute[float], value: float) -> None:
-    if not value >= 0:
+def _positive(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if not (isinstance(value, int | float) and value >= 0):
         raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"0 or more, not {value!r}")
 
 
-def _share(instance: object, attribute: attrs.Attribute[float], value: float) -> None:
-    if not 0 <= value <= 1:
+def _limit(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None:
+        _positive(instance, attribute, value)
+
+
+def _share(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if not (isinstance(value, int | float) and 0 <= value <= 1):
         raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"0 to 1, not {value!r}")
 
 
@@ -24,7 +29,7 @@ def _share(instance: object, attribute: attrs.Attribute[float], value: float) ->
 class RetryPolicy:
     """How to reconnect after a loss, in seconds; nothing waits for ever unless a setting says so."""
 
-    attempts: int | None = 10
+    attempts: int | None = attrs.field(default=10, validator=_limit)
     """Consecutive attempts before giving up; None: no limit.  0: never reconnect."""
     first: float = attrs.field(default=0.1, validator=_positive)
     """The first delay."""
@@ -34,7 +39,7 @@ class RetryPolicy:
     """The longest delay."""
     jitter: float = attrs.field(default=0.5, validator=_share)
     """The random share of a delay, so that not all clients come at once: with 0.5, between half of the delay and all of it."""
-    give_up: float | None = 300.0
+    give_up: float | None = attrs.field(default=300.0, validator=_limit)
     """Seconds after the loss from which on no attempt is made; None: no limit."""
 
     def delays(self, chance: Callable[[], float], behind: float = 0.0) -> Iterator[float]:

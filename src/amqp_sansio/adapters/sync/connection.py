@@ -14,6 +14,7 @@ from amqp_sansio.adapters.logs import teller
 from amqp_sansio.adapters.mechanisms import proving
 from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT
 from amqp_sansio.adapters.sync.session import SessionConnection
+from amqp_sansio.adapters.trust import check_settings
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.client import Client
@@ -50,8 +51,9 @@ def connect(
     (`conversation.happenings` lists them); it must return soon and must not call the client.  `log_octets` logs all octets
     except the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages: `adapters.otel.Tracing()`.
 
-    Raises AddressError at once for a wrong URL, and ConnectFailed when no broker answers.
+    Raises AddressError or EncodeError at once for a wrong URL or setting, and ConnectFailed when no broker answers.
     """
+    check_settings(config, tls, retry)
     address = Address.of(url)
     client = Client(
         proving(address.config(config)), prefix=f"amqp-sansio-{uuid4()}", retry=retry, tell=teller(on_event),

@@ -15,7 +15,7 @@ import amqp_sansio.errors as errors  # else pyright takes `__all__` of the packa
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.logs import teller
 from amqp_sansio.adapters.trio.base_connection import CLOSE_TIMEOUT, BaseConnection
-from amqp_sansio.adapters.trust import trust
+from amqp_sansio.adapters.trust import check_settings, trust
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.channels.channel import Channel, ChannelConnection, Subscription
@@ -67,8 +67,9 @@ def connect(
     the client.  `log_octets` logs all octets except the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages:
     `adapters.otel.Tracing()`.
 
-    Raises AddressError at once for a wrong URL, and ConnectFailed when no broker answers.
+    Raises AddressError or EncodeError at once for a wrong URL or setting, and ConnectFailed when no broker answers.
     """
+    check_settings(config, tls, retry)
     address = ChannelAddress.of(url)
     client = ChannelClient(
         address.config(config),
