@@ -226,6 +226,14 @@ def test_certificates_that_are_none(tmp_path: Path) -> None:
         with pytest.raises(ServeError, match=what):
             context(cert, of)
     assert context(None, None) is None
+    for cert, of, authorities, what in (
+        (None, None, junk, "--tls-ca needs --tls-cert and --tls-key"),
+        (certificate, str(tmp_path / "its"), junk, "junk: no certificates can be read from it: no certificate"),
+        (certificate, str(tmp_path / "its"), str(tmp_path / "none"), "none: cannot be read: No such file"),
+    ):
+        made.private_key_pem.write_to_path(tmp_path / "its")
+        with pytest.raises(ServeError, match=what):
+            context(cert, of, authorities)
     locked = tmp_path / "locked"
     locked.write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n")
     with pytest.raises(ServeError):

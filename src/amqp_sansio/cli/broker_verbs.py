@@ -23,7 +23,8 @@ Serve a broker. It prints its address when it is ready, and ends cleanly on SIGT
 keeps what is durable.
 
 It listens on loopback unless --host says otherwise. With --auth none everybody is let in, ANONYMOUS or by PLAIN with any
-name and password; then it refuses to listen elsewhere. With --auth FILE users are those of `amqp-sansio passwd`.
+name and password; then it refuses to listen elsewhere. With --auth FILE users are those of `amqp-sansio passwd`. With --tls-ca
+FILE a client with a certificate of these authorities may also log in by it (EXTERNAL): its user is the common name there.
 
 Every user may do everything, unless --allow FILE says who may do what (see `amqp-sansio rules`).
 
@@ -152,6 +153,9 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--allow", metavar="FILE", help="who may do what: rules, read again on SIGHUP (all may do everything)")
     verb.add_argument("--tls-cert", metavar="F", help="the certificate chain (PEM)")
     verb.add_argument("--tls-key", metavar="F", help="the private key of the certificate, without a password (PEM)")
+    verb.add_argument(
+        "--tls-ca", metavar="F", help="authorities (PEM): clients with a certificate of theirs may log in by it (EXTERNAL)"
+    )
     verb.add_argument("--data-dir", metavar="D", help="directory for durable state; created if missing")
     verb.add_argument("--virtual-host", action="append", default=[], type=_host, metavar="NAME", dest="virtual_hosts",
                       help="a virtual host to serve; may be repeated (any: created when first opened)")  # fmt: skip

@@ -59,6 +59,8 @@ class Wishes:
     auth: str = "none"
     tls_cert: str | None = None
     tls_key: str | None = None
+    tls_ca: str | None = None
+    """The file of the authorities of clients' certificates; None: clients need none, and cannot log in by one."""
     data_dir: str | None = None
     log: str | None = None
     virtual_hosts: tuple[str, ...] = ()
@@ -134,7 +136,7 @@ def serve(wishes: Wishes) -> int:
     address = resolve(wishes.host)
     configure = configuration(wishes, address)
     rules = wishes.rules()
-    tls = context(wishes.tls_cert, wishes.tls_key)
+    tls = context(wishes.tls_cert, wishes.tls_key, wishes.tls_ca)
     raise_file_limit()
     store = None if wishes.data_dir is None else Store(wishes.data_dir)
     try:
@@ -296,13 +298,15 @@ def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
     return configure
 
 
-def context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+def context(certificate: str | None, key: str | None, authorities: str | None = None) -> ssl.SSLContext | None:
     """Returns a TLS context for a certificate and its key; None without them.  Raises ServeError, which says what is wrong."""
     if certificate is None or key is None:
         if certificate is not key:
             raise ServeError("--tls-cert and --tls-key belong together")
+        if authorities is not None:
+            raise ServeError("--tls-ca needs --tls-cert and --tls-key")
         return None
-    for name in (certificate, key):
+    for name in (certificate, key, *([] if authorities is None else [authorities])):
         try:
             with open(name, "rb"):
                 pass
@@ -318,6 +322,12 @@ def context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
         made.load_cert_chain(certificate, key, locked)
     except OSError as error:  # ssl's errors are OSErrors
         raise ServeError(f"{certificate} and {key} are no certificate with its key: {reason(error)}") from None
+    if authorities is not None:
+        try:
+            made.load_verify_locations(authorities)
+        except OSError as error:
+            raise ServeError(f"{authorities}: no certificates can be read from it: {reason(error)}") from None
+        made.verify_mode = ssl.CERT_OPTIONAL  # clients without one log in by password
     return made
 
 

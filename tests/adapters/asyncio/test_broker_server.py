@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import subprocess
 import sys
 import textwrap
@@ -12,15 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from amqp_sansio import ClientConnection
 from amqp_sansio.adapters.asyncio import broker_server, connect, writing
 from amqp_sansio.adapters.asyncio import server as asyncio_server
-from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
+from amqp_sansio.adapters.asyncio.broker_server import BrokerServer, common_name
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.broker import Broker, BrokerConfig
+from amqp_sansio.cli.serve import context
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.errors import ConnectionLost, SessionLost
+from amqp_sansio.engine.sasl import External
+from amqp_sansio.errors import ConnectFailed, ConnectionLost, SessionLost
 from amqp_sansio.events import ConnectionClosed
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
@@ -264,3 +268,50 @@ def test_what_the_first_client_needs_is_loaded_before_it_comes(kind: str) -> Non
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[]\n['amqp_sansio.wire.layouts.v0_10']\n", "")
+
+
+def test_a_client_logs_in_by_its_certificate(tmp_path: Path) -> None:
+    """Its user is the common name of a certificate that the right authority has signed; without one EXTERNAL is not offered."""
+    authority = trustme.CA()
+    for name, made in (
+        ("server", authority.issue_cert("127.0.0.1")),
+        ("alice", authority.issue_cert("a@b", common_name="alice")),
+    ):
+        made.private_key_and_cert_chain_pem.write_to_path(tmp_path / name)
+    authority.cert_pem.write_to_path(tmp_path / "ca")
+    both, ca = str(tmp_path / "server"), str(tmp_path / "ca")
+    without, alice, wrong = (ssl.create_default_context(cafile=ca) for _ in range(3))
+    alice.load_cert_chain(tmp_path / "alice")
+    external = ClientConfig(mechanisms=[External()])
+
+    async def main() -> None:
+        broker = Broker()
+        async with BrokerServer(broker, ServerConfig, port=0, tls=context(both, both, ca)) as server:
+            place = url(server).replace("amqp:", "amqps:")
+            async with connect(place, tls=alice, config=external):
+                assert [peer.identity for peer in broker.peers] == ["alice"]
+            async with connect(place, tls=alice):  # ANONYMOUS goes on as before
+                pass
+            with pytest.raises(ConnectFailed, match="ANONYMOUS"):
+                async with connect(place, tls=without, config=external):
+                    pass
+            for config in (external, ClientConfig(mechanisms=[External("bob")])):
+                with pytest.raises(ConnectFailed):
+                    async with connect(place, tls=alice if config is not external else wrong, config=config):
+                        pass
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "name"),
+    [
+        (None, None),
+        ({}, None),
+        ({"subject": ((("organizationName", "o"),), (("commonName", "alice"),))}, "alice"),
+        ({"subject": ((("commonName", "alice"),), (("commonName", "bob"),))}, None),
+        ({"subject": ((("commonName", "al\0ice"),),)}, None),
+    ],
+)
+def test_the_name_in_a_certificate(certificate: Any, name: str | None) -> None:
+    assert common_name(certificate) == name

@@ -252,7 +252,8 @@ def test_nothing_more_is_written_to_a_socket_that_was_reset() -> None:
         guest = mock.Mock(is_open=False, finished=False, wants_data=True)
         guest.data_to_send.return_value = b"x"
         transport = Lost()
-        socket = _Socket[OwnGuest](mock.Mock(), lambda: guest, mock.Mock())
+        server = mock.Mock(join=lambda connect, transport: connect())
+        socket = _Socket[OwnGuest](server, lambda: guest, mock.Mock())
         socket.connection_made(transport)
         socket.transmit()
         assert transport.writes == 3

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
+
+import attrs
 
 from amqp_sansio.adapters.asyncio.server import Server, _Socket
 from amqp_sansio.adapters.asyncio.writing import COMPACT, Writer
@@ -16,6 +19,7 @@ from amqp_sansio.broker import Broker, Peer
 from amqp_sansio.broker.model.hints import Hint
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import Guest, load
+from amqp_sansio.engine.sasl import ExternalServer, server_mechanisms
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.deadlines import AT_ONCE
@@ -24,6 +28,13 @@ from amqp_sansio.spec.codes import CloseCode
 
 LOOK: Final = 0.25
 """Seconds until the broker is asked again what is due, while reading is suspended."""
+
+
+def common_name(certificate: Mapping[str, Any] | None) -> str | None:  # Any: as ssl returns it
+    """Returns the common name in a verified certificate; None without one, or where it is no name of a user."""
+    parts = [part for group in (certificate or {}).get("subject", ()) for part in group]
+    names = [value for name, value in parts if name == "commonName"]
+    return names[0] if len(names) == 1 and names[0].isprintable() else None
 
 
 class Front:
@@ -44,9 +55,12 @@ class Front:
         self._tapped: Final[dict[Peer, Tapped]] = {}
         self._now = AT_ONCE
 
-    def connect(self) -> Guest:
-        """Returns a new connection."""
-        peer = self.broker.connect(self.configure())
+    def connect(self, proved: str | None = None) -> Guest:
+        """Returns a new connection; `proved` is the name that the client's certificate has proved, for EXTERNAL."""
+        config = self.configure()
+        if proved is not None:
+            config = attrs.evolve(config, mechanisms=(ExternalServer(proved), *server_mechanisms(config)))
+        peer = self.broker.connect(config)
         if self._listen is None:
             return peer
         tapped = self._tapped[peer] = Tapped(peer, self._listen())
@@ -130,6 +144,10 @@ class BrokerServer(Server[Guest]):
             self._hinted(hint)
         if self.writer is not None:
             self.writer.gather()
+
+    def join(self, connect: Callable[[], Guest], transport: asyncio.Transport) -> Guest:
+        """Returns a new connection: a client with a certificate that TLS has verified may log in by it."""
+        return self._front.connect(common_name(transport.get_extra_info("peercert")))
 
     def entered(self, guest: Guest, socket: _Socket[Guest]) -> None:
         """Registers a new client."""

@@ -168,6 +168,10 @@ class Server(Generic[G]):
             if socket is not None:
                 socket.transmit()
 
+    def join(self, connect: Callable[[], G], transport: asyncio.Transport) -> G:
+        """Returns the guest for a new socket."""
+        return connect()
+
     def entered(self, guest: G, socket: _Socket[G]) -> None:
         """Registers a new client."""
         self._sockets[guest] = socket
@@ -249,7 +253,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self.made = True
         self._transport = transport
         try:
-            self.guest = self._connect()
+            self.guest = self._server.join(self._connect, transport)
         except BaseException:  # reported to the event loop, while the others go on
             transport.set_protocol(asyncio.Protocol())  # there is no guest to notify
             transport.abort()
