@@ -1,12 +1,7 @@
-"""`amqp-sansio watch`: what is wrong is said before Spark starts; and once with everything."""
+"""`amqp-sansio watch`: what is wrong is said before Spark starts; with Spark, see tests/interop/test_spark_watch.py."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +10,6 @@ from amqp_sansio.cli.main import main
 from amqp_sansio.spark import session
 
 pytest.importorskip("pyspark", reason="the extra [spark] is not installed")
-
-ROOT = Path(__file__).resolve().parents[2]
-SAMPLES = ROOT / "src" / "amqp_sansio" / "cli" / "samples"
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,29 +34,3 @@ def test_a_checkpoint_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["watch", "in", "--out", "out"])
     assert "--checkpoint" in capsys.readouterr().err
-
-
-def test_once_reads_all_that_is_there(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for path in SAMPLES.glob("*.pcap"):
-        shutil.copy(path, folder)
-    words = [
-        sys.executable,
-        "-m",
-        "amqp_sansio",
-        "watch",
-        str(folder),
-        "--once",
-        "--json",
-        "--tables",
-        "connections,violations",
-        "--conf",
-        "spark.sql.shuffle.partitions=1",  # each has workers of its own, which start anew for every batch
-    ]
-    words += ["--out", str(tmp_path / "out"), "--checkpoint", str(tmp_path / "checkpoint")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["tables"] == {"connections": 4, "violations": 4}
-    assert [line for line in done.stderr.splitlines() if not line.startswith(f"amqp-sansio: {folder}")] == []

@@ -47,6 +47,12 @@ def broker_j() -> Iterator[BrokerJ]:
 
 
 @pytest.fixture(scope="session")
+def spark_processes() -> None:
+    """Spark, in processes that a test starts and kills."""
+    have("spark")
+
+
+@pytest.fixture(scope="session")
 def jms() -> Jms:
     """The Qpid JMS client."""
     have("jms")

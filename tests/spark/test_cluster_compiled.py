@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.spark.test_cluster import CONF, HERE, SUBMIT, environment
+from tests.interop.test_spark_cluster import CONF, HERE, SUBMIT, environment
 
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spark.errors import PipelineError

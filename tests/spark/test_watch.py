@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 import attrs
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SOAK = os.environ.get("AMQP_PROFILE") == "soak"
-KILLS = 20 if SOAK else 1
 FILES = 24 if SOAK else 3
 ONE_AT_A_TIME = {"maxFilesPerTrigger": "1", "closed": "all"}
 
@@ -290,67 +285,6 @@ def test_a_stream_with_other_options_or_folders_is_refused(spark: SparkSession, 
         ).run(once=True)
 
 
-def start(folder: Path, out: Path, checkpoint: Path) -> subprocess.Popen[bytes]:
-    """The command, in a process group of its own, with one file in each batch."""
-    words = [sys.executable, "-m", "tests.spark.stream", str(folder), str(out), str(checkpoint)]
-    return subprocess.Popen(
-        words, cwd=ROOT, env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}, start_new_session=True
-    )
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """At once, with the JVM and all workers."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 def files(out: Path) -> int:
     """How many there are; folders that vanish meanwhile count for nothing."""
     return sum(name.endswith(".parquet") for _, _, names in os.walk(out) for name in names)
-
-
-def everything(*folders: Path) -> set[str]:
-    """The files in these folders."""
-    return {os.path.join(where, name) for folder in folders for where, _, names in os.walk(folder) for name in names}
-
-
-def test_a_stream_that_is_killed_while_files_arrive_gives_what_the_batch_gives(cuts: list[Path], tmp_path: Path) -> None:
-    """Every kill comes at another moment: so many files further of tables and of the checkpoint, whatever wrote them.  Files
-    come one by one, before a start and while the stream runs."""
-    folder, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
-    folder.mkdir()
-    random = Random(os.environ.get("AMQP_SEED", "7"))
-    sent = cuts if SOAK else cuts[:2]  # a kill between two starts: each is a JVM
-    coming = list(sent)
-    killed = 0
-
-    def arrive() -> None:
-        if coming:
-            path = coming.pop(0)
-            shutil.copy(path, folder / f"{path.name}.part")
-            (folder / f"{path.name}.part").rename(folder / path.name)
-
-    while True:
-        early = killed % 2 == 0
-        if early:
-            arrive()
-        process = start(folder, out, checkpoint)
-        tables, further = files(out), random.randrange(12)
-        if killed < KILLS:
-            awaited(lambda: files(out) > tables, lambda: process.poll() is not None)  # noqa: B023 -- looked at here only
-            seen = everything(out, checkpoint)
-            if not early or killed == 0:
-                arrive()
-            awaited(lambda: len(everything(out, checkpoint) - seen) >= further, lambda: process.poll() is not None)  # noqa: B023
-        else:
-            process.wait()
-        if process.poll() is None:
-            kill(process)
-            killed += 1
-        else:
-            assert process.returncode == 0
-            if not coming:
-                break
-            arrive()
-    assert killed >= (10 if SOAK else 1)
-    assert differing(truth([folder / path.name for path in sent]), published(out)) == {}

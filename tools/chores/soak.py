@@ -37,7 +37,6 @@ LARGER: Final = (
     *(f"tests/captures/test_{each}.py" for each in ("flows", "observed", "variants")),
     *(f"tests/captures/columns/test_{each}.py" for each in ("compact", "place", "read", "strangers")),
     "tests/conformance/test_observer_on_captures.py",
-    "tests/spark/test_cluster.py",
     "tests/testing/simulation/test_world.py",
     "tests/tools/test_values.py",
 )
@@ -85,12 +84,13 @@ def main() -> int:
             "pytest",
             "tests/spark",
             "-k",
-            "how_the_work_is_cut or killed_while_files_arrive or clocks",
+            "how_the_work_is_cut or clocks",
         )
         environment["AMQP_SEED"] = str(seed)
         names = [f"tests/cli/test_{each}.py" for each in ("cuts", "faults", "load")]
         serving = (sys.executable, "-m", "pytest", "-v", "-rP", *names)
-        live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
+        live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py")
+        killed = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "spark", "-v", "-k", "test_spark")
         broker_j = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "broker_j", "-v", "-k", "crash_after_crash")
         seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
         variants = (sys.executable, "-m", "pytest", "-n", "2", "-m", "not hypothesis", *LARGER)
@@ -99,7 +99,7 @@ def main() -> int:
             *("--lengths", "20", "60", "200"),
         )
         marked = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", "soak", f"--hypothesis-seed={seed}")
-        for command in (properties, witnesses, fuzz, pipeline, variants, serving, live, broker_j, marked, seeds):
+        for command in (properties, witnesses, fuzz, pipeline, variants, serving, live, killed, broker_j, marked, seeds):
             failed = failed or not passes(command, environment)
         packets = [f"tests/captures/columns/test_{each}.py" for each in ("runs", "losses")]
         losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", *packets)

@@ -10,6 +10,9 @@ from typing import Final
 
 import attrs
 
+from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.java import ensure_java
+from amqp_sansio.spark.session import require_extra
 from tools.interop import broker_j, jms, packages, qpid_python, rabbitmq, tshark
 from tools.interop.maven import NotAvailable, compiled, fetch, java
 
@@ -49,6 +52,14 @@ def chromium() -> str:
     raise NotAvailable("there is no chromium here")
 
 
+def _spark() -> None:
+    try:
+        require_extra()
+        ensure_java()
+    except PipelineError as error:
+        raise NotAvailable(str(error)) from error
+
+
 PEERS: Final = (
     Peer("broker_j", "Apache Qpid Broker-J", _broker_j),
     Peer("jms", "the Qpid JMS client", _jms),
@@ -56,6 +67,7 @@ PEERS: Final = (
     Peer("codecs", "pamqp and pika, codecs of 0-9-1", lambda: packages.codecs(CACHE / "codecs")),
     Peer("tshark", "tshark", tshark.program),
     Peer("rabbitmq", "RabbitMQ", rabbitmq.program),
+    Peer("spark", "Spark in processes that are killed", _spark),
     Peer("chromium", "chromium, that shows the report", chromium),
 )
 

@@ -17,7 +17,7 @@ from tests.waiting import awaited
 from amqp_sansio.spark.java import ensure_java
 from amqp_sansio.spark.session import archive_of_package
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "spark"
 SUBMIT = str(Path(str(pyspark.__file__)).parent / "bin" / "spark-submit")
 EXECUTORS, OCTETS = (2, 700_000) if os.environ.get("AMQP_PROFILE") == "soak" else (1, 400_000)
 """Each executor is a JVM; where one has been killed, another one is made."""
@@ -31,6 +31,9 @@ CONF = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
+
+
+pytestmark = pytest.mark.usefixtures("spark_processes")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Spark itself is killed at every step of the protocol, between a queue and a queue: each message comes out once.
 
 Every kill is signal 9: of the JVM, of the Python process of it that is at that step, of both, or of the broker (see killed.py).
-Small in `make test`; `make soak` kills a hundred JVMs.
+Small in `make interop`; `make soak` kills a hundred JVMs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from amqp_sansio.spark.live import coordinator, publisher, spooler
 
 KINDS = {"jvm": 50, "both": 50, "python": 22, "broker": 22} if SOAK else {"jvm": 1, "python": 1, "broker": 1}
 SEED = int(os.environ.get("AMQP_SEED", "1"))
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 STEPS = [
     *[f"source-{step}" for step in (*spooler.STEPS, *spooler.RECOVERY)],
     *[f"sink-{step}" for step in (*publisher.STEPS, *coordinator.STEPS, *coordinator.RECOVERY)],
@@ -90,7 +90,7 @@ class Cast:
         self.broker.end()
 
 
-def test_spark_is_killed_at_every_step(extra: None, tmp_path: Path) -> None:
+def test_spark_is_killed_at_every_step(spark_processes: None, tmp_path: Path) -> None:
     plan = crashes.planned(KINDS, STEPS, SEED, BEFORE, "python")
     bodies = [b"order %d" % number for number in range(20 + 10 * len(plan))]
     cast = Cast(tmp_path, OnDisk(tmp_path / "data"))
