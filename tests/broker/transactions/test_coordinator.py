@@ -7,6 +7,7 @@ import pytest
 from tests.broker.restarts import declared, stored
 from tests.broker.restarts import say as say_all
 from tests.broker.transactions.stage import ME, XID, YOU, Stage, started, with_work
+from tests.steps import steps
 
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
@@ -138,7 +139,7 @@ def test_prepare_is_journalled_with_all_that_the_branch_holds() -> None:
 def test_a_transient_message_of_a_prepared_branch_is_stored_with_it_and_not_put_on_a_queue_in_the_journal() -> None:
     stage = started(journal=True)
     stage.publish(b"transient", persistent=False)
-    stage.work().accept([stage.put(b"taken", persistent=False)])
+    Work(stage.host, DEFAULT_BROKER_LIMITS).accept([stage.put(b"taken", persistent=False)])
     stage.coordinator.end(ME, XID)
     stage.stored()
     stage.coordinator.prepare(XID)
@@ -184,8 +185,8 @@ def test_the_xid_of_a_completed_branch_can_be_used_again() -> None:
     stage = with_work()
     stage.coordinator.commit(XID, one_phase=True)
     assert stage.coordinator.start(ME, XID).status is XaStatus.XA_OK
-    assert not stage.work().published
-    assert not stage.work().accepted
+    assert not Work(stage.host, DEFAULT_BROKER_LIMITS).published
+    assert not Work(stage.host, DEFAULT_BROKER_LIMITS).accepted
 
 
 @pytest.mark.rule("dtx.prepare.obligation-2")
@@ -248,6 +249,20 @@ def test_recover_names_what_is_prepared_or_decided_in_the_order_of_their_prepare
         InDoubt(xids[0], None, 1, 0, octets),
         InDoubt(xids[3], XaStatus.XA_HEURCOM, 0, 0, 0),
     )
+
+
+def test_recover_of_one_identity_costs_nothing_for_the_branches_of_others() -> None:
+    stage = Stage()
+    c = stage.coordinator
+    c.restore((1, b"bob's", b""), Work(stage.host, DEFAULT_BROKER_LIMITS), 60, identity="bob")
+    few = steps(lambda: c.recover(None, "bob"))
+    for number in range(200):
+        c.restore((1, b"%d" % number, b""), Work(stage.host, DEFAULT_BROKER_LIMITS), 60, identity="alice")
+    assert steps(lambda: c.recover(None, "bob")) == few
+    assert c.recover(None, "bob") == (Xid(1, b"bob's", b""),)
+    assert (len(c.recover(None, "alice")), len(c.recover())) == (200, 201)
+    assert c.rollback(Xid(1, b"bob's", b"")).status is XaStatus.XA_OK
+    assert c.recover(None, "bob") == ()
 
 
 @pytest.mark.parametrize(

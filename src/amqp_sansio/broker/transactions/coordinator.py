@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.broker import conditions
@@ -159,6 +158,7 @@ class Coordinator:
         self.branches: Final[dict[XidKey, Branch]] = {}
         """Every known branch, in order of their starts."""
         self._in_doubt: Final[dict[Branch, None]] = {}
+        self._in_doubt_of: Final[dict[str | None, dict[Branch, None]]] = {}
         self._working: Final[dict[Owner, Branch]] = {}
         self._known_to: Final[dict[Owner, dict[Branch, None]]] = {}
         self._evictable: Final[dict[Branch, None]] = {}
@@ -239,13 +239,13 @@ class Coordinator:
         key, branch = self._named(xid)
         return self._done(branch, None, self._cell(branch, None, table.FORGET, key)).journal
 
-    def recover(self, octets: int | None = None, wanted: Callable[[Branch], bool] | None = None) -> tuple[Xid, ...]:
+    def recover(self, octets: int | None = None, identity: str | None = None) -> tuple[Xid, ...]:
         """Implements dtx.recover: returns branches that are prepared or decided by an administrator, in order of prepares.
 
-        Only the `wanted` ones, and at most about `octets` octets of them; None: all.
+        Only those that `identity` began, and at most about `octets` octets of them; None: all.
         """
         found: list[Xid] = []
-        for branch in self._in_doubt if wanted is None else filter(wanted, self._in_doubt):
+        for branch in self._in_doubt if identity is None else self._in_doubt_of.get(identity, ()):
             if octets is not None:
                 octets -= XID_OCTETS + len(branch.xid[1]) + len(branch.xid[2])
                 if octets < 0:
@@ -340,10 +340,13 @@ class Coordinator:
         branch = self.branches[key] = Branch(key, work, timeout, identity)
         branch.phase = Phase.PREPARED if decided is None else Phase.HEURISTIC
         branch.decided = decided
-        self._in_doubt[branch] = None
+        self._doubt(branch)
         return branch
 
     # --- internals ------------------------------------------------------------------------------------------------------------
+
+    def _doubt(self, branch: Branch) -> None:
+        self._in_doubt[branch] = self._in_doubt_of.setdefault(branch.identity, {})[branch] = None
 
     def _named(self, xid: Xid | None) -> tuple[XidKey, Branch | None]:
         """Returns the key of an xid, and its branch, if any."""
@@ -381,7 +384,11 @@ class Coordinator:
         if branch.phase is Phase.UNKNOWN:
             del self.branches[branch.xid]
             self._timeouts.stop(branch)
-            self._in_doubt.pop(branch, None)
+            if self._in_doubt.pop(branch, True) is None:
+                theirs = self._in_doubt_of[branch.identity]
+                del theirs[branch]
+                if not theirs:
+                    del self._in_doubt_of[branch.identity]
         self._note(branch)
         status = branch.decided if branch.decided is not None else cell.answer
         return Outcome(status if isinstance(status, XaStatus) else XaStatus.XA_OK, number)
@@ -404,7 +411,7 @@ class Coordinator:
         host, work = self._host, branch.work
         host.admit(work.published)
         self._timeouts.stop(branch)
-        self._in_doubt[branch] = None
+        self._doubt(branch)
         operations: list[Operation] = []
         for message, queues in work.published:
             if [queue for queue in queues if queue.durable and not queue.deleted]:

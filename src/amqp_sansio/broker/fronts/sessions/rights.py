@@ -16,7 +16,6 @@ from amqp_sansio.spec.base import Command
 if TYPE_CHECKING:
     from amqp_sansio.broker.access.guard import Guard
     from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
-    from amqp_sansio.broker.transactions.coordinator import Branch
 
 _Wants: TypeAlias = Iterator[tuple[Verb, Kind, str, str | None]]
 
@@ -153,14 +152,8 @@ def _demand_branch(guard: Guard, holder: SessionHolder, command: Any) -> None:
         raise Refused(ACCESS_DENIED, why=f"{who} may not manage branch {show(key_of(command.xid))}, which it did not begin")
 
 
-def own_branches(holder: SessionHolder) -> Callable[[Branch], bool] | None:
-    """Returns a filter for the branches that the session may see; None: all."""
+def recoverer(holder: SessionHolder) -> str | None:
+    """Returns the identity whose branches the session may see; None: all."""
     guard = holder.broker._guard
     host, identity, _ = holder.key
-    if guard is None or guard.manages(identity, host):
-        return None
-
-    def own(branch: Branch) -> bool:
-        return branch.identity == identity
-
-    return own
+    return None if guard is None or guard.manages(identity, host) else identity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amqp_sansio.broker.fronts.sessions.rights import own_branches
+from amqp_sansio.broker.fronts.sessions.rights import recoverer
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
@@ -78,7 +78,7 @@ def forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
 
 def recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
     """Executes dtx.recover, with as many branches as fit into one frame; the client asks again when it has resolved them."""
-    xids = holder.site.coordinator.recover(holder.frame_octets, own_branches(holder))
+    xids = holder.site.coordinator.recover(holder.frame_octets, recoverer(holder))
     while xids and not holder.fits(RecoverResult(xids)):
         xids = xids[: len(xids) // 2]
     holder.result(id, RecoverResult(xids))
