@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.adapters.test_store import append
 
+from amqp_sansio.adapters.mark import FILE as MARK
 from amqp_sansio.adapters.store import FILE, Store
 from amqp_sansio.cli.main import main
 
@@ -36,6 +37,11 @@ def test_what_is_wrong_is_one_sentence(place: str, tmp_path: Path, capsys: pytes
     assert main(["store", "check", str(tmp_path / "slip")]) == 1
     assert "there is no store in it" in capsys.readouterr().err
     (Path(place) / FILE).write_bytes(b"")
+    assert main(["store", "check", place]) == 1
+    assert "though it was used" in capsys.readouterr().err
+    for each in Path(place).iterdir():
+        if each.name != MARK:
+            each.unlink()
     assert main(["store", "check", place]) == 1
     assert "though it was used" in capsys.readouterr().err
 

@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.adapters.mark import CLOSED, Mark
+from amqp_sansio.adapters.mark import FILE as MARK
 from amqp_sansio.adapters.store import FILE, LOCK, Store, StoreError, connect_to_read
 from amqp_sansio.broker import Broker, BrokerConfig, encode_snapshot
 from amqp_sansio.errors import RestoreError
@@ -121,7 +122,7 @@ class _Having:
 
 def _must_exist(directory: str) -> None:
     """Raises StoreError when there is no store, so that a mistyped name does not create one."""
-    if not any((Path(directory) / name).exists() for name in (*_FILES, LOCK)):
+    if not any((Path(directory) / name).exists() for name in (*_FILES, LOCK, MARK)):
         raise StoreError(directory, "there is no store in it")
 
 
