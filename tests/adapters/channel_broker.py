@@ -165,6 +165,9 @@ class ChannelBroker:
             case queue.Declare(passive=True) if name not in self.queues:
                 channel.fail(ReplyCode.NOT_FOUND, f"NOT_FOUND - no queue '{name}'", method.VERB)
                 return
+            case queue.Declare() if self.exclusive.get(name, connection) is not connection:
+                channel.fail(ReplyCode.RESOURCE_LOCKED, f"RESOURCE_LOCKED - queue '{name}'", method.VERB)
+                return
             case queue.Declare():
                 if not name:
                     self._names += 1

@@ -70,13 +70,18 @@ class Stage:
 
     def cut(self) -> None:
         """The connection is lost, with all octets that were under way."""
+        server = self.lose()
+        server.receive_eof()
+        self.broker.hear(server)
+        server.data_to_send()
+
+    def lose(self) -> ChannelServerConnection:
+        """The connection is lost, as far as the client knows: the broker still has its end of it."""
         assert self.server is not None
         self.client.receive_eof()
         self.client.tick(self.now)
         self.client.machine.data_to_send()
-        self.server.receive_eof()
-        self.broker.hear(self.server)
-        self.server.data_to_send()
+        return self.server
 
     def open(self) -> ChannelCore:
         """A channel that is open."""

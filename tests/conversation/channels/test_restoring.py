@@ -7,12 +7,17 @@ from tests.conversation.channels.stage import Stage, staged
 from tests.families.channels import content, frame
 
 from amqp_sansio.conversation.channels import restoring
+from amqp_sansio.conversation.channels.core import ChannelCore
+from amqp_sansio.conversation.channels.restoring import TRIES
 from amqp_sansio.conversation.channels.topology import nothing
+from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.dialects import AMQP_0_9_1
+from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.errors import LimitError
 from amqp_sansio.events.channel import ChannelClosed
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import exchange, queue
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 
 def declare(stage: Stage, names: list[str]) -> None:
@@ -192,6 +197,76 @@ def test_a_second_loss_anywhere_finds_the_queues_that_the_server_named(rounds: i
     stage.get(core.publish("amq.fanout", "", b"1", {}))
     stage.run()
     assert [len(inbox.messages) for inbox in inboxes] == [1, 1]
+
+
+def locked(retry: RetryPolicy) -> tuple[Stage, ChannelCore, ChannelServerConnection]:
+    """The client has connected again while the broker takes its old connection for alive, and the queue for that one's."""
+    stage = staged(retry=retry)
+    core = stage.open()
+    for name in ("mine", "ours"):
+        stage.get(core.execute(queue.Declare(name, False, False, name == "mine", False, False, {}, 0)))
+        stage.get(core.execute(queue.Bind(name, "amq.fanout", "", False, {}, 0)))
+    old = stage.lose()
+    stage.broker.bindings.clear()
+    del stage.broker.queues["ours"]
+    stage.connect()
+    return stage, core, old
+
+
+def test_what_the_lost_connection_still_holds_is_declared_when_the_broker_has_noticed_the_loss() -> None:
+    """RabbitMQ answers 405 until its own heartbeat tells it; everything else is there meanwhile."""
+    stage, core, old = locked(RetryPolicy(first=1.0, jitter=0.9))
+    assert ("ours" in stage.broker.queues, core.is_open, stage.client.awaits_end, stage.client.due) == (True, False, True, 1.0)
+    for now, due in ((0.9, 1.0), (1.0, 3.0), (2.9, 3.0), (3.0, 7.0)):
+        stage.now = now
+        stage.run()
+        assert (core.is_open, stage.client.due) == (False, due)
+    stage.broker.lose(old)
+    stage.now = 7.0
+    stage.run()
+    assert core.is_open
+    assert (stage.client.awaits_end, stage.client.due) == (False, None)
+    assert stage.broker.exclusive == {"mine": stage.server}
+    assert stage.broker.bindings == {("amq.fanout", "", "mine"), ("amq.fanout", "", "ours")}
+    assert all(isinstance(told, ChannelClosed) and told.code == 405 for told in stage.told[-3:])
+
+
+@pytest.mark.parametrize(
+    ("retry", "tries"),
+    [(RetryPolicy(first=1.0, give_up=6.9), 2), (RetryPolicy(first=1.0, give_up=7.0), 3), (RetryPolicy(attempts=None), TRIES)],
+)
+def test_what_somebody_else_holds_is_left_out_in_the_end(retry: RetryPolicy, tries: int) -> None:
+    stage, core, _ = locked(retry)
+    for _ in range(tries):
+        assert not core.is_open
+        due = stage.client.due
+        assert due is not None
+        stage.now = due
+        stage.run()
+    assert core.is_open
+    assert (stage.client.due, list(stage.client.topology.queues)) == (None, ["ours"])
+    assert stage.broker.bindings == {("amq.fanout", "", "mine"), ("amq.fanout", "", "ours")}
+
+
+def test_a_loss_while_it_waits_begins_anew() -> None:
+    stage, core, old = locked(RetryPolicy(first=1.0))
+    stage.cut()
+    assert (stage.client.awaits_end, stage.client.due) == (False, None)
+    stage.broker.lose(old)
+    stage.connect()
+    assert core.is_open
+    assert stage.broker.exclusive == {"mine": stage.server}
+
+
+def test_a_server_that_closes_the_channel_while_it_waits_leaves_nobody_waiting() -> None:
+    stage, core, _ = locked(RetryPolicy(first=1.0))
+    server = stage.server
+    assert server is not None
+    (side,) = [each for (connection, _), each in stage.broker.sides.items() if connection is server]
+    side.channel.fail(ReplyCode.PRECONDITION_FAILED, "no time for that", "queue.declare")
+    stage.run()
+    assert core.is_open
+    assert (stage.client.awaits_end, stage.client.due) == (False, None)
 
 
 def test_the_listener_hears_of_its_channel_only_what_the_server_refuses() -> None:

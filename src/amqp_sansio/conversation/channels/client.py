@@ -10,7 +10,7 @@ import attrs
 from amqp_sansio.config import ClientConfig, ClientMechanism
 from amqp_sansio.conversation.base_client import BaseClient, Tap
 from amqp_sansio.conversation.channels.core import ChannelCore
-from amqp_sansio.conversation.channels.restoring import Restoring
+from amqp_sansio.conversation.channels.restoring import TRIES, Restoring
 from amqp_sansio.conversation.channels.topology import Chosen, Topology, everything, nothing
 from amqp_sansio.conversation.happenings import ClientEvent
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
@@ -31,6 +31,7 @@ from amqp_sansio.events import (
     SecretUpdated,
 )
 from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
+from amqp_sansio.kernel.deadlines import earliest
 
 ChannelClientEvent: TypeAlias = (
     ClientEvent | ConnectionBlocked | ConnectionUnblocked | ConsumerCancelled | MessageReturned | ChannelClosed
@@ -90,6 +91,14 @@ class ChannelClient(BaseClient):
     def losing(self) -> bool:
         """Whether the present connection is over or closing."""
         return self._machine is None or self._machine._closed_cause is not None
+
+    @property
+    def due(self) -> float | None:
+        return self.machine.due if self._restoring is None else earliest(self.machine.due, self._restoring.due)
+
+    @property
+    def awaits_end(self) -> bool:
+        return self._restoring is not None
 
     @property
     def blocked(self) -> bool:
@@ -157,7 +166,8 @@ class ChannelClient(BaseClient):
 
     def _connected(self) -> None:
         if self.connections > 1:
-            self._restoring = Restoring(self.topology, self.machine.channel, self._renamed, self._declared)
+            delays = attrs.evolve(self.retry, attempts=TRIES).delays(lambda: 0.0)
+            self._restoring = Restoring(self.topology, self.machine.channel, self._renamed, self._declared, delays)
         else:
             self._open_all()
         self.wake()
@@ -192,6 +202,8 @@ class ChannelClient(BaseClient):
                 self._told(number, event)
             else:
                 self._happened(event)
+        if self._restoring is not None:
+            self._restoring.tick(self._until)
 
     def _told(self, number: int, event: Event) -> None:
         restoring = self._restoring

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from amqp_sansio.conversation.channels.topology import Declared, Topology
@@ -12,9 +12,12 @@ from amqp_sansio.errors import CapabilityMissing, EncodeError, LimitError
 from amqp_sansio.events import Origin
 from amqp_sansio.events.channel import ChannelClosed, ChannelOpened, MethodAnswered
 from amqp_sansio.spec.methods import queue
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 WINDOW: Final = 64
 """Methods sent before the first of them is answered."""
+TRIES: Final = 16
+"""How often what is locked is declared again: for more than four minutes, with the delays of a RetryPolicy's defaults."""
 
 
 class Restoring:
@@ -22,6 +25,8 @@ class Restoring:
     old ones, of the queues that the server named, before the bindings are declared, and `done` at the end.
 
     A refusal closes the channel; the refused declaration is dropped from the topology, and the rest follows on another channel.
+    What is locked (405) is tried again after each of `delays`: the broker may not have noticed the loss of the connection whose
+    exclusive queue it was.
     """
 
     def __init__(
@@ -30,6 +35,7 @@ class Restoring:
         open_channel: Callable[[], Channel],
         renamed: Callable[[dict[str, str]], None],
         done: Callable[[], None],
+        delays: Iterator[float],
     ) -> None:
         self._topology: Final = topology
         self._open: Final = open_channel
@@ -39,6 +45,11 @@ class Restoring:
             [*[("", each) for each in topology.exchanges], *list(topology.queues.items())]
         )
         self._said: Final[dict[int, tuple[str, Declared]]] = {}  # by the ids of the methods, the oldest first
+        self._locked: Final[list[tuple[str, Declared]]] = []
+        self._delays: Final = delays
+        self._resting = False
+        self.due: float | None = None
+        """When what is locked is tried again."""
         self._bound = False
         self._closing = False
         self._over = False
@@ -58,7 +69,10 @@ class Restoring:
                 self._send()
             case ChannelClosed(code=code) if code is not None and self._said:
                 (name, refused), *others = self._said.values()
-                self._topology.drop(name, refused)
+                if code == ReplyCode.RESOURCE_LOCKED:
+                    self._locked.append((name, refused))
+                else:
+                    self._topology.drop(name, refused)
                 self._queued.extendleft(reversed(others))
                 self._said.clear()
                 try:
@@ -72,6 +86,25 @@ class Restoring:
             case _:
                 pass  # its connection is gone
 
+    def tick(self, now: float) -> None:
+        """Tries again what is locked, when that is due."""
+        if not self._resting:
+            return
+        if self.due is None:
+            delay = next(self._delays, None)
+            if delay is not None:
+                self.due = now + delay
+                return
+            for name, refused in self._locked:
+                self._topology.drop(name, refused)
+        elif now < self.due:
+            return
+        else:
+            self.due = None
+            self._queued.extend(self._locked)
+        self._locked.clear()
+        self._send()
+
     def _send(self) -> None:
         window = min(WINDOW, self.channel._channels.carrier.limits.calls)
         while self._queued and len(self._said) < window:
@@ -82,7 +115,8 @@ class Restoring:
                 self._topology.drop(name, method)
             else:
                 self._said[id] = name, method
-        if self._queued or self._said:
+        self._resting = not (self._queued or self._said) and bool(self._locked)
+        if self._queued or self._said or self._locked:
             return
         if not self._bound:
             self._rename()
@@ -101,6 +135,8 @@ class Restoring:
 
     def _end(self) -> None:
         self._over = True
+        self._resting = False
+        self.due = None
         self._rename()
         self._done()
 
