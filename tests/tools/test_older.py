@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from tools.codegen.compare_older import facts
-from tools.codegen.older import DIALECTS, applied, load_dialect, methods_module, model_of, module_name, union
+from tools.codegen.older import DIALECTS, load_dialect, methods_module, model_of, module_name, union
 
 OLD = facts(
     """domain access-ticket short
@@ -54,15 +54,6 @@ def test_a_dialect_with_tables_names_their_profile() -> None:
     text = methods_module(model_of(OLD), "old", "rabbitmq")
     assert "from amqp_sansio.wire.layouts.profiles import PROFILES" in text
     assert 'METHODS: Final = Methods("old", CODES, ARGUMENTS, CONTENTS, PROFILES["rabbitmq"])' in text
-
-
-def test_fields_take_the_places_of_those_they_replace() -> None:
-    base = ["a.b field one bit", "a.b field two bit", "a.b field three bit"]
-    assert applied(base, base[1:2], ["a.b field new bit", "a.b field last bit"]) == [
-        "a.b field one bit", "a.b field new bit", "a.b field three bit", "a.b field last bit"
-    ]  # fmt: skip
-    with pytest.raises(ValueError, match=r"nothing to take away: a\.b field four bit"):
-        applied(base, ["a.b field four bit"], [])
 
 
 def _classes() -> Iterator[tuple[str, int, int, int]]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -148,6 +149,41 @@ def changes(name: str, folder: Path = OLDER) -> tuple[list[str], list[str]]:
     return [line[2:] for line in lines if line[0] == "-"], [line[2:] for line in lines if line[0] == "+"]
 
 
+def applied(base: list[str], lacks: Iterable[str], has: Iterable[str]) -> list[str]:
+    """Returns the facts of a base with changes: a field replaces the named one, or precedes the one that it names, everything
+    else is appended.
+
+    Raises ValueError naming a fact to remove, or to precede, that the base does not have.
+    """
+    gone = list(lacks)
+    new = [each for each in has if " before " not in each]
+    found: list[str] = []
+    for fact in base:
+        if fact not in gone:
+            found.append(fact)
+            continue
+        gone.remove(fact)
+        if _list_of(fact).endswith(" field"):
+            instead = next((each for each in new if _list_of(each) == _list_of(fact)), None)
+            if instead is not None:
+                new.remove(instead)
+                found.append(instead)
+    for line in has:
+        fact, _, later = line.partition(" before ")
+        if later:
+            beyond = f"{_list_of(fact)} {later} "
+            gone += [] if any(each.startswith(beyond) for each in found) else [beyond.strip()]
+            found = [each for old in found for each in ([fact, old] if old.startswith(beyond) else [old])]
+    if gone:
+        raise ValueError(f"nothing to take away, or to precede: {gone[0]}")
+    return found + new
+
+
+def _list_of(fact: str) -> str:
+    """Returns the path and the kind of a fact: which list of fields it is in."""
+    return " ".join(fact.split()[:2])
+
+
 def changed(base: list[str], document: list[str]) -> list[str]:
     """Returns the lines that describe how the facts of a document differ from those of its base."""
     lacks, has = Counter(base) - Counter(document), Counter(document) - Counter(base)
@@ -177,20 +213,30 @@ def differences(folder: Path, tables: Path = OLDER) -> list[str]:
             found.append(f"{name}: another order from here: {ours[at]!r} in the tables, {theirs[at]!r} in the document")
     for name in CHANGES:
         document, base = read(name, folder, tables)
-        ours = table_lines(name, tables)
+        ours = [line.partition(" before ")[0] for line in table_lines(name, tables)]
         elsewhere = set(facts(table_lines(CHANGES[name][0], tables)))  # an excerpt may hold parts of a method
         theirs = [line for line in changed(base, document) if line[0] == "-" or line[2:] not in elsewhere]
         found += [f"{name}: only in the tables: {line}" for line in (Counter(ours) - Counter(theirs)).elements()]
         found += [f"{name}: only in the document: {line}" for line in (Counter(theirs) - Counter(ours)).elements()]
+        said = _lists(applied(facts(table_lines(CHANGES[name][0], tables)), *changes(name, tables)))
+        for each, fields in _lists(document).items():
+            if sorted(fields) == sorted(said[each]) and fields != said[each]:
+                found.append(f"{name}: another order of {each}: {said[each]} in the tables, {fields} in the document")
+    return found
+
+
+def _lists(said: list[str]) -> dict[str, list[str]]:
+    """Returns the fields and properties of each path, in order."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for fact in said:
+        if _list_of(fact).endswith((" field", " property")):
+            found[_list_of(fact)].append(fact)
     return found
 
 
 def version(name: str) -> list[str]:
-    """Returns all facts of a version, in order; additions to its base come last."""
-    if name in WHOLE:
-        return facts(table_lines(name))
-    lacks, has = changes(name)
-    return [*[fact for fact in version(CHANGES[name][0]) if fact not in lacks], *has]
+    """Returns all facts of a version, in order."""
+    return facts(table_lines(name)) if name in WHOLE else applied(version(CHANGES[name][0]), *changes(name))
 
 
 def page() -> str:

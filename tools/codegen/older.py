@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 
-from tools.codegen.compare_older import OLDER, changes, facts, table_lines
+from tools.codegen.compare_older import OLDER, applied, changes, facts, table_lines
 from tools.codegen.layouts import assembled, row
 from tools.codegen.model import AmqpClass, Field, Model, Segments, StructType, Verb, parse
 from tools.codegen.names import field_name
@@ -62,29 +61,6 @@ _KINDS = {
     "connection.redirect.known-hosts": "hosts8",
 }
 """Texts that contain lists: words separated by blanks, hosts separated by commas."""
-
-
-def applied(base: list[str], lacks: Iterable[str], has: Iterable[str]) -> list[str]:
-    """Returns the facts of a base with changes: fields replace the named ones, everything else is appended.
-
-    Raises ValueError naming a fact to remove that the base does not have.
-    """
-    gone, new = list(lacks), list(has)
-    found: list[str] = []
-    for fact in base:
-        if fact not in gone:
-            found.append(fact)
-            continue
-        gone.remove(fact)
-        head = " ".join(fact.split()[:2])
-        if head.endswith(" field"):
-            instead = next((each for each in new if each.startswith(f"{head} ")), None)
-            if instead is not None:
-                new.remove(instead)
-                found.append(instead)
-    if gone:
-        raise ValueError(f"nothing to take away: {gone[0]}")
-    return found + new
 
 
 @cache

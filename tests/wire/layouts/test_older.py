@@ -7,14 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.wire.layouts.older_words import ANY, OLDER, held, same
 
-from amqp_sansio.dialects import Dialect
+from amqp_sansio.dialects import AMQP_0_9_UNBIND, Dialect
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control, Method
+from amqp_sansio.spec.methods import queue
 from amqp_sansio.wire.interpreter import ArgumentTable
 from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec
 
 EACH = pytest.mark.parametrize("dialect", OLDER, ids=lambda dialect: dialect.name)
+
+
+def test_the_unbind_of_class_queue_has_its_bit_before_its_table() -> None:
+    """As its page prints it, and as queue.bind has it."""
+    word = queue.Unbind("q", "e", "k", {}, 7, True)
+    octets = bytes.fromhex("0032 0032 0007 0171 0165 016b 01 00000000")
+    assert AMQP_0_9_UNBIND.codec.methods.encode(word) == octets
+    assert AMQP_0_9_UNBIND.codec.read(octets) == word
 
 
 def said(arguments: ArgumentTable) -> tuple[tuple[str, str], ...]:

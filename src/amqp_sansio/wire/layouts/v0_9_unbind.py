@@ -26,8 +26,8 @@ _ARGUMENTS: Final[dict[type[Method] | type[Control], ArgumentTable]] = {
         ("queue", "str8", None),
         ("exchange", "str8", None),
         ("routing_key", "str8", None),
-        ("arguments", "table", None),
         ("no_wait", "bit", None),
+        ("arguments", "table", None),
     ),
 }
 
