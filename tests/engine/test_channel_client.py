@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.engine.older import DIALECTS, client_of, controls, frames, open_client, start
+from tests.families.channels import frame
 
 from amqp_sansio.config import ClientConfig, Profile
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_10, ChannelDialect
@@ -308,7 +309,8 @@ def test_an_answer_to_no_update() -> None:
     _, server = open_client(AMQP_0_9_1)
     (closed,) = server.say(UpdateSecretOk())
     assert isinstance(closed, ConnectionClosed)
-    assert closed.code == 503
+    assert closed.violation is not None
+    assert (closed.code, closed.violation.rule) == (503, "reply.unasked")
     assert server.hear() == [Close(503, closed.text, 10, 71)]
 
 
@@ -360,6 +362,24 @@ def test_words_at_the_wrong_time_and_of_the_wrong_side(dialect: ChannelDialect) 
         (close,) = server.hear()
         assert isinstance(close, Close)
         assert (close.class_id, close.method_id) == dialect.codec.numbers_of(word.VERB)
+
+
+@each_dialect
+def test_a_channel_before_the_connection_is_open(dialect: ChannelDialect) -> None:
+    """The code is that of an observer."""
+    _, server = client_of(dialect)
+    (_, closed) = server.say(start(dialect), frame(dialect, "channel.open-ok"))
+    assert isinstance(closed, ConnectionClosed)
+    assert closed.code == 504
+
+
+@each_dialect
+def test_a_close_ok_to_no_close_ends_it_without_a_word(dialect: ChannelDialect) -> None:
+    _, server = open_client(dialect)
+    (closed,) = server.say(CloseOk())
+    assert isinstance(closed, ConnectionClosed)
+    assert closed.violation is not None
+    assert (closed.violation.code, server.hear()) == (503, [])
 
 
 def test_words_of_the_wrong_side_that_only_one_dialect_has() -> None:

@@ -85,8 +85,8 @@ class ChannelClientConnection(ClientHandshake):
             case UpdateSecretOk():
                 reason, self._updating = self._updating, None
                 if reason is None:
-                    text, code = "there was no update-secret to answer", self._codes.direction
-                    self._blame(assembly, words.UPDATE_SECRET_OK, words.UPDATE_SECRET_OK, (), text, code)
+                    code = self._codes.direction
+                    self._blame(assembly, "reply.unasked", words.UPDATE_SECRET_OK, (), "nobody asked for it", code)
                 else:
                     self._emit(SecretUpdated(reason))
             case _:

@@ -436,6 +436,7 @@ class Connection(Carrier):
             code = self._codes.direction
             text = f"only the {speakers[0]} says {verb}"
         elif verb == words.CLOSE_OK:
+            code = self._codes.direction
             text = "there was no close to answer"
         else:
             text = f"{verb} is illegal in state {self.state}"
@@ -443,7 +444,7 @@ class Connection(Carrier):
         legal = refusal.legal_for(self.peer)
         # A close-ok that answers nothing ends it on the spot, and so does a server that begins with anything but start.
         if verb == words.CLOSE_OK or (self.role == "client" and self._dialogue.handshake.states == ("agreed",)):
-            self._drop(assembly, rule, verb, legal, text, CloseCode.FRAMING_ERROR)
+            self._drop(assembly, rule, verb, legal, text, code)
         else:
             self._blame(assembly, rule, verb, legal, text, code)
 

@@ -47,6 +47,7 @@ from amqp_sansio.wire.whole_contents import AHEAD, Consumers, KnownConsumer, Rea
 CONNECTION_CLASS: Final = 10
 UNEXPECTED_FRAME: Final = 505
 """The code for a frame at an illegal place."""
+_CHANNEL_ERROR: Final = 504
 _FRAME_ERROR: Final = CONNECTION_SCOPE
 _EVERY: Final = -1
 """In `_dropping`: every channel without a method since the gap."""
@@ -288,7 +289,8 @@ class MethodReader(Reader):
         class_code = u16(payload, 0)[0]
         if self._opening and (channel or class_code != CONNECTION_CLASS):
             legal = ("a method of class connection on channel 0",)
-            self._tell("connection.handshake", "the connection is not open yet", 503, channel, start, "a method frame", legal)
+            text = "the connection is not open yet"
+            self._tell("connection.handshake", text, _CHANNEL_ERROR, channel, start, "a method frame", legal)
             return None
         kind = CONTROL if class_code == CONNECTION_CLASS else COMMAND
         if kind == CONTROL or not self._carries(class_code, u16(payload, 2)[0]):

@@ -50,7 +50,7 @@ def order_of(state: str, word: str) -> tuple[str, str]:
     if word in (OPEN_OK, CLOSE_OK):
         return "reply.unasked", f"nobody asked for it: the channel is {state}"
     if state == "not-open":
-        return "channel.not-open", "the channel was never opened"
+        return "channel.not-open", "the channel is not open"
     if state == "closed":
         return "channel.closed", "the channel is closed"
     if state == "opening":
